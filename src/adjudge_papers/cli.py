@@ -205,6 +205,7 @@ REPRODUCE = Group(
                     words="0.1",
                 ),
                 Option("whole", "All of SummEval, not the paper's 30 by 8.", bool),
+                _prompts("criterion, likert"),
                 _COLUMNS,
                 _figure("What --plot draws: figure-02 to figure-06.", "figure-02"),
             ],
@@ -219,7 +220,9 @@ REPRODUCE = Group(
             "biases.",
             added=_PRINTED,
             options=[
-                *_at_least(splits=1, replicates=2),
+                *_at_least(splits=1, replicates=2, draws=2),
+                _prompts("rubric"),
+                store_option(_STORE, "store"),
                 _figure("What --plot draws: errors, or figure-01 to figure-17.", "errors"),
             ],
         ),

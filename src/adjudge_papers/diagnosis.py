@@ -1,48 +1,80 @@
-"""The diagnosis paper: on SummEval, on judges asked now, on your files, or simulated.
+"""The diagnosis paper: on judges asked now, on your files, on SummEval's crowd, or simulated.
 
 The answers of the paper's judges are not published. SummEval has human scores: from three experts,
 whom the paper calls human, and from crowd workers, whose mean is used as the one judge that comes
 with the data. Judges can be asked about it with both of the paper's protocols, and files of
-tournaments and scores can be given. If one of these kinds is missing, a simulated study of the
-paper's size is used. Numbers, tables and items of every exhibit are in `diagnosis_cycles`,
-`diagnosis_rankings` and `diagnosis_sets`.
+tournaments and scores can be given. Of each kind the first that is here is used: asked judges, your
+files, the crowd. If a kind is missing, a simulated study of the paper's size is used. Numbers are
+in `diagnosis_tables`, pictures in `diagnosis_figures`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 
 from adjudge.data.scores import Scores, prepare_scores
-from adjudge.data.tables import TableLike
+from adjudge.data.tables import TableLike, source_name
 from adjudge.data.tournaments import TournamentRows, prepare_tournaments
-from adjudge.diagnosis import diagnose_scores, diagnose_transitivity
-from adjudge.diagnosis.scores.result import ScoreDiagnosis
+from adjudge.diagnosis import diagnose_transitivity
 from adjudge.diagnosis.transitivity import Transitivity
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Headline, notes_of
-from adjudge.present.result import Count, frozen
-from adjudge.present.text import left_out, number, percent, signed, span
+from adjudge.present.blocks import Headline
+from adjudge.present.result import frozen
+from adjudge.present.text import number, percent, signed, span
 from adjudge.validation import count
-from adjudge_papers import diagnosis_cycles, diagnosis_rankings, diagnosis_sets
 from adjudge_papers.diagnosis_data import (
-    ALPHAS,
-    MAIN_ALPHA,
-    NOTES,
+    CRITERIA,
+    DOCUMENTS,
+    JUDGES,
+    MAIN_CRITERION,
+    SYSTEMS,
     Size,
     ask_judges,
     crowd_as_judge,
     simulate_study,
-    whose,
 )
-from adjudge_papers.items import ItemBook, PaperItem
-from adjudge_papers.reproduction import REHEARSAL, Pictures, Reproduction, costs_calls
+from adjudge_papers.diagnosis_figures import PICTURES
+from adjudge_papers.diagnosis_tables import (
+    ALL,
+    METHODS,
+    SET_SIZE,
+    WITH_CYCLE,
+    compare_by_scores,
+    compare_rankings,
+    cycle_rows,
+    cycles_and_widths,
+    noise_rows,
+    people_means,
+    published_variance,
+    set_tables,
+    variance_of,
+)
+from adjudge_papers.items import PaperItem
+from adjudge_papers.paper import (
+    REHEARSAL,
+    Exhibits,
+    MeasuredTable,
+    Reproduction,
+    Row,
+    Source,
+    Stat,
+    contains,
+    costs_calls,
+    ends,
+    how_many,
+    mean,
+    only,
+    reduced,
+    source_of,
+    values_of,
+)
 
-#: The name of each set of rows.
-ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
+SIMULATOR, CROWD = "simulator", "SummEval, crowd"
 #: If the first slot wins this often, the judge depends on little else.
 _ALWAYS = 0.9
 _SIMULATED = (
@@ -53,79 +85,36 @@ _SIMULATED = (
 
 @frozen
 class DiagnosisReproduction(Reproduction):
-    """The diagnosis paper's tables on the given data, our numbers next to the paper's.
-
-    `cycles` and `transitivity` are for one set of tournaments, `sets` and what follows for every
-    set of scores, the paper's own (`PAPER`) last; `pictured` names the one in the figures. `scores`
-    are diagnoses that weight documents, not rows.
-    """
+    """The diagnosis paper's tables on the given data, our numbers with the paper's."""
 
     kind: ClassVar[str] = "reproduction_diagnosis"
-    rows_in: ClassVar[str] = "sets"
-    drawings: ClassVar[Pictures] = {**diagnosis_cycles.PICTURES, **diagnosis_sets.PICTURES}
+    paper: ClassVar[str] = "diagnosis"
+    drawings = PICTURES
+    main_table: ClassVar[str] = "sets"
 
-    published_cycles: tuple[diagnosis_cycles.PublishedCycles, ...]
-    cycles: tuple[diagnosis_cycles.CycleRow, ...]
-    rankings: tuple[diagnosis_rankings.RankingRow, ...]
-    sets: tuple[diagnosis_sets.SetCell, ...]
-    pairs: tuple[diagnosis_sets.WidthPair, ...]
-    pooled: tuple[diagnosis_sets.PooledErrors, ...]
-    variance: tuple[diagnosis_cycles.VarianceShare, ...]
-    together: tuple[diagnosis_cycles.CyclesAndWidths, ...]
     transitivity: Transitivity
-    scores: Mapping[str, ScoreDiagnosis]
-    tournaments: str
-    pictured: str
-    pairwise_answers: Count
-    score_answers: Count
-    splits: Count
-    simulated_cycles: bool = False
-    simulated_scores: bool = False
 
-    @property
-    def pictured_cells(self) -> list[diagnosis_sets.SetCell]:
-        """The cells of Tables 3 and 5 that the pictures and items show."""
-        return [cell for cell in self.sets if cell.data == self.pictured]
-
-    @property
-    def simulated(self) -> bool:
-        """Whether a part of it is."""
-        return self.simulated_cycles or self.simulated_scores
+    def data_of(self, name: str) -> str:
+        """Whose rows a table is about."""
+        table = self.table(name)
+        return "no rows" if table is None else table.data
 
     def headline(self) -> Headline:
-        """Cycles, sizes of sets, and what their width says, ours and the paper's."""
-        rates = [row.rate for row in self.cycles if row.rate is not None]
-        shares = [row.share for row in self.cycles if row.share is not None]
-        sizes = [cell.mean_size for cell in self.pictured_cells if cell.alpha == MAIN_ALPHA]
-        [whole] = [p for p in self.pooled if p.data == self.pictured and p.criterion is None]
-        theirs = self.published_cycles
-        parts = [
-            f"{_range(shares)} of documents have a cycle (paper "
-            f"{_range([row.share for row in theirs])}), {_range(rates, 1)} of triples are one "
-            f"(paper {_range([row.rate for row in theirs], 1)})"
-            if rates and shares
-            else "No cycle could be counted",
-            f"sets for 90 % have {span(number(min(sizes), 1), number(max(sizes), 1))} of 5 scores",
-            f"their width against the error: {signed(whole.spearman, 2)} (paper "
-            f"{signed(whole.published, 2)})",
-        ]
-        return Headline("; ".join(parts), _SIMULATED if self.simulated else "")
-
-    def tables(self) -> list[Block]:
-        """Tables 1 to 6 in the paper's order, then its claims."""
-        return [
-            *diagnosis_cycles.cycle_tables(self),
-            *diagnosis_rankings.ranking_table(self.rankings),
-            *diagnosis_sets.set_tables(self),
-            *diagnosis_cycles.claim_tables(self),
-        ]
-
-    def remarks(self) -> list[Block]:
-        """Rows left out, then notes about judges and the paper."""
-        lost = left_out(self.transitivity.dropped)
-        for data, diagnosis in self.scores.items():
-            lost = [*lost, *(f"{data}: {line}" for line in left_out(diagnosis.dropped))]
-        return notes_of([*lost, *self.notes])
+        """Cycles, sizes of sets, and what their width says."""
+        rates, shares = (values_of(self.rows("cycles"), name) for name in ("rate", "share"))
+        sizes = values_of(self.rows("signals"), "mean_size")
+        pooled = values_of(self.rows("pooled", criterion=ALL), "spearman")
+        parts = ["No cycle could be counted"]
+        if rates and shares:
+            parts = [
+                f"{_range(shares)} of documents have a cycle, {_range(rates, 1)} of triples are one"
+            ]
+        if sizes:
+            ends = span(number(min(sizes), 1), number(max(sizes), 1))
+            parts.append(f"sets for 90 % have {ends} of 5 scores")
+        if pooled:
+            parts.append(f"their width against the error: {signed(pooled[0], 2)} (paper +0.58)")
+        return Headline("; ".join(parts), _SIMULATED if self.is_simulated() else "")
 
 
 def _range(shares: Sequence[float], digits: int = 0) -> str:
@@ -142,14 +131,15 @@ def reproduce_diagnosis(
     systems: int | None = 8,
     repeats: int = 3,
     samples: int | None = None,
+    prompts: Mapping[str, str | Path] | None = None,
     splits: int = 20,
     seed: int = 0,
     **asking: Any,
 ) -> DiagnosisReproduction:
     """The tables and figures of the diagnosis paper.
 
-    Cycles, rankings, score sets and the meaning of their width: on your files, on judges asked
-    about SummEval, on its crowd workers, or simulated if no data is given.
+    Cycles, rankings, score sets and the meaning of their width: on judges asked about SummEval, on
+    your files, on its crowd workers, or simulated if no data is given.
 
     Args:
         summeval: SummEval as published (model_annotations.aligned.jsonl, with its articles for
@@ -162,12 +152,13 @@ def reproduce_diagnosis(
         systems: Systems of SummEval, of its 16. All of them if None.
         repeats: How often each pair is asked in one order.
         samples: Written answers per question, for judges without logprobs.
+        prompts: Your prompt file for a protocol (criterion for pairs, likert for scores).
         splits: Random halves of the rows.
         seed: Seed of everything random.
         asking: Options of `judge_pairs`, for example a store or `min_answer_mass`.
 
     >>> done = reproduce_diagnosis(splits=1)
-    >>> done.tournaments, done.pictured, done.items[0].name, done.items[0].status
+    >>> done.data_of("cycles"), done.data_of("sets"), done.items[0].name, done.items[0].status
     ('simulator', 'simulator', 'Table 1', 'simulated')
     """
     count(splits, "splits", least=1)
@@ -175,96 +166,107 @@ def reproduce_diagnosis(
     if judges and summeval is None:
         raise ArgumentError("judge", judges[0], "also give SummEval, with its articles")
     size = Size(documents=documents, systems=systems)
-    # The tournaments of the first kind are used, and the scores of every kind; its first is drawn.
-    compared: dict[str, TournamentRows] = {}
-    scored: dict[str, Scores] = {}
-    remarks: list[str] = []
-    yours = None if tournaments is None else prepare_tournaments(tournaments)
-    your_scores = None if scores is None else prepare_scores(scores)
-    crowd = None if summeval is None else prepare_scores(crowd_as_judge(summeval, size))
-    if judges and summeval is not None:
-        if costs_calls(judges[0]):
-            ask_judges(summeval, [REHEARSAL], size, samples=samples, store=None, limit=50)
-        answers = ask_judges(summeval, judges, size, repeats=repeats, samples=samples, **asking)
-        compared[ASKED] = prepare_tournaments(answers.tournaments)
-        scored[ASKED] = prepare_scores(answers.scores)
-        remarks = _blind_judges(answers.tournaments)
-    if yours is not None:
-        compared[YOURS] = yours
-    if your_scores is not None:
-        scored[YOURS] = your_scores
-    if crowd is not None:
-        scored[CROWD] = crowd
-    if not compared or not scored:
-        study = simulate_study(repeats=repeats, seed=seed)
+    # What is wrong with the files is known before a judge is asked.
+    compared: list[tuple[str, TournamentRows]] = []
+    scored: list[tuple[str, Scores]] = []
+    if tournaments is not None:
+        compared.append((source_name(tournaments), prepare_tournaments(tournaments)))
+    if scores is not None:
+        scored.append((source_name(scores), prepare_scores(scores)))
+    warnings: list[str] = []
+    if summeval is not None:
+        scored.append((CROWD, prepare_scores(crowd_as_judge(summeval, size))))
+        if judges:
+            how: dict[str, Any] = {"samples": samples, "prompts": prompts}
+            if costs_calls(judges[0]):
+                ask_judges(summeval, [REHEARSAL], size, **how, store=None, limit=50)
+            answers = ask_judges(summeval, judges, size, repeats=repeats, **how, **asking)
+            name = ", ".join(judges)
+            compared.insert(0, (name, prepare_tournaments(answers.tournaments)))
+            scored.insert(0, (name, prepare_scores(answers.scores)))
+            warnings = _blind_judges(answers.tournaments)
+    study = None if compared and scored else simulate_study(repeats=repeats, seed=seed)
+    if study is not None:
         if not compared:
-            compared[SIMULATOR] = prepare_tournaments(study.tournaments)
+            compared.append((SIMULATOR, prepare_tournaments(study.tournaments)))
         if not scored:
-            scored[SIMULATOR] = prepare_scores(study.scores)
-    name, rows = next(iter(compared.items()))
-    pictured = next(iter(scored))
-    # Scores can be of the tournaments' documents if both are real or both simulated.
-    same = {
-        data: rated for data, rated in scored.items() if (data == SIMULATOR) == (name == SIMULATOR)
-    }
+            scored.append((SIMULATOR, prepare_scores(study.scores)))
+    (pairs_of, rows), (scores_of, rated) = compared[0], scored[0]
     transitivity = diagnose_transitivity(rows, replicates=50, worst=5, seed=seed)
-    tables = {
-        data: diagnosis_sets.tabulate_sets(data, rated, splits=splits, seed=seed)
-        for data, rated in scored.items()
-    }
-    sizes = {data: table.main_sizes for data, table in tables.items()}
-    every_table = [*tables.values(), diagnosis_sets.published_tables()]
-    counted = diagnosis_cycles.cycle_rows(transitivity)
-    # The answers of a simulated judge are simulated, also on real summaries.
-    asked = {ASKED} if all(spec.startswith("simulated:") for spec in judges) else set()
-    result = DiagnosisReproduction(
-        published_cycles=diagnosis_cycles.published_cycles(seed),
-        cycles=counted,
-        rankings=diagnosis_rankings.rank_systems(name, rows, same, scored, seed),
-        sets=tuple(cell for table in every_table for cell in table.cells),
-        pairs=tuple(pair for table in every_table for pair in table.pairs),
-        pooled=tuple(panel for table in every_table for panel in table.pooled),
-        variance=diagnosis_cycles.explain_variance(sizes, name, counted),
-        together=tuple(
-            row
-            for data, rated in same.items()
-            for row in diagnosis_cycles.cycles_and_widths(data, rows.tournaments, rated)
-        ),
-        transitivity=transitivity,
-        scores={
-            data: diagnose_scores(rated, alphas=ALPHAS, sets="residual", splits=splits, seed=seed)
-            for data, rated in scored.items()
-        },
-        tournaments=name,
-        pictured=pictured,
-        pairwise_answers=rows.rows,
-        score_answers=scored[pictured].frame.height,
-        splits=splits,
+    tables = _tables(transitivity, rows, rated, pairs_of, scores_of, splits, seed)
+    done = DiagnosisReproduction(
+        settings={"splits": splits},
         seed=seed,
-        notes=(*remarks, *NOTES),
-        simulated_cycles=name in {SIMULATOR, *asked},
-        simulated_scores=pictured in {SIMULATOR, *asked},
+        tables=tables,
+        transitivity=transitivity,
+        warnings=tuple(warnings),
+        dropped=transitivity.dropped,
     )
-    return replace(result, items=_items(result))
+    return replace(done, items=_items(done))
 
 
-def _items(result: DiagnosisReproduction) -> tuple[PaperItem, ...]:
-    """All items in the paper's order; an item that these rows do not allow has the reason."""
-    simulated = result.simulated_scores
-    remark = whose((cell.judge for cell in result.pictured_cells), simulated)
-    book = ItemBook("diagnosis", simulated=simulated, remark=remark)
-    answers = {"pairwise answers": result.pairwise_answers, "scores": result.score_answers}
-    book.add(
-        "Figure 1",
-        {name: float(number) for name, number in answers.items()},
-        simulated=result.simulated,
-        remark="a drawing without data: only its counts",
+def _tables(
+    transitivity: Transitivity,
+    rows: TournamentRows,
+    rated: Scores,
+    pairs_of: str,
+    scores_of: str,
+    splits: int,
+    seed: int,
+) -> tuple[MeasuredTable, ...]:
+    """Every table, with whose rows it is about, and whether these can be the paper's data."""
+    cycles = cycle_rows(transitivity)
+    sets = set_tables(rated, splits=splits, seed=seed)
+    frame = rated.frame
+    pairs_source, scores_source = (
+        "simulated" if name == SIMULATOR else source_of(judges)
+        for name, judges in (
+            (pairs_of, [row["judge"] for row in cycles]),
+            (scores_of, frame["judge"].unique().to_list()),
+        )
     )
-    diagnosis_cycles.add_cycles(book, result)
-    diagnosis_rankings.add_rankings(book, result)
-    diagnosis_sets.add_sets(book, result)
-    diagnosis_cycles.add_claims(book, result)
-    return book.items()
+    # Scores can be of the tournaments' documents if both are real or both simulated.
+    both = pairs_source == scores_source
+    rankings = compare_rankings(rows.tournaments, people_means(frame), seed=seed) if both else []
+    ranked = (pairs_of, pairs_source)
+    if not rankings:
+        by_scores = compare_by_scores(frame)
+        rankings = compare_rankings(by_scores, people_means(frame), seed=seed)
+        ranked = (f"{scores_of}, by scores", scores_source)
+    together = cycles_and_widths(rows.tournaments, rated) if both else []
+    variance = [
+        *published_variance(),
+        *variance_of(scores_of, SET_SIZE, sets["signals"]),
+        *variance_of(pairs_of, WITH_CYCLE, cycles),
+    ]
+    sizes = {"documents": frame["doc_id"].n_unique(), "systems": frame["model"].n_unique()}
+    compared = {tournament.judge: tournament for tournament in rows.tournaments}.values()
+    design = all((len(one.documents), len(one.models)) == (DOCUMENTS, SYSTEMS) for one in compared)
+    same = (sizes["documents"], sizes["systems"]) == (DOCUMENTS, SYSTEMS)
+    four = all(any(contains(name, judge) for name in frame["judge"].unique()) for judge in JUDGES)
+
+    def table(
+        name: str, rows: Sequence[Row], data: str, source: Source, same_data: bool = True
+    ) -> MeasuredTable:
+        return MeasuredTable(
+            name=name, rows=tuple(rows), data=data, source=source, same_data=same_data
+        )
+
+    answers = [
+        {"protocol": "pairs", "n": rows.rows},
+        {"protocol": "scores", "n": frame.height},
+    ]
+    scored = (scores_of, scores_source)
+    return (
+        table("cycles", cycles, pairs_of, pairs_source, design),
+        table("noise", noise_rows(seed), "", "formula"),
+        table("rankings", rankings, *ranked, design if ranked[0] == pairs_of else False),
+        *(table(name, sets[name], *scored, same) for name in ("signals", "agreement", "sets")),
+        *(table(name, sets[name], *scored, same and four) for name in ("pooled", "bins")),
+        table("variance", variance, "", scores_source, same_data=False),
+        table("together", together, *scored, same_data=False),
+        table("answers", answers, *scored, same_data=False),
+    )
 
 
 def _blind_judges(tournaments: pl.DataFrame) -> list[str]:
@@ -276,8 +278,144 @@ def _blind_judges(tournaments: pl.DataFrame) -> list[str]:
         .filter(pl.col("share") >= _ALWAYS)
     )
     return [
-        f"warning, {judge}: the summary shown first wins {percent(share, 0)} of its answers; asked "
-        "in one order, as in the paper, such a judge has no cycles and ranks systems by their "
-        "place in the file"
+        f"{judge}: the summary shown first wins {percent(share, 0)} of its answers; asked in one "
+        "order, as in the paper, such a judge has no cycles and ranks systems by their place in "
+        "the file"
         for judge, share in first.iter_rows()
     ]
+
+
+# --- items -----------------------------------------------------------------------------------
+
+
+def _items(result: DiagnosisReproduction) -> tuple[PaperItem, ...]:
+    """All items in the paper's order; an item that these rows do not allow has the reason."""
+    book = Exhibits("diagnosis", result.tables)
+    names = {row["criterion"] for row in result.rows("cycles")}
+    # Coherence, which the paper shows; else every available criterion.
+    shown = {"criterion": MAIN_CRITERION} if MAIN_CRITERION in names else {}
+    rates = ends("mean rate, %", "rate", 100) | ends("documents with a cycle, %", "share", 100)
+    extremes = ends("largest rate, %", "max", 100) | ends("median rate, %", "median", 100)
+    book.add("Table 1", "cycles", rates | extremes, **shown)
+    book.add("Table 6", "cycles", rates)
+    counted = any(group.rates for group in result.transitivity.groups)
+    missing = "" if counted else "no decisive triple"
+    book.add("Figure 2", "cycles", {"largest rate, %": reduced("max", max, 100)}, missing=missing)
+    taus = {f"{name}, mean over judges": mean(only("tau", method=name)) for name in METHODS}
+    by_criterion = (
+        shown if any(r["criterion"] == MAIN_CRITERION for r in result.rows("rankings")) else {}
+    )
+    book.add(
+        "Table 2",
+        "rankings",
+        taus | {"judges whose tau MFAS raises over win rate": _raised},
+        missing=""
+        if result.rows("rankings")
+        else "needs human scores of two systems on the same documents",
+        **by_criterion,
+    )
+    _add_sets(book, result)
+    for section, quantity, table in (("5.2", SET_SIZE, "signals"), ("5.3", WITH_CYCLE, "cycles")):
+        data = result.data_of(table)
+        here = result.rows("variance", quantity=quantity, data=data)
+        shares = {"criterion": "criterion", "judge": "judge", "neither alone": "rest"}
+        book.add(
+            f"Section {section}, criterion or judge",
+            "variance",
+            {f"by {name}, %": mean(field, 100) for name, field in shares.items()},
+            missing="" if here else "needs two judges and two criteria",
+            quantity=quantity,
+            data=data,
+        )
+    book.add(
+        "Section 5.3, cycles and widths",
+        "together",
+        {"Spearman over documents": mean(only("spearman", criterion=ALL))},
+        missing=""
+        if result.rows("together")
+        else "needs tournaments and scores of one judge on the same documents",
+        unknown="the cycles or the widths of all documents are equal",
+    )
+    answers = {"pairwise answers": "pairs", "scores": "scores"}
+    book.add(
+        "Figure 1",
+        "answers",
+        {name: mean(only("n", protocol=key)) for name, key in answers.items()},
+    )
+    return book.items()
+
+
+def _raised(rows: Sequence[Row]) -> float | None:
+    """How many judges have a higher tau by the exact order than by win rate."""
+    wins, exact = (
+        {(r["judge"], r["criterion"]): r["tau"] for r in rows if r["method"] == name}
+        for name in ("win-rate", "mfas")
+    )
+    pairs = [(exact[key], wins[key]) for key in exact if key in wins]
+    known = [a > b + 1e-9 for a, b in pairs if a is not None and b is not None]
+    return float(sum(known)) if known else None
+
+
+def _add_sets(book: Exhibits, result: DiagnosisReproduction) -> None:
+    """Tables 3 to 5, Figures 3 to 6 and section 5.2."""
+    sizes = {f"mean size, {name}": mean(only("mean_size", criterion=name)) for name in CRITERIA}
+    if not {row["criterion"] for row in result.rows("signals")} & {*CRITERIA}:
+        sizes = {"mean size": mean("mean_size")}
+    signal = {
+        f"width against error, {name}, mean over judges": mean(only("spearman", criterion=name))
+        for name in CRITERIA[:2]
+    }
+    book.add("Table 3", "signals", sizes | signal)
+    book.add("Figure 3", "signals", sizes)
+
+    def margin(row: Row) -> float:
+        return float(row["coverage"]) - 1 + float(row["alpha"])
+
+    levels: dict[str, Stat] = {
+        "cells": lambda rows: float(len(rows)),
+        "cells below 1 - alpha": how_many(margin, lambda gap: gap < -1e-9),
+        "least coverage minus target, points": reduced(margin, min, 100),
+    }
+    book.add("Table 5", "sets", levels)
+    book.add("Figure 6", "sets", levels)
+    criteria = [row["criterion"] for row in result.rows("pooled")]
+    book.add(
+        "Figure 4",
+        "pooled",
+        {
+            f"width against error, {name}": mean(only("spearman", criterion=name))
+            for name in criteria
+            if name != ALL
+        },
+    )
+    rises = how_many("monotonic", lambda never: never == 1)
+    falls = how_many("monotonic", lambda never: never == 0)
+    book.add(
+        "Section 5.2, width and error",
+        "signals",
+        {
+            "all rows pooled": lambda rows: next(
+                iter(values_of(result.rows("pooled", criterion=ALL), "spearman")), None
+            ),
+            "rows": lambda rows: sum(values_of(rows, "n")) or None,
+            "cells where the error never falls with the width": rises,
+            "cells where it falls": falls,
+            "cells whose sets have one width": lambda rows: float(
+                sum(row.get("by_width") == "one width" for row in rows)
+            ),
+        },
+    )
+    agreement: dict[str, Stat] = {
+        f"{name}, mean over pairs": mean(only("spearman", criterion=name)) for name in CRITERIA
+    }
+    agreement["pairs with p < 0.05, other than coherence"] = lambda rows: float(
+        sum(
+            (row["spearman"] or 0) > 0 and (row.get("p_value") or 1) < 0.05
+            for row in rows
+            if row["criterion"] != MAIN_CRITERION
+        )
+    )
+    pairs = result.rows("agreement")
+    missing = "" if pairs else "needs two judges' scores of the same rows"
+    book.add("Table 4", "agreement", agreement, missing=missing)
+    book.add("Figure 5", "agreement", agreement, missing=missing)

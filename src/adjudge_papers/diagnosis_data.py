@@ -1,15 +1,12 @@
-"""The data of the diagnosis paper: what it prints, SummEval, and a simulated study of its size.
-
-Of SummEval: the paper's subset, its people, and judges asked now.
-"""
+"""The data of the diagnosis paper: SummEval and its people, judges asked now, a simulated study."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,19 +16,13 @@ from adjudge.data.scores import read_human_scores
 from adjudge.data.tables import TableLike, source_name
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
-from adjudge.judges.prompting import builtin_prompt
+from adjudge.judges.prompting import builtin_prompt, read_prompt
 from adjudge.judges.protocols.criterion import ByCriterion
 from adjudge.judges.protocols.likert import Likert
-from adjudge.present.blocks import Table
-from adjudge.present.text import DASH
-from adjudge.simulate.scores import simulate_scores
-from adjudge.validation import Seed, count, generator, non_negative
-from adjudge_papers.items import read_published, read_rows
-from adjudge_papers.reproduction import contains
+from adjudge.validation import Seed, count, generator, non_negative, one_of
+from adjudge_papers.paper import Row, read_published, read_rows
 
 _DATA = read_published("diagnosis")
-#: Spearman of width and error of all judges together, by criterion and of "all".
-POOLED: Mapping[str, float] = _DATA["pooled"]
 JUDGES: Sequence[str] = _DATA["judges"]
 CRITERIA: Sequence[str] = _DATA["criteria"]
 ALPHAS: tuple[float, ...] = tuple(_DATA["alphas"])
@@ -42,104 +33,6 @@ MAIN_CRITERION = "coherence"
 DOCUMENTS: int = _DATA["design"]["documents"]
 SYSTEMS: int = _DATA["design"]["systems"]
 REPEATS: int = _DATA["design"]["repeats"]
-NOTES: tuple[str, ...] = tuple(_DATA["notes"])
-#: The name of the paper's own rows, next to our data sets.
-PAPER = "paper"
-_Part = TypeVar("_Part")
-
-
-def published_judge(name: str) -> str | None:
-    """The paper's name of a judge, if it has the name of one of its four.
-
-    >>> published_judge("openrouter:qwen/qwen-2.5-72b-instruct"), published_judge("gpt-4o")
-    ('Qwen-2.5-72B', None)
-    """
-    return next((judge for judge in JUDGES if contains(name, judge)), None)
-
-
-@cache
-def published_rows(table: str) -> list[dict[str, Any]]:
-    """The rows of a table: cycles, rankings, sets or agreement."""
-    return read_rows(_DATA[table])
-
-
-def published_row(table: str, judge: str, **key: str | float) -> dict[str, Any]:
-    """The row of a judge, whatever the name is that it has here; empty if there is none.
-
-    >>> published_row("sets", "gpt-4o-mini", criterion="coherence", alpha=0.1)["mean_size"]
-    4.51
-    """
-    wanted = {"judge": published_judge(judge), **key}
-    return next((row for row in published_rows(table) if wanted.items() <= row.items()), {})
-
-
-def published_agreement(judge: str, other_judge: str, criterion: str) -> float | None:
-    """Spearman of two judges' widths of Table 4."""
-    pair = {published_judge(judge), published_judge(other_judge)}
-    return next(
-        (
-            row["spearman"]
-            for row in published_rows("agreement")
-            if {row["judge_a"], row["judge_b"]} == pair and row["criterion"] == criterion
-        ),
-        None,
-    )
-
-
-def whose(judges: Iterable[str], simulated: bool) -> str:
-    """The part of the paper's data in the rows; its judges' answers are not published."""
-    if simulated:
-        return ""
-    theirs = {published_judge(name) for name in judges} - {None}
-    if not theirs:
-        return "other judges than the paper's"
-    return f"{len(theirs)} of the paper's {len(JUDGES)} judges"
-
-
-def compare(
-    rows: Iterable[Any],
-    columns: Mapping[str, tuple[str, Callable[[Any], str]]],
-    caption: str,
-    optional: Sequence[str] = (),
-) -> Table:
-    """A row for each judge and criterion, the paper's below if it prints a number.
-
-    A column has the name of its field and how to write it; the paper's is published_FIELD.
-    """
-    lines = []
-    for row in rows:
-        ours, theirs = (
-            [show(getattr(row, before + field, None)) for field, show in columns.values()]
-            for before in ("", "published_")
-        )
-        lines.append((f"{row.judge}, {row.criterion}", *ours))
-        if {*theirs} != {DASH}:
-            lines.append(("  paper", *theirs))
-    return Table(("judge, criterion", *columns), lines, caption, optional=optional)
-
-
-def pivot(
-    parts: Sequence[_Part],
-    name: Callable[[_Part], str],
-    column: Callable[[_Part], Hashable],
-    ours: Callable[[_Part], str],
-    paper: Callable[[_Part], str],
-    label: str = "  paper",
-) -> list[tuple[str, ...]]:
-    """A row for each name and a text for each column, the paper's below if it prints a number."""
-    rows: dict[str, dict[Hashable, _Part]] = {}
-    for part in parts:
-        rows.setdefault(name(part), {})[column(part)] = part
-    lines = []
-    for title, cells in rows.items():
-        texts, theirs = (
-            [show(cells[at]) if at in cells else DASH for at in dict.fromkeys(map(column, parts))]
-            for show in (ours, paper)
-        )
-        lines.append((title, *texts))
-        if {*theirs} != {DASH}:
-            lines.append((label.format(name=title), *theirs))
-    return lines
 
 
 # --- SummEval --------------------------------------------------------------------------------
@@ -193,24 +86,33 @@ def ask_judges(
     repeats: int = REPEATS,
     samples: int | None = None,
     min_answer_mass: float | None = None,
+    prompts: Mapping[str, str | Path] | None = None,
     **asking: Any,
 ) -> Answers:
     """Both protocols with the paper's prompts: all pairs in one order, `repeats` times, and scores.
 
     `samples` is for judges without log probabilities; `min_answer_mass` as in `judge_pairs`;
-    `asking` are its other options.
+    `prompts` are the user's by protocol; `asking` are its other options.
     """
     count(repeats, "repeats", least=1)
+    given = {
+        one_of(name, ("criterion", "likert"), "prompts"): read_prompt(path)
+        for name, path in (prompts or {}).items()
+    }
     items = size.cut(read_public(summeval, "summeval", kind="items").frame)
     options: dict[str, Any] = {"samples": samples, "min_answer_mass": min_answer_mass}
     compared = judge_pairs(
         _all_pairs(items, source_name(summeval)),
         judge=[*judges],
-        protocol=ByCriterion(prompt=builtin_prompt("diagnosis_pairwise"), order="ab", **options),
+        protocol=ByCriterion(
+            prompt=given.get("criterion") or builtin_prompt("diagnosis_pairwise"),
+            order="ab",
+            **options,
+        ),
         repeats=repeats,
         **asking,
     ).judgments
-    scoring = Likert(prompt=builtin_prompt("diagnosis_likert"), **options)
+    scoring = Likert(prompt=given.get("likert") or builtin_prompt("diagnosis_likert"), **options)
     scored = judge_pairs(items, judge=[*judges], protocol=scoring, **asking).judgments
     people = read_human_scores(read_public(summeval, "summeval", kind="human_scores").frame)
     columns = [c for c in ("verdict", "p_a", "order", "repeat") if c in compared.columns]
@@ -250,68 +152,99 @@ def _all_pairs(items: pl.DataFrame, name: str) -> pl.DataFrame:
 
 # --- a simulated study -----------------------------------------------------------------------
 
-STUDY_CRITERIA = {"coherence": 0.9, "consistency": 1.6, "fluency": 1.8, "relevance": 0.6}
-STUDY_JUDGES = {f"simulated {at + 1}": noise for at, noise in enumerate((0.6, 0.7, 0.9, 0.8))}
+#: Mean and spread of people's scores.
+_PEOPLE = {
+    "coherence": (3.4, 1.1), "consistency": (5.3, 1.0), "fluency": (5.2, 0.8),
+    "relevance": (3.8, 0.85),
+}  # fmt: skip
+STUDY: tuple[Row, ...] = tuple(read_rows(_DATA["simulator"]))
+#: The share of the noise in a judge's scores that all judges have.
+_SHARED = 0.8
+#: The spread of the logarithm of a document's hardness.
+_HARDNESS = 0.4
+#: The lowest score that judges give.
+_LOWEST = 2
 
 
 def simulate_study(
     *,
     documents: int = 30,
     models: int = 8,
-    criteria: Mapping[str, float] = STUDY_CRITERIA,
-    judges: Mapping[str, float] = STUDY_JUDGES,
+    cells: Sequence[Row] = STUDY,
     repeats: int = 3,
-    slip: float = 0.25,
+    slip: float = 0.3,
     again: float = 0.05,
     seed: Seed = 0,
 ) -> Answers:
     """The same judges compare summaries and score them; by default with the paper's size.
 
-    Scores are those of `simulate_scores`. On document d a judge prefers model i to j if
+    A summary has a quality z ~ N(0, 1) on each criterion. People's score is their mean plus spread
+    times z, a judge's is
 
-        quality_di - quality_dj + slip * width_d * L_dij + again * L_ask  >  0,
+        mean + spread (skill z + sqrt(1 - skill^2) noise) / hardness_d,
 
-    L is standard logistic, one draw per pair and one for each time it is asked; width_d is the
-    error of its scores on the document: the noise of the judge, of the criterion, and the
-    document's hardness. So a hard document has cycles and large errors, and an easy one has
-    neither.
+    rounded and clipped to 1 to 5; judges do not give a 1. Means, spreads and skills are those of
+    the data file, fitted to the paper's Table 3, so that the pattern of its tables shows: judges
+    rarely give a 5 where people nearly always do, and that makes wide sets and large errors. They
+    show that the method runs as described, and replicate nothing. On document d a judge prefers
+    model i to j if
+
+        z_i - z_j + slip spread hardness_d L_ij + again L_ask  >  0,
+
+    L is standard logistic, one draw per pair and one for each time it is asked. So on a hard
+    document a judge gives scores in the middle, which have wide sets and large errors, and has
+    cycles; on an easy one neither.
 
     >>> study = simulate_study(documents=2, models=3, repeats=1, seed=1)
     >>> study.scores.height, study.tournaments.height  # 16 judges and criteria, 6 or 2 x 3 rows
     (96, 96)
     """
+    count(documents, "documents", least=1)
     count(models, "models", least=2)
     count(repeats, "repeats", least=1)
     non_negative(slip, "slip")
     non_negative(again, "again")
-    draw = generator(seed)
-    drawn = simulate_scores(
-        documents=documents, models=models, criteria=criteria, judges=judges, seed=draw
-    )
+    rng = generator(seed)
+    shape = (documents, models)
+    criteria = dict.fromkeys(str(cell["criterion"]) for cell in cells)
+    quality = {name: rng.normal(size=shape) for name in criteria}
+    shared = {name: rng.normal(size=shape) for name in criteria}
+    hardness = np.exp(_HARDNESS * rng.normal(size=(documents, 1)))
     i, j = np.array(list(combinations(range(models), 2))).T
-    doc_names = [f"doc-{d}" for d in range(documents)]
+    doc_names = np.array([f"doc-{d}" for d in range(documents)])
     names = np.array([f"system-{s}" for s in range(models)])
-    parts = []
-    for judge, judge_noise in judges.items():
-        for criterion, criterion_noise in criteria.items():
-            quality = drawn.quality[criterion]
-            width = judge_noise * criterion_noise * drawn.hardness
-            noise = slip * width[:, None] * draw.logistic(size=(documents, len(i)))
-            lean = quality[:, i] - quality[:, j] + noise
-            for repeat in range(repeats):
-                asked = lean + again * draw.logistic(size=lean.shape)
-                parts.append(
-                    pl.DataFrame(
-                        {
-                            "doc_id": np.repeat(doc_names, len(i)),
-                            "model_a": np.tile(names[i], documents),
-                            "model_b": np.tile(names[j], documents),
-                            "judge": [judge] * lean.size,
-                            "criterion": [criterion] * lean.size,
-                            "order": ["ab"] * lean.size,
-                            "repeat": [str(repeat)] * lean.size,
-                            "verdict": np.where(asked > 0, "A", "B").ravel(),
-                        }
-                    )
-                )
-    return Answers(pl.concat(parts), drawn.frame)
+    scores, tournaments = [], []
+    for cell in cells:
+        judge, criterion, skill = cell["judge"], cell["criterion"], cell["skill"]
+        z = quality[criterion]
+        mean, spread = _PEOPLE.get(criterion, _PEOPLE[MAIN_CRITERION])
+        own = np.sqrt(1 - _SHARED**2) * rng.normal(size=shape)
+        noise = _SHARED * shared[criterion] + own
+        lean = (skill * z + np.sqrt(1 - skill**2) * noise) / hardness
+        stated = cell["mean"] + cell["spread"] * lean
+        labels = {"judge": pl.lit(judge), "criterion": pl.lit(criterion)}
+        scores.append(
+            pl.DataFrame(
+                {
+                    "doc_id": np.repeat(doc_names, models),
+                    "model": np.tile(names, documents),
+                    "judge_score": np.clip(np.rint(stated), _LOWEST, 5).ravel(),
+                    "human_score": np.clip(np.rint(mean + spread * z), 1, 5).ravel(),
+                }
+            ).with_columns(**labels)
+        )
+        doubt = slip * cell["spread"] * hardness * rng.logistic(size=(documents, len(i)))
+        edge = z[:, i] - z[:, j] + doubt
+        asked = edge + again * rng.logistic(size=(repeats, *edge.shape))
+        tournaments.append(
+            pl.DataFrame(
+                {
+                    "doc_id": np.tile(np.repeat(doc_names, len(i)), repeats),
+                    "model_a": np.tile(names[i], documents * repeats),
+                    "model_b": np.tile(names[j], documents * repeats),
+                    "repeat": np.repeat([str(k) for k in range(repeats)], edge.size),
+                    "verdict": np.where(asked > 0, "A", "B").ravel(),
+                }
+            ).with_columns(order=pl.lit("ab"), **labels)
+        )
+    return Answers(pl.concat(tournaments), pl.concat(scores))

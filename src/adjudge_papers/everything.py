@@ -29,9 +29,8 @@ from adjudge_papers.items import (
     count_items,
     describe_items,
     one_item,
-    read_published,
 )
-from adjudge_papers.paper import REHEARSAL, costs_calls
+from adjudge_papers.paper import REHEARSAL, costs_calls, read_published
 from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
 from adjudge_papers.scope import reproduce_scope
 from adjudge_papers.simulated_release import simulate_release
@@ -235,11 +234,12 @@ def run_soft_elo(given: Given) -> PaperRun:
     source = given.annotations
     battles = given.scaled(6000, 300)
     result = reproduce_soft_elo(
-        simulate_release(models=given.scaled(32, 12), battles=battles, seed=given.seed)
+        simulate_release(models=given.scaled(28, 12), battles=battles, seed=given.seed)
         if source is None
         else source,
         splits=5,
         replicates=given.scaled(20, 2),
+        draws=given.scaled(50, 2),
         seed=given.seed,
     )
     here = "" if source is None else str(source)

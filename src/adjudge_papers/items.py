@@ -7,11 +7,8 @@ about, its picture, the paper's number for each of its values, and how many digi
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any, ClassVar, Literal, get_args
 
 from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of
@@ -84,36 +81,6 @@ class ReproductionItems(Result):
         return blocks
 
 
-# --- what the papers print -------------------------------------------------------------------
-
-
-@cache
-def read_published(paper: str) -> Mapping[str, Any]:
-    """What a paper prints, from `published/PAPER.toml`."""
-    path = files("adjudge_papers") / "published" / f"{paper}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
-def read_rows(text: str) -> list[dict[str, Any]]:
-    """The rows of a table of a data file: names of columns in the first line, then words.
-
-    >>> read_rows('''
-    ... judge         rate  share
-    ... Qwen-2.5-72B  0.022 -''')
-    [{'judge': 'Qwen-2.5-72B', 'rate': 0.022, 'share': None}]
-    """
-    header, *lines = (line.split() for line in text.strip().splitlines())
-    return [dict(zip(header, map(_read_cell, line), strict=True)) for line in lines]
-
-
-def _read_cell(word: str) -> str | float | None:
-    if word == "-":
-        return None
-    if re.fullmatch(r"-?\d+", word):
-        return int(word)
-    return float(word) if re.fullmatch(r"-?\d+\.\d+", word) else word
-
-
 # --- what was measured -----------------------------------------------------------------------
 
 #: Numbers by the name of the value; None if there is none.
@@ -123,21 +90,15 @@ Measured = dict[str, float | None]
 class ItemBook:
     """Collects the items of one paper: our numbers next to those of its data file.
 
-    `remark` states how much of the paper's data the items use.
-
-    >>> book = ItemBook("scope", simulated=False)
-    >>> book.add("Theorem 2.1", {"ratio minus alpha, most": 0.02})
-    >>> [(item.name, item.status) for item in book.items()][-1]
-    ('Theorem 2.1', 'reproduced')
-    >>> book.items()[0].reason
-    'a drawing without numbers'
+    >>> book = ItemBook("x", {"Table 1": {"about": "Errors", "digits": 2}})
+    >>> book.add("Table 1", {"rate": 0.02})
+    >>> [(item.name, item.status) for item in book.items()]
+    [('Table 1', 'reproduced')]
     """
 
-    def __init__(self, paper: str, *, simulated: bool, remark: str = "") -> None:
+    def __init__(self, paper: str, known: Mapping[str, Any]) -> None:
         self._paper = paper
-        self._simulated = simulated
-        self._remark = remark
-        self._known: Mapping[str, Any] = read_published(paper)["items"]
+        self._known = known
         self._items: dict[str, PaperItem] = {}
         for name, known in self._known.items():
             if "missing" in known:
@@ -150,34 +111,33 @@ class ItemBook:
         *,
         published: Mapping[str, Any] | None = None,
         about: str | None = None,
-        remark: str | None = None,
+        remark: str = "",
         missing: str = "",
         unknown: str = "the rows do not have the needed data",
-        simulated: bool | None = None,
+        status: Status = "reproduced",
     ) -> None:
         """Add an item; it is not possible if something is `missing` or no number is known.
 
         `published` are the paper's numbers that are not in its list of items, `unknown` is why no
-        number is known. `about`, `remark` and `simulated` are for this item alone.
+        number is known. `about`, `remark` and `status` are for this item alone.
         """
         known = self._known[name]  # it can be `like` another, but for what it says
         known = {**self._known.get(known.get("like"), {}), **known}
         theirs = {**known.get("values", {}), **(published or {})}
         if not missing and measured and all(ours is None for ours in measured.values()):
             missing = unknown
-        done = self._simulated if simulated is None else simulated
         values = () if missing or not measured else measured.items()
         self._items[name] = PaperItem(
             paper=self._paper,
             name=name,
             about=about or known["about"],
-            status="not possible" if missing else "simulated" if done else "reproduced",
+            status="not possible" if missing else status,
             values=tuple(
                 _item_value(value, ours, theirs.get(value), known.get("digits", 1))
                 for value, ours in values
             ),
             figure=None if missing else known.get("figure"),
-            reason=missing or (self._remark if remark is None else remark),
+            reason=missing or remark,
         )
 
     def items(self) -> tuple[PaperItem, ...]:
@@ -216,21 +176,6 @@ def ends_of(name: str, values: Iterable[float | None]) -> Measured:
     """The smallest and the largest, as papers state ranges."""
     known = list(values)
     return {f"{name}, least": over(known, min), f"{name}, most": over(known, max)}
-
-
-def count_where(values: Iterable[float | None], condition: Callable[[float], bool]) -> float | None:
-    """How many of the known values meet a condition; None if no value is known."""
-    return over(values, lambda known: float(sum(map(condition, known))))
-
-
-def cut_of(before: float | None, after: float | None) -> float | None:
-    """The decrease of a number in percent."""
-    return None if not before or after is None else 100 * (1 - after / before)
-
-
-def less(one: float | None, other: float | None) -> float | None:
-    """The difference, if both are known."""
-    return None if one is None or other is None else one - other
 
 
 def in_percent(share: float | None) -> float | None:

@@ -35,7 +35,7 @@ REHEARSAL = "simulated:"
 #: Names that can be part of a longer name: a provider before a judge, a release after it.
 _LONGER = ("judge", "judge_a", "judge_b", "dataset")
 #: Keys that are numbers.
-_NUMERIC = ("alpha", "judges", "rate", "labels", "per_model", "p")
+_NUMERIC = ("alpha", "judges", "rate", "labels", "per_model", "p", "width")
 _ROUNDING = 1e-9
 
 
@@ -160,8 +160,13 @@ class PaperTable:
         return [column for column in self.columns if not column.form.startswith(".")]
 
     def matches(self, ours: Row, theirs: Row) -> bool:
-        """Whether two rows are of the same judge and data, by their keys."""
-        return all(_same(key, ours.get(key), theirs.get(key)) for key in self.keys)
+        """Whether two rows are of the same judge and data; a pair of judges in either order."""
+        if all(_same(key, ours.get(key), theirs.get(key)) for key in self.keys):
+            return True
+        swap = {"judge_a": "judge_b", "judge_b": "judge_a"}
+        return "judge_a" in self.keys and all(
+            _same(key, ours.get(swap.get(key, key)), theirs.get(key)) for key in self.keys
+        )
 
 
 def _same(key: str, ours: Any, theirs: Any) -> bool:

@@ -18,8 +18,9 @@ from adjudge.present.text import left_out
 from adjudge.validation import count, open_unit
 from adjudge_papers import reporting_arena as section_82
 from adjudge_papers import reporting_simulation as simulation
-from adjudge_papers.items import ItemBook, read_published
-from adjudge_papers.reproduction import REHEARSAL, Pictures, Reproduction, costs_calls
+from adjudge_papers.items import ItemBook
+from adjudge_papers.paper import REHEARSAL, costs_calls, read_published, source_of
+from adjudge_papers.reproduction import Pictures, Reproduction
 
 #: Battles without data; the length of intervals is then near Table 2's.
 SIMULATED_BATTLES = 4500
@@ -102,13 +103,25 @@ class ReportingReproduction(Reproduction):
         if self.settings:
             shown.append(simulation.setting_table(self.settings, self.confidence_level))
         if self.protocol:
-            shown.append(section_82.protocol_table(self))
+            shown += [section_82.protocol_table(self), section_82.published_table()]
         notes = [*(f"note: {text}" for text in self.notes), *left_out(self.dropped)]
         return shown + notes_of(notes)
 
     def remarks(self) -> list[Block]:
         """None: its notes are about its tables, and follow them."""
         return []
+
+    @property
+    def simulated(self) -> bool:
+        """Whether section 8.2 ran on simulated battles or asked a simulated judge."""
+        asked = [self.protocol_judge] if self.protocol_judge else []
+        return self.protocol_source is None or source_of(asked) == "simulated"
+
+    def stamp(self, name: str) -> str | None:
+        """Figures 3 and 4 are formulas; the others but Figure 7 are the paper's own simulation."""
+        if name == "figure7":
+            return "simulated" if self.simulated else None
+        return None if name in ("figure3", "figure4") else "simulated, as in the paper"
 
     def can_draw(self, name: str) -> bool:
         """A picture of the simulation if it ran, that of the protocol if it has an estimate."""
@@ -186,8 +199,9 @@ def reproduce_reporting(
         if costs_calls(judge) and not gather(ask(REHEARSAL, asking={"store": None})).frame.height:
             raise DataError(source, "has no row with a label and a model: nothing can be measured")
         arena = gather(data if judge is None else ask(judge, asking=asking))
+    asked = judge or (None if data is None else section_82.name_judge(data))
     models = section_82.measure_models(
-        arena.frame, splits=splits, share=share, level=level, seed=seed
+        arena.frame, splits=splits, share=share, level=level, seed=seed, named=asked
     )
     small = arena.frame["model"].n_unique() - len(models)
     few = f"{small} models with fewer than {section_82.FEWEST} rows are left out"
@@ -209,14 +223,14 @@ def reproduce_reporting(
         claims=simulation.compare_claims(settings, shift, lengths[0], level, repeats),
         protocol=models,
         protocol_source=source,
-        protocol_judge=judge,
+        protocol_judge=asked,
         probabilities=section_82.has_probabilities(arena.frame),
         splits=splits,
         notes=(*read_published("reporting")["notes"], *([few] if small else [])),
         dropped=arena.dropped,
     )
     # The paper's simulation, run again, counts as reproduced.
-    book = ItemBook("reporting", simulated=False)
+    book = ItemBook("reporting", read_published("reporting")["items"])
     simulation.add_simulation(book, settings, shift, lengths)
     section_82.add_arena(book, result)
     simulation.add_propositions(book)

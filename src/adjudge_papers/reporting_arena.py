@@ -43,7 +43,8 @@ from adjudge.present.text import count as count_of
 from adjudge.simulate.battles import simulate_battles
 from adjudge.statistics.numbers import mean_known, normal_quantile
 from adjudge.validation import FloatArray, count
-from adjudge_papers.items import ItemBook, Measured, ends_of, in_percent, read_published, read_rows
+from adjudge_papers.items import ItemBook, Measured, Status, ends_of, in_percent
+from adjudge_papers.paper import contains, read_published, read_rows
 from adjudge_papers.reproduction import Gallery
 
 if TYPE_CHECKING:
@@ -210,18 +211,35 @@ def has_probabilities(rows: pl.DataFrame) -> bool:
     return not rows["judge"].is_in([0.0, 1.0]).all()
 
 
+def name_judge(data: TableLike) -> str | None:
+    """The name of the judge of judgments, if the rows are of one judge."""
+    frame = read_table(data)
+    if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
+        return None
+    names: list[Any] = frame["judge"].unique().to_list() if "judge" in frame.columns else []
+    return str(names[0]) if len(names) == 1 else None
+
+
 def measure_models(
-    rows: pl.DataFrame, *, splits: int, share: float, level: float, seed: int
+    rows: pl.DataFrame,
+    *,
+    splits: int,
+    share: float,
+    level: float,
+    seed: int,
+    named: str | None = None,
 ) -> tuple[ProtocolRow, ...]:
     """Every model with enough rows over random splits, those with most rows first.
 
     The truth of a split is the human rate on its test rows; `share` of the rows are labelled. With
     probabilities, as in the paper, their means replace the shares in Eq. 5 to 8. The interval
     treats them as shares of 0/1 verdicts, whose spread is never smaller. `spread_length` is the
-    length by the spread of the probabilities.
+    length by the spread of the probabilities. The paper's numbers are for its judge and models.
     """
     rng, probabilities = np.random.default_rng(seed), has_probabilities(rows)
-    table_2 = {row["model"]: row for row in read_rows(read_published("reporting")["models"])}
+    theirs = named is not None and contains(named, read_published("reporting")["judge"])
+    published = read_rows(read_published("reporting")["models"]) if theirs else []
+    table_2 = {row["model"]: row for row in published}
     models = []
     for (name,), table in rows.group_by(["model"], maintain_order=True):
         judge, human, size = table["judge"].to_numpy(), table["human"].to_numpy(), table.height
@@ -321,6 +339,19 @@ def protocol_table(result: ReportingReproduction) -> Table:
     )
 
 
+def published_table() -> Table:
+    """The paper's Table 2 as published."""
+    return table_of(
+        read_rows(read_published("reporting")["models"]),
+        {
+            "model": lambda row: str(row["model"]),
+            "coverage": lambda row: percent(row["coverage"], 0),
+            "length": lambda row: number(row["length"]),
+        },
+        caption="Table 2, as published: Chatbot Arena, judged by GPT-4.1-mini",
+    )
+
+
 def _biases(rows: Sequence[ProtocolRow]) -> list[tuple[float, float]]:
     """Of each model with an estimate: the error of the judge's own rate and of the corrected."""
     return [(row.bias_naive, row.bias_corrected) for row in rows if row.bias_corrected is not None]
@@ -363,13 +394,16 @@ def figure_7(result: ReportingReproduction) -> Drawing:
 
 def add_arena(book: ItemBook, result: ReportingReproduction) -> None:
     """Table 2 and Figure 7, on the given rows or on simulated ones."""
-    rows, simulated = result.protocol, result.protocol_source is None
+    rows = result.protocol
     theirs = [row for row in rows if row.paper_coverage is not None]
-    remark = ""
-    if not simulated and len(theirs) < 6:
-        remark = f"{len(theirs)} of the paper's 6 models" if theirs else "other models"
+    status: Status = "reproduced" if theirs else "other judges or data"
+    remark = f"{len(theirs)} of the paper's 6 models" if 0 < len(theirs) < 6 else ""
+    if result.simulated:
+        status = "simulated"
+    elif not theirs:
+        remark = result.rows_of()
     answers = "probabilities" if result.probabilities else "0/1 verdicts"
-    add = partial(book.add, remark=remark, simulated=simulated, unknown="no model has an estimate")
+    add = partial(book.add, remark=remark, status=status, unknown="no model has an estimate")
     measured, published = _paper_models(theirs) if theirs else (_other_models(rows), {})
     about = f"Coverage and length of 95 % intervals over splits, {answers}"
     add("Table 2", measured, published=published, about=about)

@@ -49,7 +49,8 @@ from adjudge.present.text import number
 from adjudge.simulate.grades import draw_counts
 from adjudge.statistics.numbers import mean_known, normal_quantile
 from adjudge.validation import FloatArray
-from adjudge_papers.items import ItemBook, ends_of, read_published
+from adjudge_papers.items import ItemBook, ends_of
+from adjudge_papers.paper import read_published
 from adjudge_papers.reproduction import Gallery
 
 if TYPE_CHECKING:

@@ -6,15 +6,13 @@ pictures; one view shows them all in the same order.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 from adjudge.present.blocks import Block, Figure, Headline, notes_of
-from adjudge.present.figure import themed
+from adjudge.present.figure import WARM, themed
 from adjudge.present.result import Count, Result, frozen
-from adjudge.records import Interval
 from adjudge_papers.items import SECTION, PaperItem, item_blocks
 
 #: A picture by name: the function that draws it from a reproduction, and its caption.
@@ -34,15 +32,6 @@ class Gallery(dict[str, tuple[Draw, str]]):
             return drawing
 
         return declare
-
-
-#: The judge that is asked first: what is wrong with the data must not cost calls of another.
-REHEARSAL = "simulated:"
-
-
-def costs_calls(judge: object) -> bool:
-    """Whether a rehearsal is needed before this judge is asked."""
-    return judge is not None and not str(judge).startswith(REHEARSAL)
 
 
 @frozen
@@ -78,6 +67,18 @@ class Reproduction(Result):
         """Whether the numbers allow a picture: one of the items that are possible has it."""
         return name in {item.figure for item in self.items}
 
+    def stamp(self, name: str) -> str | None:
+        """What a picture of simulated judges carries; None for other pictures."""
+        return None
+
+    def draw(self, name: str) -> Any:
+        """A picture of the paper; one that shows simulated judges carries the word."""
+        figure, text = self.drawings[name][0](self), self.stamp(name)
+        if text is not None:
+            style: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 10}
+            figure.text(0.995, 1.01, text, color=WARM, fontweight="bold", **style)
+        return figure
+
     def view(self) -> list[Block]:
         """Headline, tables, items, pictures, remarks."""
         return [
@@ -85,37 +86,9 @@ class Reproduction(Result):
             *self.tables(),
             *item_blocks(self.items, self.listed),
             *(
-                Figure(name, partial(draw, self), caption)
-                for name, (draw, caption) in self.drawings.items()
+                Figure(name, partial(self.draw, name), caption)
+                for name, (_, caption) in self.drawings.items()
                 if self.can_draw(name)
             ),
             *self.remarks(),
         ]
-
-
-def interval_of(low: float | None, high: float | None) -> Interval | None:
-    """A 95 % interval; None if it has no ends."""
-    return None if low is None or high is None else Interval(low, high, level=0.95)
-
-
-def contains(name: str, part: str) -> bool:
-    """Whether a name contains another, compared by letters and digits only.
-
-    >>> contains("vllm:Qwen2.5-7B-Instruct", "qwen 2.5 7b"), contains("gpt-4o", "gpt-4o-mini")
-    (True, False)
-    """
-    return _squeeze(part) in _squeeze(name)
-
-
-def _squeeze(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def size_of(judge: str) -> float | None:
-    """The billions of parameters that a judge's name states, if it does.
-
-    >>> size_of("vllm:Qwen2.5-7B-Instruct"), size_of("gpt-4.1-mini")
-    (7.0, None)
-    """
-    stated = re.findall(r"(\d+(?:\.\d+)?)\s?b(?![a-z0-9])", judge.lower())
-    return float(stated[-1]) if stated else None

@@ -85,7 +85,7 @@ class SimulatedRun:
 
 
 def simulate_release(
-    *, models: int = 32, battles: int = 6000, seed: Seed = 0
+    *, models: int = 28, battles: int = 6000, seed: Seed = 0
 ) -> tuple[SimulatedRun, ...]:
     """Four judges on three corpora of `battles` battles each; the French one has half as many.
 

@@ -5,316 +5,120 @@ Expects the release's folder `data/`, or any folder of `annotations_*.csv`, or o
     data/lmarena100k/annotations_qwen3_5_27b.csv, ...
     data/lmarena140k/..., data/comparia/...
 
-Without files it runs on simulated battles of the same shape. The numbers, tables, items and
-pictures of each theme are in one file: ratings, calibration, biases, languages.
+or labelled pairs and a judge to ask about them. Without files it runs on simulated battles of the
+same shape. The numbers are in `soft_elo_measures`, the pictures in `soft_elo_figures`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any, ClassVar
 
-import numpy as np
-import polars as pl
-
-from adjudge.data.battles import Battles, code_battles, gather_jury
-from adjudge.data.rows import Rows
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Headline, Table, notes_of
-from adjudge.present.figure import MARKS, SERIES
-from adjudge.present.result import Correlation, Count, Level, NotNegative, Proportion, frozen
+from adjudge.present.blocks import Headline
+from adjudge.present.result import frozen
 from adjudge.present.text import count as count_of
 from adjudge.present.text import number, percent
-from adjudge.ranking import (
-    evaluation_rules,
-    hold_out_each,
-    human_reference,
-    residuals,
-    sample_efficiency,
-    split_conformal,
-)
-from adjudge.ranking.evaluation import Residuals, held_out_intervals, loo_row, models_needed
-from adjudge.ranking.leaderboard import BudgetRow, ConformalRow, HeldOutRow
-from adjudge.ranking.targets import Rule, agreement_share, juror_battles, jury_rule, soft_rule
-from adjudge.ranking.temperature import AgreementBin, ReliabilityBin
-from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2
-from adjudge.validation import count, exact_level, generator, positive
-from adjudge_papers import soft_elo_biases as biases
-from adjudge_papers import soft_elo_calibration as calibration
-from adjudge_papers import soft_elo_languages as languages
-from adjudge_papers import soft_elo_ratings as ratings
-from adjudge_papers.items import ItemBook, PaperItem, read_rows
-from adjudge_papers.reproduction import Reproduction
-from adjudge_papers.simulated_release import SimulatedRun
-from adjudge_papers.soft_elo_exhibits import (
-    FRENCH,
-    GALLERY,
-    MAIN,
-    METHODS,
-    NEWER,
-    PAPER,
-    TITLES,
-    Column,
-    row_names,
-    tabulate,
-    value_of,
+from adjudge.validation import count, exact_level, positive
+from adjudge_papers.items import PaperItem
+from adjudge_papers.paper import (
+    Exhibits,
+    MeasuredTable,
+    Reproduction,
+    Row,
+    Stat,
+    cut,
+    ends,
+    how_many,
+    less,
+    mean,
+    middle,
+    only,
+    paper_tables,
+    read_published,
+    reduced,
+    source_of,
+    values_of,
 )
-from adjudge_papers.soft_elo_languages import LanguageRow
-from adjudge_papers.soft_elo_runs import Run, read_runs
+from adjudge_papers.simulated_release import SimulatedRun
+from adjudge_papers.soft_elo_bias_figures import PICTURES
+from adjudge_papers.soft_elo_figures import FRENCH, MAIN, NEWER
+from adjudge_papers.soft_elo_measures import (
+    DRAWS,
+    Tables,
+    count_languages,
+    family_points,
+    language_rows,
+    measure_run,
+)
+from adjudge_papers.soft_elo_runs import Run, ask_run, read_runs
 
-#: In the paper's order.
-PICTURES = dict(sorted(GALLERY.items()))
+_UNBOUNDED = "intervals are unbounded: too few models"
+_ONE_ORDER = "the rows have the mean of both orders: the scores of each order are needed"
+_TWO_CORPORA = "needs files of two corpora"
+#: The judge of Figures 8 and 9, that of Figure 16, and those of Figures 3 and 6.
+_ELSEWHERE, _REPRESENTATIVE, _BINS, _BUDGETS = (
+    "Gemma4-26B-A4B", "GPT-OSS-120B", "Qwen3-32B", "Qwen3.5-27B",
+)  # fmt: skip
 _SIMULATED = (
     "Simulated battles of the release's shape: models, judges and numbers are invented. Compare "
     "the pattern with the paper's, not the numbers."
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SoftEloRow:
-    """One judge on one corpus. Fields named `published_*` are the paper's; None if it has none.
-
-    `smoothed` maps each constant of Table 8 to its error. `*_quarters` are mean residuals, judge
-    minus people, from the weakest quarter of models to the strongest. `*_width_range` is over the
-    splits; `*_quantile` and `*_se` are the two factors of the width. `agreement` counts people's
-    votes for the judge's side by |s|, `agreement_correlation` is Pearson's of the two; `raw_*` is
-    about sigma(|s|), before beta. `contradictions` is the share of decided verdicts for the side
-    with the judge's lower score.
-    """
-
-    corpus: str
-    judge: str
-    battles: Count
-    models: Count
-    mean_score: float | None
-    kappa: float | None
-    beta: float | None
-    ece: Proportion | None
-    hard_mae: NotNegative | None
-    soft_mae: NotNegative | None
-    hard_spearman: Correlation | None
-    soft_spearman: Correlation | None
-    hard_width: NotNegative | None
-    soft_width: NotNegative | None
-    hard_coverage: Proportion | None
-    soft_coverage: Proportion | None
-    hard_width_range: tuple[float, float] | None = None
-    soft_width_range: tuple[float, float] | None = None
-    hard_quantile: float | None = None
-    soft_quantile: float | None = None
-    hard_se: NotNegative | None = None
-    soft_se: NotNegative | None = None
-    agreement: tuple[AgreementBin, ...] = ()
-    agreement_rate: Proportion | None = None
-    agreement_correlation: Correlation | None = None
-    reliability: tuple[ReliabilityBin, ...] = ()
-    raw_reliability: tuple[ReliabilityBin, ...] = ()
-    raw_ece: Proportion | None = None
-    contradictions: Proportion | None = None
-    stability: calibration.BetaStability | None = None
-    strength: ratings.StrengthStructure | None = None
-    length: biases.LengthEffect | None = None
-    position: biases.PositionEffect | None = None
-    held_out: tuple[HeldOutRow, ...] = ()
-    budgets: tuple[BudgetRow, ...] = ()
-    smoothed: Mapping[str, float | None] = field(default_factory=dict)
-    chosen_smoothing_mae: float | None = None
-    hard_quarters: tuple[float, ...] = ()
-    soft_quarters: tuple[float, ...] = ()
-    hard_family: biases.FamilyExcess | None = None
-    soft_family: biases.FamilyExcess | None = None
-    family_points: biases.FamilyExcess | None = None
-    warnings: tuple[str, ...] = ()
-    published_mean_score: float | None = None
-    published_kappa: float | None = None
-    published_beta: float | None = None
-    published_ece: float | None = None
-    published_hard_mae: float | None = None
-    published_soft_mae: float | None = None
-    published_hard_spearman: Correlation | None = None
-    published_soft_spearman: Correlation | None = None
-    published_hard_width: float | None = None
-    published_soft_width: float | None = None
-    published_hard_coverage: Proportion | None = None
-    published_soft_coverage: Proportion | None = None
-    published_hard_width_range: tuple[float, float] | None = None
-    published_soft_width_range: tuple[float, float] | None = None
-    published_smoothed: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def any_family(self) -> biases.FamilyExcess | None:
-        """The excess of the judge's family in Elo, or else in points."""
-        return self.hard_family or self.family_points
-
-
-@dataclass(frozen=True, kw_only=True)
-class JuryRow:
-    """All judges of a corpus as one jury, on the battles that each of them scored.
-
-    `best` is the judge with the smallest error on those same battles, alone.
-    """
-
-    corpus: str
-    judges: Count
-    battles: Count
-    mae: NotNegative | None
-    spearman: Correlation | None
-    best: str
-    best_mae: NotNegative | None
-
-
 @frozen
 class SoftEloReproduction(Reproduction):
-    """The Soft-Elo paper's protocol on the released files, our numbers next to the paper's.
-
-    `published_quarters` are means over the paper's judges on LMArena 100K, if that is available.
-    `juries` are all judges of a corpus as one, which the paper does not have. `language_counts` are
-    prompts by corpus and language.
-    """
+    """The Soft-Elo paper's protocol on the released files, our numbers with the paper's."""
 
     kind: ClassVar[str] = "reproduction_soft_elo"
-    rows_in: ClassVar[str] = "rows"
+    paper: ClassVar[str] = "soft-elo"
     drawings = PICTURES
-
-    rows: tuple[SoftEloRow, ...]
-    languages: tuple[LanguageRow, ...]
-    l2: NotNegative
-    alpha: Level
-    splits: Count
-    replicates: Count
-    simulated: bool = False
-    juries: tuple[JuryRow, ...] = ()
-    language_counts: Mapping[str, Mapping[str, Count]] = field(default_factory=dict)
-    published_quarters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    main_table: ClassVar[str] = "judges"
 
     def headline(self) -> Headline:
-        """By how much soft targets change the held-out error, ours and the paper's."""
-        rows = self.compared()
-        if not rows:
+        """By how much soft targets change the held-out error; the paper's on the same judges."""
+        rows = [row for row in self.rows("judges") if row.get("soft_mae") is not None]
+        table = self.table("judges")
+        if not rows or table is None:
             return Headline("No judge could be compared with people", tone="bad")
         runs = count_of(len(rows), "run of a judge on a corpus", "runs of judges on corpora")
-        mean = _write_means([(hard, soft) for _, hard, soft in rows])
-        published = [
-            (row.published_hard_mae, row.published_soft_mae)
-            for row, *_ in rows
-            if row.published_hard_mae is not None and row.published_soft_mae is not None
-        ]
-        paper = ""
-        if published:
-            paper = f"The paper has {_write_means(published)} for {len(published)} of them."
-        text = f"{self.describe_change()}, the mean over {runs}: {mean}"
-        return Headline(text, _SIMULATED if self.simulated else paper)
+        text = f"{describe_change(rows)}, the mean over {runs}: {_write_means(rows)}"
+        theirs = [row for _, row in table.matched(paper_tables(self.paper)["judges"])]
+        paper = f"The paper has {_write_means(theirs)} for {len(theirs)} of them." if theirs else ""
+        return Headline(text, _SIMULATED if self.is_simulated("judges") else paper)
 
-    def tables(self) -> list[Block]:
-        """The paper's tables in its order, then the appendices that the rows have numbers for."""
-        juries = tabulate(
-            "All judges as one, the mean of calibrated scores (not in the paper), and the best of "
-            "them on the same battles",
-            "corpus",
-            [(row.corpus, [row]) for row in self.juries],
-            Column("best alone", "best", str),
-            Column("its error", "best_mae", 1),
-            Column("judges", "judges", 0),
-            Column("battles of all", "battles", 0),
-            Column("jury's error", "mae", 1),
-            Column("rho", "spearman", 3),
-            text_columns=2,
-        )
-        appendices = (*calibration.tables(self), *biases.tables(self), juries)
-        return [
-            *ratings.tables(self),
-            *(table for table in appendices if table.rows),
-            *languages.tables(self),
-        ]
 
-    def judge_table(
-        self,
-        caption: str,
-        *columns: Column,
-        needs: str = "",
-        means: bool = False,
-        **layout: Any,
-    ) -> Table:
-        """The judges, or those that have the field `needs`.
+def describe_change(rows: Sequence[Row]) -> str:
+    """By how much soft targets change the held-out error, the mean over judges and corpora."""
+    gains = values_of(rows, cut("hard_mae", "soft_mae"))
+    if not gains:
+        return "Held-out error"
+    gain = fmean(gains) / 100
+    verb = "cut" if gain >= 0 else "raise"
+    return f"Soft targets {verb} the held-out error by {percent(abs(gain), 0)}"
 
-        With `means`, also the paper's numbers, and the means over the judges of each corpus.
-        """
-        rows: list[tuple[str, Sequence[SoftEloRow]]] = [
-            (name, [row])
-            for name, row in zip(row_names(self.rows), self.rows, strict=True)
-            if not needs or value_of(row, needs) is not None
-        ]
-        corpora = dict.fromkeys(row.corpus for row in self.rows) if means else ()
-        for corpus in corpora:
-            judges = [row for row in self.rows if row.corpus == corpus]
-            if len(judges) > 1:
-                rows.append(("mean" if len(corpora) == 1 else f"mean, {corpus}", judges))
-        return tabulate(caption, "judge", rows, *columns, compare=means, **layout)
 
-    def remarks(self) -> list[Block]:
-        """Warnings of each judge, then notes about the paper."""
-        warnings = [
-            f"warning, {row.judge}, {row.corpus}: {text}"
-            for row in self.rows
-            for text in row.warnings
-        ]
-        return [*notes_of(warnings, tone="bad"), *super().remarks()]
-
-    def can_draw(self, name: str) -> bool:
-        """The pictures that the rows allow; the list of items explains the others."""
-        return bool(self.rows) and (name == "errors" or super().can_draw(name))
-
-    def main_rows(self) -> list[SoftEloRow]:
-        """The judges of the main corpus, or of the first corpus if that is not here."""
-        corpora = [row.corpus for row in self.rows]
-        if not corpora:
-            raise ArgumentError("plot", self.kind, "no judge could be compared with people")
-        shown = MAIN if MAIN in corpora else corpora[0]
-        return [row for row in self.rows if row.corpus == shown]
-
-    def compared(self) -> list[tuple[SoftEloRow, float, float]]:
-        """The rows that have both errors, hard and soft."""
-        return [
-            (row, row.hard_mae, row.soft_mae)
-            for row in self.rows
-            if row.hard_mae is not None and row.soft_mae is not None
-        ]
-
-    def describe_change(self) -> str:
-        """By how much soft targets change the held-out error, the mean over judges and corpora."""
-        gains = [1 - soft / hard for _, hard, soft in self.compared() if hard]
-        if not gains:
-            return "Held-out error"
-        gain = sum(gains) / len(gains)
-        verb = "cut" if gain >= 0 else "raise"
-        return f"Soft targets {verb} the held-out error by {percent(abs(gain), 0)}"
-
-    def judge_looks(self) -> dict[str, dict[str, Any]]:
-        """One colour and mark per judge, by name, in every picture; not those of hard and soft."""
-        colours, marks = SERIES[2:], MARKS[2:]
-        return {
-            name: {"color": colours[k % len(colours)], "marker": marks[k % len(marks)]}
-            for k, name in enumerate(sorted({row.judge for row in self.rows}))
-        }
-
-    def corpus_name(self, corpus: str) -> str:
-        """The name of a corpus in a legend, marked if it is simulated."""
-        name = TITLES.get(corpus, corpus)
-        return f"{name} (simulated)" if self.simulated else name
+def _write_means(rows: Sequence[Row]) -> str:
+    hard, soft = (fmean(values_of(rows, field)) for field in ("hard_mae", "soft_mae"))
+    return f"{number(hard, 1)} hard, {number(soft, 1)} soft"
 
 
 def reproduce_soft_elo(
     source: str | Path | Sequence[SimulatedRun] | None = None,
     *,
+    judge: str | None = None,
+    prompts: Mapping[str, str | Path] | None = None,
     l2: float = DEFAULT_L2,
     alpha: float = 0.1,
     splits: int = 5,
     replicates: int = 20,
+    draws: int = DRAWS,
     seed: int = 42,
+    **asking: Any,
 ) -> SoftEloReproduction:
     """The tables and figures of the Soft-Elo paper.
 
@@ -322,225 +126,319 @@ def reproduce_soft_elo(
     the paper's settings by default.
 
     Args:
-        source: The release's data folder, a folder of annotations_*.csv, or one file; without it,
-            simulated battles of the same shape. The return value of `simulate_release` also works.
+        source: The release's data folder, a folder of annotations_*.csv, or one file; with `judge`,
+            labelled pairs of models; without it, simulated battles of the same shape. The return
+            value of `simulate_release` also works.
+        judge: The judge to ask about the pairs: six criteria in both orders, 4,096 tokens.
+        prompts: Your prompt file for the protocol rubric, for the paper's own wording.
         l2: Penalty l2 |theta|^2; 0.005 is the released code's.
         alpha: Error level of conformal intervals.
         splits: Random halves of the models.
         replicates: Resamples per model.
+        draws: Random parts of the battles for each budget.
         seed: Seed of everything random.
+        asking: Options of `judge_pairs`, for example a store.
     """
     l2 = positive(l2, "l2")
     exact_level(alpha)
-    count(splits, "splits", least=1)
-    count(replicates, "replicates", least=2)
+    counts = {"splits": count(splits, "splits", least=1), "draws": count(draws, "draws", least=2)}
+    counts["replicates"] = count(replicates, "replicates", least=2)
+    if judge is None:
+        runs = read_runs(source, l2=l2, seed=seed)
+    elif isinstance(source, (str, Path)):
+        runs = ask_run(source, judge, prompts=prompts or {}, l2=l2, asking=asking)
+    else:
+        raise ArgumentError("judge", judge, "give the pairs to ask it about")
+    tables, warnings = _measure(runs, alpha=alpha, seed=seed, **counts)
     real = isinstance(source, (str, Path))
-    order = {name: k for k, name in enumerate(PAPER["corpora"])}
-    runs = read_runs(source, l2=l2, seed=seed)
-    rows = [_measure(run, alpha, splits, replicates, seed) for run in runs]
+    measured = source_of(run.judge for run in runs) if real else "simulated"
+    names = list(dict.fromkeys(run.corpus for run in runs))
+    data = ", ".join(names) if real else "simulator"
+    done = SoftEloReproduction(
+        settings={"l2": l2, "alpha": alpha, **counts},
+        seed=seed,
+        tables=tuple(
+            MeasuredTable(name=name, rows=tuple(rows), data=data, source=measured)
+            for name, rows in tables.items()
+        ),
+        warnings=tuple(warnings),
+    )
+    return replace(done, items=_items(done))
+
+
+def _measure(runs: Sequence[Run], **options: Any) -> tuple[Tables, list[str]]:
+    """Every table of every run, corpora in the paper's order, the largest error first."""
+    order = {name: k for k, name in enumerate((MAIN, NEWER, FRENCH))}
     corpora: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: order.get(run.corpus, 9)):
         corpora.setdefault(run.corpus, []).append(run)
-    points = {name: biases.family_points(judges) for name, judges in corpora.items()}
-    rows = [replace(row, family_points=points[row.corpus][row.judge]) for row in rows]
-    rows.sort(key=lambda row: (order.get(row.corpus, 9), -(row.hard_mae or 0.0)))
-    juries = (_join_judges(judges, l2) for judges in corpora.values() if len(judges) > 1)
-    result = SoftEloReproduction(
-        rows=tuple(rows),
-        languages=tuple(
-            row
-            for judges in corpora.values()
-            for row in languages.language_rows(judges, compare=real)
-        ),
-        l2=l2,
-        alpha=alpha,
-        splits=splits,
-        replicates=replicates,
-        seed=seed,
-        notes=tuple(PAPER["notes"]),
-        simulated=not real,
-        juries=tuple(row for row in juries if row is not None),
-        language_counts={
-            name: languages.count_languages(judges) for name, judges in corpora.items()
-        },
-        published_quarters={
-            method: tuple(means)
-            for method, means in PAPER["quarters"].items()
-            if real and MAIN in corpora
+    tables: Tables = {"judges": [], "languages": [], "prompts": []}
+    warnings: list[str] = []
+    main = MAIN if MAIN in corpora else next(iter(corpora), "")
+    for corpus, judges in corpora.items():
+        points = family_points(judges)
+        # The paper shows budgets of its main corpus.
+        drawn = options | {"draws": options["draws"] if corpus == main else 0}
+        for run in judges:
+            measured, lines = measure_run(run, **drawn)
+            warnings += [f"{run.judge}, {corpus}: {line}" for line in lines]
+            measured["judges"] = [{**row, **points[run.judge]} for row in measured["judges"]]
+            for name, rows in measured.items():
+                tables.setdefault(name, []).extend(rows)
+        tables["languages"] += language_rows(judges)
+        tables["prompts"] += count_languages(judges)
+    tables["judges"].sort(
+        key=lambda row: (order.get(row["corpus"], 9), -(row.get("hard_mae") or 0.0))
+    )
+    return tables, warnings
+
+
+# --- items -----------------------------------------------------------------------------------
+
+
+def _spread(field: str) -> Stat:
+    return reduced(field, lambda known: stdev(known) if len(known) > 1 else 0.0)
+
+
+def _ratio(one: str, other: str) -> Stat:
+    return mean(lambda row: row[one] / row[other] if row.get(one) and row.get(other) else None)
+
+
+def _size(one: str, other: str) -> Any:
+    difference = less(one, other)
+
+    def pick(row: Row) -> float | None:
+        value = difference(row)
+        return None if value is None else abs(value)
+
+    return pick
+
+
+def _items(result: SoftEloReproduction) -> tuple[PaperItem, ...]:
+    """All items in the paper's order; an item that these rows do not allow has the reason."""
+    rows = result.rows("judges")
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    # Files that are not from the release count as its main corpus.
+    main = MAIN if MAIN in corpora or not corpora else corpora[0]
+    book = Exhibits("soft-elo", result.tables)
+    titles = read_published("soft-elo")["titles"]
+
+    def add(name: str, stats: Mapping[str, Stat], corpus: str = main, **options: Any) -> None:
+        book.add(name, "judges", stats, corpus=corpus, **options)
+
+    def needs(field: str, reason: str, corpus: str = main) -> str:
+        here = (row.get(field) is not None for row in rows if row["corpus"] == corpus)
+        return "" if any(here) else reason
+
+    add(
+        "Table 1",
+        ends("mean |s|", "mean_score")
+        | ends("kappa", "kappa")
+        | ends("Spearman", "hard_spearman")
+        | ends("error", "hard_mae"),
+    )
+    errors = ends("error cut, %", cut("hard_mae", "soft_mae"))
+    widths = ends("width cut, %", cut("hard_width", "soft_width"))
+    add(
+        "Table 2",
+        {"mean error, hard": mean("hard_mae"), "mean error, soft": mean("soft_mae"), **errors}
+        | ends("change of Spearman", less("soft_spearman", "hard_spearman")),
+    )
+    add(
+        "Table 3",
+        ends("coverage hard, %", "hard_coverage", 100)
+        | ends("coverage soft, %", "soft_coverage", 100)
+        | widths,
+        unknown=_UNBOUNDED,
+    )
+    for corpus, figure in ((NEWER, "Figure 8"), (FRENCH, "Figure 9")):
+        missing = "" if corpus in corpora else f"no files of {corpus}"
+        add(f"Table 4, {titles[corpus]}", errors, corpus, missing=missing)
+        cuts = widths | {"width cut, %, mean": mean(cut("hard_width", "soft_width"))}
+        add(f"Table 5, {titles[corpus]}", cuts, corpus, missing=missing, unknown=_UNBOUNDED)
+        add(
+            figure,
+            {
+                "median width, hard": mean("hard_model_width"),
+                "median width, soft": mean("soft_model_width"),
+                "contain people's Elo, soft, %": mean("soft_contained", 100),
+            },
+            corpus,
+            judge=_ELSEWHERE,
+            missing=missing,
+            unknown=_UNBOUNDED,
+        )
+    book.add(
+        "Table 7",
+        "judges",
+        {f"mean ECE, {title}": mean(only("ece", corpus=name)) for name, title in titles.items()},
+        unknown="no file is of one of the paper's corpora",
+    )
+    constants = ("0.55", "0.65", "0.75", "0.85", "0.95")
+    add("Table 8", {f"c = {c}": mean(f"smoothed_{c}") for c in constants})
+    add("Figure 1", {"models": reduced("models", max)})
+    add("Figure 2", ends("correlation", "hard_correlation"))
+    add(
+        "Figure 3",
+        {
+            "agreement at the smallest |s|, %": mean("agreement_first", 100),
+            "agreement at the largest |s|, %": mean("agreement_last", 100),
+            "ECE at beta = 1": mean(only("raw_ece", judge=_BINS))
+            if any(row["judge"] == _BINS for row in rows)
+            else mean("raw_ece"),
+            "ECE at the fitted beta": mean(only("ece", judge=_BINS))
+            if any(row["judge"] == _BINS for row in rows)
+            else mean("ece"),
         },
     )
-    return replace(result, items=list_items(result))
-
-
-def list_items(result: SoftEloReproduction) -> tuple[PaperItem, ...]:
-    """All items in the paper's order; an item that these rows do not allow has the reason."""
-    rows = {name: [row for row in result.rows if row.corpus == name] for name in TITLES}
-    # Files that are not from the release count as its main corpus.
-    main = rows[MAIN] or list(result.rows)
-
-    def completeness(judges: Sequence[SoftEloRow]) -> str:
-        """The part of the paper's data in the rows."""
-        if result.simulated:
-            return ""
-        theirs = sum(row.published_hard_mae is not None for row in judges)
-        total = PAPER["judges_of"].get(judges[0].corpus) if judges else None
-        if total is not None and theirs == total == len(judges):
-            return ""
-        if theirs:
-            return f"{theirs} of the paper's {total} judges"
-        return "other judges than the paper's"
-
-    book = ItemBook("soft-elo", simulated=result.simulated, remark=completeness(main))
-    ratings.add_items(book, main)
-    for corpus in (NEWER, FRENCH):
-        ratings.add_replication_items(book, rows[corpus], corpus, completeness(rows[corpus]))
-    calibration.add_items(book, main, rows)
-    languages.add_items(book, result)
-    biases.add_items(book, main, rows[NEWER])
+    budgets = {
+        f"{method}-elo, {n} battles per model": f"{method}_{name}"
+        for method in ("hard", "soft")
+        for name, n in (("few", 5), ("many", 200))
+    }
+    add("Figure 4", {f"mean error, {name}": mean(field) for name, field in budgets.items()})
+    add(
+        "Figure 6",
+        ends("beta", "beta")
+        | {f"median error, {name}": middle(field) for name, field in budgets.items()},
+    )
+    add("Figure 6b", {name: mean(field) for name, field in budgets.items()}, judge=_BUDGETS)
+    missing = "" if len(corpora) > 1 else _TWO_CORPORA
+    book.add(
+        "Figure 7",
+        "judges",
+        {
+            f"correlation of |s| and agreement, mean, {corpus}": mean(
+                only("agreement_correlation", corpus=corpus)
+            )
+            for corpus in corpora
+        },
+        missing=missing,
+    )
+    add(
+        "Figure 11",
+        ends("first slot wins, %", "first_share", 100)
+        | ends("verdict flips, %", "flip_share", 100)
+        | {"first slot, points": mean("advantage")}
+        | ends("first slot favoured, %", "first_favoured", 100)
+        | {"difference of errors by order": mean(_size("first_mae", "second_mae"))},
+        missing=needs("first_share", _ONE_ORDER),
+    )
+    add(
+        "Figure 12",
+        ends("longer wins, %", "longer_share", 100)
+        | {"judges whose residual goes with length": how_many("length_p", lambda p: p < 0.05)},
+        missing=needs("near_tied", "the rows have no lengths (len_a, len_b)"),
+    )
+    book.add(
+        "Figure 13",
+        "judges",
+        ends("excess in points", "points_family")
+        | {
+            f"judges with an excess in Elo, {titles[corpus]}": how_many(
+                only("hard_family", corpus=corpus), lambda excess: excess > 0
+            )
+            for corpus in (MAIN, NEWER)
+        },
+        unknown="no judge's family is known, or none has models here",
+    )
+    add(
+        "Figure 14",
+        {
+            f"{method}, quarter {q}": mean(f"{method}_q{q}")
+            for method in ("hard", "soft")
+            for q in range(1, 5)
+        }
+        | {
+            f"{method}, quarter 4, sd over judges": _spread(f"{method}_q4")
+            for method in ("hard", "soft")
+        },
+        unknown="needs eight models",
+    )
+    add(
+        "Figure 15",
+        {
+            "ECE, mean": mean("ece"),
+            "ECE, median": middle("ece"),
+            "agreement, least, %": reduced("agreement", min, 100),
+        },
+    )
+    book.add(
+        "Figure 16",
+        "judges",
+        {f"ECE, {corpus}": mean(only("ece", corpus=corpus)) for corpus in corpora},
+        judge=_REPRESENTATIVE,
+        missing=missing,
+    )
+    add(
+        "Figure 17",
+        {
+            f"judges whose {field} falls": how_many(
+                less(f"soft_{field}", f"hard_{field}"), lambda change: change < 0
+            )
+            for field in ("quantile", "width")
+        },
+        unknown=_UNBOUNDED,
+    )
+    add(
+        "Appendix C",
+        {
+            "standard deviation over folds, most": reduced("fold_sd", max),
+            "deviation from the pooled fit, mean": mean("mean_deviation"),
+            "deviation from the pooled fit, most": reduced("largest_deviation", max),
+            "change of error by the pooled fit, mean": mean(_size("pooled_mae", "soft_mae")),
+            "change of error by the pooled fit, most": reduced(
+                _size("pooled_mae", "soft_mae"), max
+            ),
+            "beta with ties / beta": _ratio("ties_beta", "pooled_beta"),
+            "change of error with ties": mean(less("ties_mae", "soft_mae")),
+            "change of Spearman with ties": mean(less("ties_spearman", "soft_spearman")),
+        },
+    )
+    add("Appendix G", {"share, %": mean("contradictions", 100)})
+    add(
+        "Section 4.2",
+        {
+            "strongest among itself": mean("top_top"),
+            "strongest against weakest": mean("top_bottom"),
+        },
+    )
+    _add_languages(book, result, main)
     return book.items()
 
 
-def _measure(run: Run, alpha: float, splits: int, replicates: int, seed: int) -> SoftEloRow:
-    battles, rng = run.battles, generator(seed)
-    held: dict[str, Residuals] = {}
-    intervals: dict[str, ConformalRow] = {}
-    rules = {rule.name: rule for rule in evaluation_rules(battles)}
-    for name, rule in rules.items():
-        held[name] = run.leave_out(rule, replicates=replicates if name in METHODS else 0, seed=rng)
-        if name in METHODS:
-            # The same seed: both methods are tested on the same splits.
-            intervals[name] = split_conformal(held[name], alpha=alpha, splits=splits, seed=seed)
-    hard, soft = held["hard-elo"], held.get("soft-elo")
-    sizes = np.abs(run.score[np.isfinite(run.score)])
-    raw, raw_ece = calibration.raw_reliability(run)
-    return SoftEloRow(
-        corpus=run.corpus,
-        judge=run.judge,
-        battles=len(battles),
-        models=battles.n_models,
-        mean_score=float(sizes.mean()) if len(sizes) else None,
-        kappa=cohen_kappa(run.verdict, run.human),
-        beta=None if soft is None else soft.mean_parameter,
-        ece=run.temperature.ece,
-        agreement=calibration.agreement_by_size(run),
-        agreement_rate=agreement_share(run.verdict, run.human)[0],
-        agreement_correlation=run.temperature.correlation,
-        reliability=run.temperature.reliability,
-        raw_reliability=raw,
-        raw_ece=raw_ece,
-        contradictions=calibration.contradictions(run),
-        stability=calibration.beta_stability(run, rules.get("soft-elo")),
-        strength=ratings.strength_structure(run, hard, soft),
-        length=biases.length_effect(run, hard),
-        position=biases.position_effect(run),
-        held_out=tuple(
-            row for name in intervals for row in held_out_intervals(held[name], alpha=alpha)
-        ),
-        budgets=sample_efficiency(battles, run.people, l2=run.l2, seed=seed),
-        smoothed={
-            name.removeprefix("smoothed "): held_out.mae
-            for name, held_out in held.items()
-            if name.startswith("smoothed ")
+def _add_languages(book: Exhibits, result: SoftEloReproduction, main: str) -> None:
+    """Figures 5 and 10, Table 6 and appendix E."""
+    prompts = result.rows("prompts", corpus=main)
+    missing = "" if prompts else "the rows do not name languages"
+    english = sum(row["prompts"] for row in prompts if row["language"] == "en")
+    total = sum(row["prompts"] for row in prompts)
+    book.add(
+        "Figure 5",
+        "prompts",
+        {
+            "languages": lambda rows: float(len(rows)),
+            "English, %": lambda rows: 100 * english / total,
         },
-        chosen_smoothing_mae=held["smoothed"].mae,
-        warnings=(*run.temperature.warnings, *_unbounded(intervals["hard-elo"])),
-        **_compare_methods(run.judge, held, intervals),
-        **_published_rows().get((run.corpus, run.judge), {}),
+        corpus=main,
+        missing=missing,
     )
-
-
-def _compare_methods(
-    judge: str, held: Mapping[str, Residuals], intervals: Mapping[str, ConformalRow]
-) -> dict[str, Any]:
-    """The measurements of both methods, by the names of SoftEloRow's fields."""
-    required = ("mae", "spearman", "width", "coverage")
-    values: dict[str, Any] = {f"{m[:4]}_{name}": None for m in METHODS for name in required}
-    for method, row in intervals.items():
-        error = loo_row(held[method])
-        ends = row.width_low, row.width_high
-        measured = {
-            "mae": error.mae,
-            "spearman": error.spearman,
-            "width": row.median_width,
-            "coverage": row.coverage,
-            "quantile": row.quantile,
-            "se": row.median_se,
-            "quarters": error.residual_by_quarter,
-            "family": biases.family_excess(judge, held[method].values, held[method].names),
-            "width_range": None if None in ends else ends,
-        }
-        values |= {f"{method[:4]}_{name}": value for name, value in measured.items()}
-    return values
-
-
-def _unbounded(row: ConformalRow) -> tuple[str, ...]:
-    """Why there is no width."""
-    if not row.unbounded:
-        return ()
-    needed = models_needed(row.alpha)
-    if row.n_calibration >= needed:
-        return ("the interval is unbounded: too many models have no standard error",)
-    return (
-        f"the interval is unbounded: {row.n_calibration} models calibrate, and {needed} are needed",
-    )
-
-
-@cache
-def _published_rows() -> dict[tuple[str, str], dict[str, Any]]:
-    """The paper's numbers by corpus and judge, by the names of SoftEloRow's fields."""
-    smoothed = {row.pop("judge"): row for row in read_rows(PAPER["smoothing"])}
-    published = {}
-    for row in read_rows(PAPER["rows"]):
-        corpus, judge = key = row.pop("corpus"), row.pop("judge")
-        for method in ("hard", "soft"):
-            ends = row.pop(f"{method}_width_low"), row.pop(f"{method}_width_high")
-            row[f"{method}_width_range"] = None if None in ends else ends
-        if corpus == MAIN:
-            row["smoothed"] = smoothed[judge]
-        published[key] = {f"published_{name}": value for name, value in row.items()}
-    return published
-
-
-def _write_means(errors: Sequence[tuple[float, float]]) -> str:
-    hard, soft = (sum(values) / len(errors) for values in zip(*errors, strict=True))
-    return f"{number(hard, 1)} hard, {number(soft, 1)} soft"
-
-
-def _join_judges(runs: Sequence[Run], l2: float) -> JuryRow | None:
-    """All judges of a corpus as one, and the best of them on the same battles."""
-    columns = ("model_a", "model_b", "winner", "judge_winner", "score_a", "score_b")
-    frames = [
-        run.frame.select(
-            pl.concat_str(run.prompts, "model_a", "model_b", separator=" ").alias("id"),
-            *(column for column in columns if column in run.frame.columns),
-            judge=pl.lit(run.judge),
-        ).unique("id", keep="first", maintain_order=True)
-        for run in runs
-    ]
-    rows, answers = gather_jury(Rows(pl.concat(frames, how="diagonal")))
-    if not rows.frame.height:
-        return None
-    jury = code_battles(rows.frame, said=answers)
-    human = human_reference(jury, l2=l2)
-
-    def leave_out(battles: Battles, rule: Rule) -> Residuals:
-        return residuals(hold_out_each(battles, rule, l2=l2, replicates=0), human)
-
-    errors = {
-        judge: mae
-        for judge, alone in juror_battles(jury).items()
-        if (mae := leave_out(alone, soft_rule(alone)).mae) is not None
-    }
-    if not errors:
-        return None
-    best = min(errors, key=errors.__getitem__)
-    error = loo_row(leave_out(jury, jury_rule(jury)))
-    return JuryRow(
-        corpus=runs[0].corpus,
-        judges=len(runs),
-        battles=len(jury),
-        mae=error.mae,
-        spearman=error.spearman,
-        best=best,
-        best_mae=errors[best],
-    )
+    if not missing and not result.rows("languages", corpus=main):
+        missing = "no language has 50 prompts that all judges scored"
+    own = less("own_beta_mae", "soft_mae")
+    for name, stats in (
+        (
+            "Table 6",
+            {"languages": lambda rows: float(len(rows))}
+            | ends("error cut, %", cut("hard_mae", "soft_mae")),
+        ),
+        ("Figure 10", ends("agreement, %", "agreement", 100)),
+        (
+            "Appendix E",
+            {
+                "languages within 5 Elo of the pooled beta": how_many(own, lambda c: abs(c) <= 5),
+                "largest rise of the error": reduced(own, max),
+            },
+        ),
+    ):
+        book.add(name, "languages", stats, corpus=main, missing=missing)

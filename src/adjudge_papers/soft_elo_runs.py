@@ -1,11 +1,12 @@
-"""The battles of the Soft-Elo paper: one judge on one corpus, from the release or simulated."""
+"""The battles of the Soft-Elo paper: one judge on one corpus, released, asked now, or simulated."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,13 +16,19 @@ from adjudge.data import Source
 from adjudge.data.battles import Battles, code_battles
 from adjudge.data.rows import has_values
 from adjudge.errors import DataError
+from adjudge.judges import judge_pairs
+from adjudge.judges.prompting import read_prompt
+from adjudge.judges.protocols.rubric import Rubric
 from adjudge.ranking import fit_temperature, hold_out_each, human_reference, residuals
 from adjudge.ranking.evaluation import HeldOut, Residuals
 from adjudge.ranking.targets import Rule
 from adjudge.ranking.temperature import Temperature
-from adjudge.validation import FloatArray, Seed
-from adjudge_papers.items import read_published
+from adjudge.validation import FloatArray, Seed, one_of
+from adjudge_papers.paper import REHEARSAL, costs_calls, read_published
 from adjudge_papers.simulated_release import SimulatedRun, simulate_release
+
+#: The paper's budget for a reply.
+TOKENS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +105,27 @@ def read_runs(
     return runs
 
 
+def ask_run(
+    pairs: str | Path,
+    judge: str,
+    *,
+    prompts: Mapping[str, str | Path],
+    l2: float,
+    asking: Mapping[str, Any],
+) -> list[Run]:
+    """A judge asked as in the paper: six criteria, both orders, replies of up to 4,096 tokens."""
+    given = {
+        one_of(name, ("rubric",), "prompts"): read_prompt(path) for name, path in prompts.items()
+    }
+    protocol = Rubric(prompt=given.get("rubric"), max_tokens=TOKENS)
+    first = [REHEARSAL] if costs_calls(judge) else []
+    for spec, options in [*((name, {"store": None}) for name in first), (judge, dict(asking))]:
+        rows = judge_pairs(pairs, judge=spec, protocol=protocol, **options).judgments
+        frame = Source(rows).open("battles").frame
+        run = _code_run(Path(pairs).stem, str(frame["judge"][0]), frame, l2)
+    return [run]
+
+
 def _list_files(source: Path) -> list[Path]:
     if source.is_file():
         return [source]
@@ -116,16 +144,8 @@ def _code_run(corpus: str, judge: str, frame: pl.DataFrame, l2: float) -> Run:
     if human is None or score is None or verdict is None:
         remedy = "give annotations in the format of the release"
         raise DataError(f"{corpus}/{judge}", "has no votes or no scores", remedy=remedy)
-    return Run(
-        corpus=corpus,
-        judge=judge,
-        frame=frame,
-        battles=battles,
-        human=human,
-        verdict=verdict,
-        score=score,
-        l2=l2,
-    )
+    columns: dict[str, Any] = {"human": human, "verdict": verdict, "score": score}
+    return Run(corpus=corpus, judge=judge, frame=frame, battles=battles, l2=l2, **columns)
 
 
 def pearson(x: FloatArray, y: FloatArray) -> float | None:

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import proposition_51
 from adjudge.simulate.pairs import simulate_items, simulate_pairs
-from adjudge_papers.items import read_published
+from adjudge_papers.paper import read_published
 from adjudge_papers.reporting import reproduce_reporting
 from adjudge_papers.reporting_simulation import length_curve
 from shown import title
@@ -63,6 +63,10 @@ def test_every_figure_of_the_paper_is_drawn(paper) -> None:
     assert set(drawn) == {f"figure{i}" for i in (*range(2, 8), *range(9, 17))}
     assert len(drawn["figure3"].axes[0].lines) == 8
     assert len(drawn["figure5"].axes[0].lines) == 7
+    stamps = {name: [t.get_text() for t in figure.texts] for name, figure in drawn.items()}
+    assert stamps.pop("figure3") == stamps.pop("figure4") == []  # formulas
+    assert stamps.pop("figure7")[-1] == "simulated"
+    assert {texts[-1] for texts in stamps.values()} == {"simulated, as in the paper"}
     for number in (6, *range(9, 17)):
         panels = drawn[f"figure{number}"].axes
         assert len(panels) == 3
@@ -171,6 +175,28 @@ def test_probabilities_that_are_0_and_1_are_verdicts() -> None:
     assert said.protocol == shares.protocol
     with pytest.raises(DataError, match="several judges"):
         protocol({**sides, "p_a": judge * 0.5, "judge": ["one", "two"] * 150})
+
+
+def test_table_2_is_compared_only_with_the_papers_judge_and_models() -> None:
+    rng = np.random.default_rng(0)
+    rows = {"model_a": ["gpt-4"] * 200, "model_b": ["llama-13b"] * 200,
+            "label": np.where(rng.random(200) < 0.7, "A", "B"), "p_a": rng.random(200)}  # fmt: skip
+
+    def table_2(judge: str) -> tuple[str, str, str]:
+        done = protocol({**rows, "judge": [judge] * 200}, splits=5)
+        item = next(item for item in done.items if item.name == "Table 2")
+        return item.status, item.reason, str(done)
+
+    status, reason, text = table_2("openai:gpt-4.1-mini")
+    assert (status, reason) == ("reproduced", "2 of the paper's 6 models")
+    assert "paper's length" in text
+    for judge in ("gpt-4o", "simulated:accuracy=0.8"):
+        status, _, text = table_2(judge)
+        assert status == ("simulated" if "sim" in judge else "other judges or data")
+        assert "paper's length" not in text
+        # The published table is shown whole.
+        assert "Table 2, as published: Chatbot Arena, judged by GPT-4.1-mini" in text
+        assert "fastchat-t5-3b" in text
 
 
 def test_a_judge_is_asked_about_pairs_and_about_items() -> None:

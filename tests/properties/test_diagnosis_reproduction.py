@@ -10,12 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.data.scores import prepare_scores
-from adjudge.data.tournaments import build_tournaments
 from adjudge.errors import AdjudgeError
 from adjudge.present.result import plain
-from adjudge_papers.diagnosis_cycles import share_variance
-from adjudge_papers.diagnosis_rankings import compare_by_scores, compare_rankings, people_means
-from adjudge_papers.diagnosis_sets import tabulate_sets
+from adjudge_papers.diagnosis_tables import (
+    compare_by_scores,
+    compare_rankings,
+    people_means,
+    set_tables,
+    variance_row,
+)
 
 SCORE = st.one_of(st.none(), st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0]))
 
@@ -45,24 +48,19 @@ def test_tables_of_any_scores(data: st.DataObject) -> None:
     )
     try:
         scores = prepare_scores(frame)
-        tables = tabulate_sets("data", scores, splits=2)
+        tables = set_tables(scores, splits=2)
     except AdjudgeError:
         return
-    plain(tables.cells)
-    plain(tables.pairs)
-    plain(tables.pooled)
-    assert all(0 <= c.coverage <= 1 and 0 <= c.mean_size <= 5 for c in tables.cells)
+    plain(tables)
+    assert all(0 <= c["coverage"] <= 1 and 0 <= c["mean_size"] <= 5 for c in tables["sets"])
     rows = compare_rankings(
-        "data",
-        build_tournaments(compare_by_scores(scores.frame)),
-        people_means(scores.frame),
-        replicates=5,
+        compare_by_scores(scores.frame), people_means(scores.frame), replicates=5
     )
     plain(rows)
     for row in rows:
-        assert row.tau is None or -1 - 1e-9 <= row.tau <= 1 + 1e-9
-        if row.interval is not None and row.tau is not None:
-            assert row.interval.low - 1e-9 <= row.tau <= row.interval.high + 1e-9
+        assert row["tau"] is None or -1 - 1e-9 <= row["tau"] <= 1 + 1e-9
+        if row["tau_low"] is not None:
+            assert row["tau_low"] - 1e-9 <= row["tau"] <= row["tau_high"] + 1e-9
 
 
 @given(
@@ -73,7 +71,7 @@ def test_tables_of_any_scores(data: st.DataObject) -> None:
 @settings(max_examples=60)
 def test_shares_of_variance_add_up(table: list[list[float | None]]) -> None:
     grid = {(str(i), str(j)): value for i, row in enumerate(table) for j, value in enumerate(row)}
-    for share in share_variance("data", "size", grid):
-        parts = (share.criterion, share.judge, share.rest)
+    for share in variance_row("data", "size", grid):
+        parts = (share["criterion"], share["judge"], share["rest"])
         assert np.isfinite(parts).all()
         assert math.isclose(sum(parts), 1, abs_tol=1e-6)

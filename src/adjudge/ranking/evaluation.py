@@ -587,12 +587,18 @@ def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
 
 
 def sample_efficiency(
-    battles: Battles, human: HeldOut, *, l2: float = DEFAULT_L2, seed: Seed = 0
+    battles: Battles,
+    human: HeldOut,
+    *,
+    l2: float = DEFAULT_L2,
+    draws: int = _BUDGET_DRAWS,
+    seed: Seed = 0,
 ) -> tuple[BudgetRow, ...]:
     """Held-out error on random parts of the battles, against people's Elo from all of them.
 
-    Budgets are judged battles per model (appendix A). The temperature is fitted on the votes of
-    that part. A budget without any model to compare is left out.
+    Budgets are judged battles per model (appendix A), `draws` random parts for each. The
+    temperature is fitted on the votes of that part. A budget without any model to compare is left
+    out.
     """
     rng = generator(seed)
     n = battles.n_models
@@ -600,7 +606,7 @@ def sample_efficiency(
     for budget in (b for b in BUDGETS if b * n < len(battles)):
         errors: dict[str, list[float]] = {}
         betas: list[float] = []
-        for _ in range(_BUDGET_DRAWS):
+        for _ in range(draws):
             drawn = battles.take(rng.choice(len(battles), budget * n, replace=False))
             for rule in judge_rules(drawn):
                 held = residuals(hold_out_each(drawn, rule, l2=l2, replicates=0), human)

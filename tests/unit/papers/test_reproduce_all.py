@@ -77,9 +77,9 @@ def test_own_rows_reach_the_paper_they_are_for(tmp_path: Path) -> None:
     run_of = PAPERS["reporting"](Given(grades=rows, size=0.001))
     assert run_of.given.startswith("the paper's own simulation; section 8.2 on the DataFrame")
     states = {item.name: item.status for item in run_of.items}
-    assert states["Table 2"] == states["Figure 7"] == "reproduced"
+    assert states["Table 2"] == states["Figure 7"] == "other judges or data"
     table = next(item for item in run_of.items if item.name == "Table 2")
-    assert table.reason == "other models"
+    assert table.reason == "the DataFrame"
 
 
 def test_a_judge_that_is_asked_is_watched() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,14 +14,31 @@ from summeval_file import write_summeval
 
 from adjudge.cli import run
 from adjudge.data.scores import prepare_scores
-from adjudge.data.tournaments import build_tournaments, prepare_tournaments
+from adjudge.data.tournaments import prepare_tournaments
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge_papers.diagnosis import reproduce_diagnosis
-from adjudge_papers.diagnosis_cycles import cycles_and_widths, share_variance
-from adjudge_papers.diagnosis_data import Size, ask_judges, simulate_study
-from adjudge_papers.diagnosis_rankings import compare_by_scores, compare_rankings, people_means
-from adjudge_papers.diagnosis_sets import tabulate_sets
+from adjudge_papers.diagnosis_data import CRITERIA, Answers, Size, ask_judges, simulate_study
+from adjudge_papers.diagnosis_tables import (
+    compare_by_scores,
+    compare_rankings,
+    cycles_and_widths,
+    people_means,
+    set_tables,
+    variance_row,
+)
+
+
+def _study(
+    judges: tuple[str, ...] = ("x",), criteria: Sequence[str] = ("c",), **options: Any
+) -> Answers:
+    cells = [
+        {"judge": judge, "criterion": criterion, "mean": 3.2, "spread": 0.8, "skill": 0.6}
+        for judge in judges
+        for criterion in criteria
+    ]
+    return simulate_study(cells=cells, **options)
+
 
 # --- sets ------------------------------------------------------------------------------------
 
@@ -40,38 +59,38 @@ def _scores(errors: list[int], judge: str = "x", score: int = 3) -> pl.DataFrame
 
 def test_sets_follow_equations_2_and_3() -> None:
     """40 rows, one error of 1 in each half at most: the 19th smallest of 20 errors is 0."""
-    cells = tabulate_sets("data", prepare_scores(_scores([0] * 39 + [1])), splits=5).cells
-    by_alpha = {cell.alpha: cell for cell in cells}
-    assert by_alpha[0.1].n == 20
+    tables = set_tables(prepare_scores(_scores([0] * 39 + [1])), splits=5)
+    [signal] = tables["signals"]
+    by_alpha = {row["alpha"]: row for row in tables["sets"]}
+    assert signal["n"] == 20
     # ceil(0.9 x 21) = 19: error 0, sets of one score; the row that is off by 1 is missed when
     # tested.
-    assert by_alpha[0.1].mean_size == 1.0
-    assert 0.95 <= by_alpha[0.1].coverage <= 1.0
+    assert by_alpha[0.1]["mean_size"] == 1.0
+    assert 0.95 <= by_alpha[0.1]["coverage"] <= 1.0
     # ceil(0.95 x 21) = 20: the largest error of the half that calibrates.
-    assert by_alpha[0.05].coverage in {0.95, 0.96, 0.97, 0.98, 0.99, 1.0}
-    assert by_alpha[0.1].spearman is None
-    assert by_alpha[0.1].monotonic is None
+    assert by_alpha[0.05]["coverage"] in {0.95, 0.96, 0.97, 0.98, 0.99, 1.0}
+    assert (signal["spearman"], signal["monotonic"]) == (None, None)
 
 
 def test_too_few_rows_give_the_whole_scale() -> None:
-    cells = tabulate_sets("data", prepare_scores(_scores([0] * 10)), splits=2).cells
+    rows = set_tables(prepare_scores(_scores([0] * 10)), splits=2)["sets"]
     # Five rows calibrate, and alpha 0.1 takes nine.
-    assert {c.alpha: c.mean_size for c in cells}[0.1] == 5.0
-    assert {c.alpha: c.mean_size for c in cells}[0.2] == 1.0
+    assert {row["alpha"]: row["mean_size"] for row in rows}[0.1] == 5.0
+    assert {row["alpha"]: row["mean_size"] for row in rows}[0.2] == 1.0
 
 
 def test_all_judges_have_the_same_rows_in_a_half() -> None:
     """Two judges that give the same scores have the same widths: the correlation is 1."""
-    study = simulate_study(documents=12, models=4, judges={"a": 0.7}, criteria={"c": 1.0}, seed=3)
+    study = _study(("a",), documents=12, models=4, seed=3)
     both = pl.concat([study.scores, study.scores.with_columns(judge=pl.lit("b"))])
-    tables = tabulate_sets("data", prepare_scores(both), splits=3)
-    [pair] = tables.pairs
-    assert pair.n == 24
-    assert pair.spearman == pytest.approx(1.0)
-    everything, own = tables.pooled
-    assert (everything.criterion, everything.n, own.n) == (None, 48, 48)
-    assert everything.spearman == own.spearman
-    assert sum(entry.n for entry in own.bins) == own.n
+    tables = set_tables(prepare_scores(both), splits=3)
+    [pair] = tables["agreement"]
+    assert pair["n"] == 24
+    assert pair["spearman"] == pytest.approx(1.0)
+    everything, own = tables["pooled"]
+    assert (everything["criterion"], everything["n"], own["n"]) == ("all", 48, 48)
+    assert everything["spearman"] == own["spearman"]
+    assert sum(row["n"] for row in tables["bins"] if row["criterion"] == "c") == own["n"]
 
 
 def test_spearman_and_its_interval() -> None:
@@ -95,23 +114,19 @@ def test_spearman_and_its_interval() -> None:
 
 
 def test_every_method_finds_the_order_of_a_consistent_judge() -> None:
-    study = simulate_study(
-        documents=20, models=5, judges={"x": 0.0}, criteria={"c": 1.0}, again=0.0, seed=1
-    )
+    study = _study(documents=20, models=5, again=0.0, slip=0.0, seed=1)
     scores = prepare_scores(study.scores)
     rows = compare_rankings(
-        "data", prepare_tournaments(study.tournaments).tournaments, people_means(scores.frame)
+        prepare_tournaments(study.tournaments).tournaments, people_means(scores.frame)
     )
-    assert [row.method for row in rows] == ["win-rate", "bt", "schulze", "copeland", "mfas"]
+    assert [row["method"] for row in rows] == ["win-rate", "bt", "schulze", "copeland", "mfas"]
     for row in rows:
-        assert (row.systems, row.documents) == (5, 20)
-        assert row.tau is not None
-        assert row.tau > 0.7
-        if row.method == "mfas":
-            assert row.interval is None
+        assert (row["systems"], row["documents"]) == (5, 20)
+        assert row["tau"] > 0.7
+        if row["method"] == "mfas":
+            assert row["tau_low"] is None
         else:
-            assert row.interval is not None
-            assert row.tau in row.interval
+            assert row["tau_low"] <= row["tau"] <= row["tau_high"]
 
 
 def test_tau_is_counted_by_hand() -> None:
@@ -123,22 +138,22 @@ def test_tau_is_counted_by_hand() -> None:
         }
     )  # fmt: skip
     own = prepare_scores(scores).frame
-    rows = compare_rankings("data", build_tournaments(compare_by_scores(own)), people_means(own))
-    assert [row.tau for row in rows] == pytest.approx([1 / 3] * 5)
+    rows = compare_rankings(compare_by_scores(own), people_means(own))
+    assert [row["tau"] for row in rows] == pytest.approx([1 / 3] * 5)
     # One document says nothing about others.
-    assert all(row.interval is None for row in rows)
+    assert all(row["tau_low"] is None for row in rows)
 
 
 def test_people_of_other_documents_are_not_compared() -> None:
-    study = simulate_study(documents=4, models=3, judges={"x": 0.5}, criteria={"c": 1.0})
+    study = _study(documents=4, models=3)
     people = people_means(prepare_scores(study.scores).frame)
     tournaments = prepare_tournaments(study.tournaments).tournaments
     elsewhere = people.with_columns(doc_id=pl.lit("other"))
-    assert compare_rankings("data", tournaments, elsewhere) == []
+    assert compare_rankings(tournaments, elsewhere) == []
     renamed = pl.concat([people, people]).with_columns(
         criterion=pl.Series(["a"] * people.height + ["b"] * people.height)
     )
-    assert compare_rankings("data", tournaments, renamed) == []
+    assert compare_rankings(tournaments, renamed) == []
 
 
 # --- claims ----------------------------------------------------------------------------------
@@ -150,29 +165,26 @@ def test_shares_of_variance_are_those_of_a_two_way_table() -> None:
         for j, judge in enumerate("xyz")
         for c, criterion in enumerate(("c", "d"))
     }
-    [share] = share_variance("data", "size", grid)
+    [share] = variance_row("data", "size", grid)
     # Sums of squares: criteria 6 x 1.5^2, judges 2 x 2.
-    assert share.criterion == pytest.approx(13.5 / 17.5)
-    assert share.judge == pytest.approx(4 / 17.5)
-    assert share.rest == pytest.approx(0.0)
+    assert share["criterion"] == pytest.approx(13.5 / 17.5)
+    assert share["judge"] == pytest.approx(4 / 17.5)
+    assert share["rest"] == pytest.approx(0.0)
     # A judge without a criterion is left out; no table without two judges.
-    [fewer] = share_variance("data", "size", {**grid, ("z", "d"): None})
-    assert fewer.cells == 4
-    assert share_variance("data", "size", dict.fromkeys(grid, 1.0)) == []
-    assert share_variance("data", "size", {("x", "c"): 1.0, ("x", "d"): 2.0}) == []
+    [fewer] = variance_row("data", "size", {**grid, ("z", "d"): None})
+    assert fewer["cells"] == 4
+    assert variance_row("data", "size", dict.fromkeys(grid, 1.0)) == []
+    assert variance_row("data", "size", {("x", "c"): 1.0, ("x", "d"): 2.0}) == []
 
 
 def test_cycles_and_widths_need_the_same_judge() -> None:
-    study = simulate_study(documents=10, models=5, judges={"x": 0.8}, criteria={"c": 1.5}, seed=5)
+    study = _study(documents=10, models=5, slip=1.0, seed=5)
     tournaments = prepare_tournaments(study.tournaments).tournaments
     scores = prepare_scores(study.scores)
-    parts = cycles_and_widths("data", tournaments, scores)
-    assert [(part.judge, part.sets, part.documents) for part in parts] == [
-        ("x", "residual", 10),
-        ("x", "adaptive", 10),
-    ]
+    [part] = cycles_and_widths(tournaments, scores)
+    assert (part["judge"], part["sets"], part["documents"]) == ("x", "residual", 10)
     other = prepare_scores(study.scores.with_columns(judge=pl.lit("y")))
-    assert cycles_and_widths("data", tournaments, other) == []
+    assert cycles_and_widths(tournaments, other) == []
 
 
 # --- asked judges and files ------------------------------------------------------------------
@@ -191,17 +203,15 @@ def test_a_judge_is_asked_by_both_protocols_from_the_command_line(
     assert run(command) == 0
     captured = capsys.readouterr()
     fields = json.loads(captured.out)
+    tables = {table["name"]: table for table in fields["tables"]}
     # 4 documents x 3 pairs x 4 criteria x 3 repeats x 2 judges; 4 x 3 summaries x 4 x 2.
-    assert (fields["pairwise_answers"], fields["score_answers"]) == (288, 96)
+    assert [row["n"] for row in tables["answers"]["rows"]] == [288, 96]
     assert "12 pairs x 4 questions x 3 repeats x 2 judges = 288 calls" in captured.err
-    assert {row["judge"] for row in fields["cycles"]} == {
+    assert {row["judge"] for row in tables["cycles"]["rows"]} == {
         "simulated:accuracy=0.9,position_bias=0,noise=0,seed=1",
         "simulated:accuracy=0.6,position_bias=0,noise=0,seed=2",
     }
-    assert {row["data"] for row in fields["rankings"]} == {"asked judges", "paper"}
-    assert {cell["data"] for cell in fields["sets"]} == {
-        "asked judges", "SummEval, crowd", "paper",
-    }  # fmt: skip
+    assert tables["rankings"]["data"] == tables["sets"]["data"]
     done = {item["name"]: item for item in fields["items"]}
     # Real summaries, invented answers.
     assert done["Table 1"]["status"] == done["Table 3"]["status"] == "simulated"
@@ -226,39 +236,46 @@ def test_a_judge_that_picks_the_first_slot_is_named(tmp_path: Path) -> None:
         path, judge="simulated:position_bias=0.4999,accuracy=0.5", documents=3, systems=4,
         repeats=1, splits=1, store=None,
     )  # fmt: skip
-    assert {row.rate for row in done.cycles} == {0.0}
-    assert "the summary shown first wins 100 % of its answers" in done.notes[0]
+    assert {row["rate"] for row in done.rows("cycles")} == {0.0}
+    assert "the summary shown first wins 100 % of its answers" in done.warnings[0]
 
 
 def test_your_own_files_take_the_place_of_the_simulator(tmp_path: Path) -> None:
-    study = simulate_study(documents=8, models=4, judges={"Qwen-2.5-72B": 0.6, "mine": 0.8}, seed=9)
+    study = _study(("Qwen-2.5-72B", "mine"), CRITERIA, documents=30, models=8, seed=9)
     tournaments, scores = tmp_path / "tournaments.parquet", tmp_path / "scores.parquet"
     study.tournaments.write_parquet(tournaments)
     study.scores.write_parquet(scores)
     done = reproduce_diagnosis(tournaments=tournaments, scores=scores, splits=1)
-    assert (done.tournaments, done.pictured) == ("your judges", "your judges")
-    assert {item.status for item in done.items} == {"reproduced", "not possible"}
+    assert (done.data_of("cycles"), done.data_of("sets")) == (str(tournaments), str(scores))
     by_name = {item.name: item for item in done.items}
-    assert by_name["Table 1"].reason == by_name["Table 4"].reason == "1 of the paper's 4 judges"
-    [row] = [r for r in done.cycles if (r.judge, r.criterion) == ("Qwen-2.5-72B", "fluency")]
-    assert (row.published_rate, row.published_share) == (0.024, 0.600)
-    [exact] = [
-        r
-        for r in done.rankings
-        if (r.data, r.judge, r.criterion, r.method)
-        == ("your judges", "Qwen-2.5-72B", "coherence", "mfas")
-    ]
-    assert exact.published == 0.643
-    assert len({(r.judge, r.criterion) for r in done.rankings if r.data == "your judges"}) == 8
+    # One of the four judges, on as many documents and systems as in the paper.
+    assert (by_name["Table 1"].status, by_name["Table 1"].reason) == (
+        "reproduced", "1 of the paper's 4 rows",
+    )  # fmt: skip
+    rate = by_name["Table 1"].values[0]
+    [row] = [r for r in done.rows("cycles", criterion="coherence") if r["judge"] != "mine"]
+    assert (rate.ours, rate.published) == pytest.approx((100 * row["rate"], 2.2))
+    assert by_name["Table 4"].status == "other judges or data"  # its pairs are not here
+    assert by_name["Figure 4"].status == "other judges or data"  # all four judges are not
+    lines = [" ".join(line.split()) for line in str(done).splitlines()]
+    assert any(line.startswith("paper 0.643") for line in lines)
+
+
+def test_the_papers_judge_on_other_documents_is_other_data() -> None:
+    study = _study(("Qwen-2.5-72B", "mine"), CRITERIA, documents=8, models=4, seed=9)
+    done = reproduce_diagnosis(tournaments=study.tournaments, scores=study.scores, splits=1)
+    states = {item.status for item in done.items}
+    assert states == {"other judges or data", "not possible"}
+    assert not any(line.strip().startswith("paper ") for line in str(done).splitlines())
 
 
 def test_simulated_tournaments_are_not_compared_with_real_scores() -> None:
-    """The scores have documents and judges of the same names as the simulator's."""
-    scores = simulate_study(documents=6, models=3, seed=2).scores
+    """The scores have documents of the same names as the simulator's."""
+    scores = _study(documents=6, models=3, seed=2).scores
     done = reproduce_diagnosis(scores=scores, splits=1)
-    assert (done.tournaments, done.pictured) == ("simulator", "your judges")
-    assert {row.data for row in done.rankings} == {"your judges, by scores", "paper"}
-    assert done.together == ()
+    assert done.data_of("cycles") == "simulator"
+    assert done.data_of("rankings").endswith(", by scores")
+    assert done.rows("together") == []
 
 
 def test_ties_lower_the_papers_rate_and_not_the_decisive_one() -> None:
@@ -266,10 +283,10 @@ def test_ties_lower_the_papers_rate_and_not_the_decisive_one() -> None:
     names = ("doc_id", "model_a", "model_b", "verdict")
     rows = pl.DataFrame([dict(zip(names, ("d1", *row), strict=True)) for row in circle])
     rows = pl.concat([rows, rows.with_columns(doc_id=pl.lit("d2"))])
-    scores = simulate_study(documents=8, models=3, judges={"x": 1.0}, criteria={"c": 1.0}).scores
-    [cycles] = reproduce_diagnosis(tournaments=rows, scores=scores, splits=1).cycles
+    scores = _study(documents=8, models=3).scores
+    [cycles] = reproduce_diagnosis(tournaments=rows, scores=scores, splits=1).rows("cycles")
     # One cycle: of one decisive triple, and of the four triples of four models.
-    assert (cycles.decisive_rate, cycles.rate, cycles.share) == (1.0, 0.25, 1.0)
+    assert (cycles["decisive_rate"], cycles["rate"], cycles["share"]) == (1.0, 0.25, 1.0)
 
 
 def test_what_cannot_run_says_so(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_expit
 
 from adjudge.cli import run
-from adjudge.errors import DataError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import fit_temperature, rank
 from adjudge.simulate.battles import simulate_battles
-from adjudge_papers.items import read_published, read_rows
+from adjudge_papers.paper import paper_tables
 from adjudge_papers.soft_elo import reproduce_soft_elo
-from adjudge_papers.soft_elo_ratings import error_figure
+from adjudge_papers.soft_elo_runs import TOKENS
 
 
 def write_release(
@@ -53,29 +53,39 @@ def test_rows_carry_the_papers_figures(tmp_path: Path) -> None:
     frame = write_release(tmp_path / "lmarena100k" / "annotations_qwen3_32b.csv", 0)
     write_release(tmp_path / "comparia" / "annotations_qwen3_32b.csv", 1, models=8)
     write_release(tmp_path / "comparia" / "annotations_own_judge.csv", 2, models=8, shift=100)
-    result = reproduce_soft_elo(tmp_path)
-    assert [(row.corpus, row.judge) for row in result.rows[:1]] == [("lmarena100k", "Qwen3-32B")]
-    first = result.rows[0]
-    assert (first.published_hard_mae, first.published_soft_mae) == (27.5, 16.7)
-    assert first.published_smoothed["0.75"] == 24.8
-    assert (first.published_soft_width, first.published_soft_width_range) == (78.0, (61, 102))
-    others = {row.judge: row for row in result.rows[1:]}
-    assert others["Qwen3-32B"].published_beta == 0.13
-    assert others["own_judge"].published_hard_mae is None
+    result = reproduce_soft_elo(tmp_path, draws=2)
+    first = result.rows("judges")[0]
+    assert (first["corpus"], first["judge"]) == ("lmarena100k", "Qwen3-32B")
+    table = result.table("judges")
+    assert table is not None
+    paper = {
+        (theirs["corpus"], theirs["judge"]): theirs
+        for _, theirs in table.matched(paper_tables("soft-elo")["judges"])
+    }
+    assert list(paper) == [("lmarena100k", "Qwen3-32B"), ("comparia", "Qwen3-32B")]
+    theirs = paper["lmarena100k", "Qwen3-32B"]
+    assert (theirs["hard_mae"], theirs["soft_mae"], theirs["smoothed_0.75"]) == (27.5, 16.7, 24.8)
+    assert (theirs["soft_width"], theirs["soft_width_low"]) == (78, 61)
+    assert paper["comparia", "Qwen3-32B"]["beta"] == 0.13
+    lines = [" ".join(line.split()) for line in str(result).splitlines()]
+    at = next(k for k, line in enumerate(lines) if line.startswith("lmarena100k, Qwen3-32B"))
+    assert lines[at + 1].startswith("paper 1.51 0.162 0.50 27.5 16.7")
+    at = next(k for k, line in enumerate(lines) if line.startswith("comparia, own_judge"))
+    assert not lines[at + 1].startswith("paper")
     # The same numbers as the front door gives on the same battles.
     board = rank(frame, evaluate=True, interval="none")
     by_method = {row.method: row for row in board.loo}
-    assert first.hard_mae == pytest.approx(by_method["hard-elo"].mae, abs=1e-6)
-    assert first.soft_mae == pytest.approx(by_method["soft-elo"].mae, abs=1e-6)
-    assert first.smoothed["0.75"] == pytest.approx(by_method["smoothed 0.75"].mae, abs=1e-6)
-    languages = {(row.corpus, row.language): row for row in result.languages}
-    assert languages["comparia", "en"].judges == 2
+    assert first["hard_mae"] == pytest.approx(by_method["hard-elo"].mae, abs=1e-6)
+    assert first["soft_mae"] == pytest.approx(by_method["soft-elo"].mae, abs=1e-6)
+    assert first["smoothed_0.75"] == pytest.approx(by_method["smoothed 0.75"].mae, abs=1e-6)
+    languages = {(row["corpus"], row["language"]): row for row in result.rows("languages")}
+    assert languages["comparia", "en"]["judges"] == 2
     # Table 6 counts prompts that every judge scored: 400 of the 500 of either file.
-    shared = [row.prompts for row in result.languages if row.corpus == "comparia"]
+    shared = [row["prompts"] for row in result.rows("languages", corpus="comparia")]
     assert sum(shared) == 400
-    english = languages["lmarena100k", "en"]
-    assert (english.published_hard_mae, english.published_prompts) == (86.6, 13423)
-    assert error_figure(result) is not None
+    # Its means are over eight judges: one judge's are not compared with them.
+    items = {item.name: item for item in result.items}
+    assert items["Table 6"].status == "other judges or data"
     assert "The paper has 45.0 hard, 33.2 soft for 2 of them." in str(result)
 
 
@@ -86,76 +96,69 @@ def test_residuals_by_strength_and_family(tmp_path: Path) -> None:
     names = {name: f"gemma-{name}" for name in sorted(set(frame["model_a"]))[:6]}
     release = pl.read_csv(path)
     release.with_columns(pl.col("model_a", "model_b").replace(names)).write_csv(path)
-    result = reproduce_soft_elo(tmp_path)
-    [row] = result.rows
+    result = reproduce_soft_elo(tmp_path, draws=2)
+    [row] = result.rows("judges")
     board = rank(frame, evaluate=True, interval="none")
     by_method = {one.method: one for one in board.loo}
-    assert row.hard_quarters == pytest.approx(by_method["hard-elo"].residual_by_quarter, abs=1e-6)
-    assert row.soft_quarters == pytest.approx(by_method["soft-elo"].residual_by_quarter, abs=1e-6)
+    for method in ("hard", "soft"):
+        quarters = [row[f"{method}_q{q}"] for q in range(1, 5)]
+        expected = by_method[f"{method}-elo"].residual_by_quarter
+        assert quarters == pytest.approx(expected, abs=1e-6)
     own: dict[bool, list[float]] = {True: [], False: []}
     for held in board.held_out:
         if held.method == "soft-elo":
             own[held.model in names].append(held.residual)
-    family = row.soft_family
-    assert row.family_points is None  # nobody to be compared with
-    assert family is not None
-    assert (family.family, family.own_models, family.other_models) == ("Google", 6, 16)
+    assert row.get("points_family") is None  # nobody to be compared with
+    assert row["soft_family_models"] == "6 Google"
     expected = sum(own[True]) / 6 - sum(own[False]) / 16
-    assert family.excess == pytest.approx(expected, abs=1e-6)
-    assert family.interval is not None
-    assert family.interval.low < family.excess
-    assert result.published_quarters["soft"] == (12.0, 8.0, 4.0, -24.0)
-    assert "-61 -12 +36 +40" in str(result)
+    assert row["soft_family"] == pytest.approx(expected, abs=1e-6)
+    assert row["soft_family_low"] < row["soft_family"]
     assert "6 Google" in str(result)
 
 
 def test_the_picture_says_what_happened(tmp_path: Path) -> None:
     write_release(tmp_path / "lmarena100k" / "annotations_qwen3_32b.csv", 0, models=6)
-    result = reproduce_soft_elo(tmp_path)
-    [row] = result.rows
-    worse = replace(result, rows=(replace(row, hard_mae=10.0, soft_mae=15.0),))
-    axes = error_figure(worse).axes[0]
+    result = reproduce_soft_elo(tmp_path, draws=2)
+    [row] = result.rows("judges")
+    worse = replace(result.tables[0], rows=({**row, "hard_mae": 10.0, "soft_mae": 15.0},))
+    [axes] = replace(result, tables=(worse,)).plot(figure="errors").axes
     assert axes.get_title(loc="left") == "Soft targets raise the held-out error by 50 %"
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["Qwen3-32B"]
-    # The paper's rings have the colours of the methods they belong to.
-    dots = [line for line in axes.lines if len(line.get_xdata()) == 1]
-    drawn = {float(line.get_xdata()[0]): line.get_markeredgecolor() for line in dots}
-    assert drawn[27.5] == drawn[10.0] != drawn[16.7]
 
 
 def test_an_unbounded_interval_says_why(tmp_path: Path) -> None:
     write_release(tmp_path / "annotations_mine.csv", 0)
-    [row] = reproduce_soft_elo(tmp_path, alpha=0.05).rows
-    assert row.hard_width is None
-    assert row.warnings[-1].endswith("11 models calibrate, and 19 are needed")
+    result = reproduce_soft_elo(tmp_path, alpha=0.05, draws=2)
+    assert result.rows("judges")[0]["hard_width"] is None
+    assert result.warnings[-1].endswith("11 models calibrate, and 19 are needed")
 
 
 def test_published_tables_agree_with_themselves() -> None:
     """Means and percentages that the paper prints from its own cells."""
-    paper = read_published("soft-elo")
-    main = [row for row in read_rows(paper["rows"]) if row["corpus"] == "lmarena100k"]
-    hard = [row["hard_mae"] for row in main]
-    soft = [row["soft_mae"] for row in main]
-    assert sum(hard) / 8 == pytest.approx(45.9, abs=0.06)
-    assert sum(soft) / 8 == pytest.approx(17.9, abs=0.06)
-    at_75 = [row["0.75"] for row in read_rows(paper["smoothing"])]
+    main = [
+        row for row in paper_tables("soft-elo")["judges"].published
+        if row["corpus"] == "lmarena100k"
+    ]  # fmt: skip
+    means = {name: sum(row[name] for row in main) / 8 for name in main[0] if "_" in name}
+    assert means["hard_mae"] == pytest.approx(45.9, abs=0.06)
+    assert means["soft_mae"] == pytest.approx(17.9, abs=0.06)
     # Not the 17.0 of appendix H.2.
-    assert sum(at_75) / 8 == pytest.approx(26.9, abs=0.06)
-    ece = [row["ece"] for row in main]
-    assert sum(ece) / 8 == pytest.approx(0.050, abs=0.0006)
+    assert means["smoothed_0.75"] == pytest.approx(26.9, abs=0.06)
+    assert sum(row["ece"] for row in main) / 8 == pytest.approx(0.050, abs=0.0006)
 
 
 def test_items_say_what_became_of_the_paper(tmp_path: Path) -> None:
     """On one judge of the release: what it allows, of how much, and why not more."""
     write_release(tmp_path / "lmarena100k" / "annotations_qwen3_32b.csv", 0, models=8)
-    result = reproduce_soft_elo(tmp_path)
-    [row] = result.rows
+    result = reproduce_soft_elo(tmp_path, draws=2)
+    [row] = result.rows("judges")
     items = {item.name: item for item in result.items}
     table = items["Table 2"]
-    assert (table.status, table.reason) == ("reproduced", "1 of the paper's 8 judges")
+    assert (table.status, table.reason) == ("reproduced", "1 of the paper's 8 rows")
     hard, soft, *_ = table.values
-    assert (hard.ours, hard.published) == (row.hard_mae, 45.9)
-    assert (soft.ours, soft.published) == (row.soft_mae, 17.9)
+    # Both sides are this judge alone, not the paper's mean over eight.
+    assert (hard.ours, hard.published) == (row["hard_mae"], 27.5)
+    assert (soft.ours, soft.published) == (row["soft_mae"], 16.7)
     impossible = {name: item.reason for name, item in items.items() if not item.values}
     assert impossible == {
         "Table 3": "intervals are unbounded: too few models",
@@ -180,7 +183,7 @@ def test_items_say_what_became_of_the_paper(tmp_path: Path) -> None:
 def test_beta_over_folds_and_with_ties(tmp_path: Path) -> None:
     """Appendix C against one fit after another."""
     frame = write_release(tmp_path / "annotations_mine.csv", 3, models=8)
-    [row] = reproduce_soft_elo(tmp_path).rows
+    [row] = reproduce_soft_elo(tmp_path, draws=2).rows("judges")
     s = (frame["score_a"] - frame["score_b"]).to_numpy()
     human = frame["human_pref"].replace_strict({"A": 1.0, "B": 0.0, "tie": 0.5}).to_numpy()
     folds = []
@@ -188,18 +191,16 @@ def test_beta_over_folds_and_with_ties(tmp_path: Path) -> None:
         out = ((frame["model_a"] == name) | (frame["model_b"] == name)).to_numpy()
         folds.append(fit_temperature(s[~out], human[~out]).beta)
     pooled = fit_temperature(s, human).beta
-    part = row.stability
-    assert part is not None
-    assert part.pooled == pytest.approx(pooled)
-    assert part.fold_sd == pytest.approx(np.std(folds, ddof=1))
-    assert part.largest_deviation == pytest.approx(max(abs(np.array(folds) - pooled)))
-    assert row.beta == pytest.approx(np.mean(folds))
+    assert row["pooled_beta"] == pytest.approx(pooled)
+    assert row["fold_sd"] == pytest.approx(np.std(folds, ddof=1))
+    assert row["largest_deviation"] == pytest.approx(max(abs(np.array(folds) - pooled)))
+    assert row["beta"] == pytest.approx(np.mean(folds))
     # Ties as one half are the same as each tie once for either side, at half the weight.
     loss = minimize_scalar(
         lambda beta: -np.sum(human * log_expit(beta * s) + (1 - human) * log_expit(-beta * s))
     )
-    assert part.with_ties == pytest.approx(loss.x, rel=1e-4)
-    assert part.with_ties < pooled
+    assert row["ties_beta"] == pytest.approx(loss.x, rel=1e-4)
+    assert row["ties_beta"] < pooled
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +211,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out
     assert "mine" in shown
     assert "Table 8" in shown
-    assert "other judges than the paper's" in shown
+    assert "other judges or data" in shown
     assert picture.stat().st_size > 5_000
     saved = {path.stem for path in folder.glob("*.png")}
     assert {"errors", "figure-01", "figure-05", "figure-12"} <= saved
@@ -218,6 +219,26 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run(["reproduce", "soft-elo", str(tmp_path / "nothing")]) == 1
 
 
+def test_a_judge_is_asked_as_in_the_paper(tmp_path: Path) -> None:
+    """Six criteria, both orders, replies of up to 4,096 tokens; a simulated judge is simulated."""
+    pairs = [
+        {"id": str(k), "prompt": f"q{k}", "response_a": f"a{k}", "response_b": f"b{k}",
+         "model_a": f"m{k % 4}", "model_b": f"m{(k + 1 + k // 4 % 3) % 4}", "label": "AB"[k % 2]}
+        for k in range(80)
+    ]  # fmt: skip
+    path = tmp_path / "pairs.jsonl"
+    pl.DataFrame(pairs).write_ndjson(path)
+    spec = "simulated:accuracy=0.8,noise=0.5"
+    result = reproduce_soft_elo(path, judge=spec, draws=2, store=None)
+    [row] = result.rows("judges")
+    assert (row["corpus"], row["battles"]) == ("pairs", 80)
+    assert row["first_share"] is not None
+    assert {item.status for item in result.items} == {"simulated", "not possible"}
+    assert TOKENS == 4096
+    with pytest.raises(ArgumentError, match="give the pairs"):
+        reproduce_soft_elo(judge=spec)
+
+
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="annotations"):
-        reproduce_soft_elo(tmp_path)
+        reproduce_soft_elo(tmp_path, draws=2)

@@ -1,0 +1,586 @@
+"""Pictures of the Soft-Elo paper. Hard-Elo is warm, Soft-Elo the accent colour.
+
+Titles are computed from what a panel draws; denominators count the judges that have the quantity.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+from scipy.special import expit
+
+from adjudge.errors import ArgumentError
+from adjudge.present.figure import (
+    ACCENT,
+    GRID,
+    INK,
+    MARKS,
+    MUTED,
+    SERIES,
+    WARM,
+    new_figure,
+    plot_band,
+    set_suptitle,
+)
+from adjudge.present.figure import name_rows as name_axis
+from adjudge.present.text import clip, number, percent, signed, span
+from adjudge.ranking.evaluation_view import (
+    COLOUR,
+    MARK,
+    NAME,
+    change_title,
+    draw_arrow,
+    plot_held_out,
+    width_contours,
+)
+from adjudge_papers.paper import Gallery, Row, parts_of, read_published, values_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+    from adjudge_papers.soft_elo import SoftEloReproduction
+
+METHODS = ("hard-elo", "soft-elo")
+MAIN, NEWER, FRENCH = read_published("soft-elo")["corpora"]
+TITLES = read_published("soft-elo")["titles"]
+_QUARTERS = ("weakest\nquarter", "second", "third", "strongest\nquarter")
+#: Bins with fewer battles are left out of Figure 7; |beta - beta of all| up to here is stable.
+_FEWEST, _STABLE = 30, 0.05
+GALLERY = Gallery()
+
+
+# --- what the pictures share -----------------------------------------------------------------
+
+
+def main_rows(result: SoftEloReproduction) -> list[Row]:
+    """The judges of the main corpus, or of the first corpus if that is not here."""
+    corpora = [row["corpus"] for row in result.rows("judges")]
+    if not corpora:
+        raise ArgumentError("plot", result.kind, "no judge could be compared with people")
+    return result.rows("judges", corpus=MAIN if MAIN in corpora else corpora[0])
+
+
+def shown_judge(rows: Sequence[Row], name: str) -> Row:
+    """The judge that the paper shows, or the first with soft targets."""
+    named = [row for row in rows if row["judge"] == name]
+    soft = [row for row in rows if row.get("soft_mae") is not None]
+    return (named or soft or list(rows))[0]
+
+
+def rows_of(result: SoftEloReproduction, table: str, judge: Row, **keys: Any) -> list[Row]:
+    """The rows of a table of one judge on one corpus."""
+    return [
+        row
+        for row in result.rows(table, corpus=judge["corpus"], **keys)
+        if row["judge"] == judge["judge"]
+    ]
+
+
+def short(name: str) -> str:
+    return clip(name, 30)
+
+
+def judge_looks(result: SoftEloReproduction) -> dict[str, dict[str, Any]]:
+    """One colour and mark per judge, by name, in every picture; not those of hard and soft."""
+    colours, marks = SERIES[2:], MARKS[2:]
+    return {
+        name: {"color": colours[k % len(colours)], "marker": marks[k % len(marks)]}
+        for k, name in enumerate(sorted({row["judge"] for row in result.rows("judges")}))
+    }
+
+
+def corpus_look(corpus: str) -> dict[str, Any]:
+    """One colour and mark per corpus in every picture."""
+    colours = {MAIN: SERIES[0], NEWER: SERIES[3], FRENCH: SERIES[5]}
+    marks = dict(zip(colours, MARKS, strict=False))
+    return {"color": colours.get(corpus, SERIES[6]), "marker": marks.get(corpus, MARKS[-1])}
+
+
+def corpus_name(corpus: str) -> str:
+    return str(TITLES.get(corpus, corpus))
+
+
+def name_judges(axes: Axes, names: Sequence[str], size: float = 9) -> None:
+    name_axis(axes, [short(name) for name in names], fontsize=size)
+    axes.tick_params(axis="y", length=0)
+
+
+def add_legend(axes: Axes, loc: Any = "best", fontsize: float = 10) -> None:
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc=loc, fontsize=fontsize)
+
+
+def range_title(measure: str, values: Sequence[float], digits: int) -> str:
+    """A title with the smallest and the largest value."""
+    if not values:
+        return measure
+    return f"{measure} from {span(f'{min(values):.{digits}f}', f'{max(values):.{digits}f}')}"
+
+
+def _grid(n: int, width: float, height: float, **space: float) -> tuple[Drawing, list[Axes]]:
+    """Panels of one size, four in a row, without the empty ones."""
+    columns = min(4, n)
+    lines = -(-n // columns)
+    figure = new_figure(width * columns + space.get("right", 0.6), height * lines + 1.0)
+    panels = list(figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).flat)
+    for axes in panels[n:]:
+        axes.set_axis_off()
+    return figure, panels[:n]
+
+
+# --- errors, targets and intervals -----------------------------------------------------------
+
+
+@GALLERY.add("errors", "Table 2: held-out error with hard and with soft targets.", "judges")
+def error_figure(result: SoftEloReproduction) -> Drawing:
+    from adjudge_papers.soft_elo import describe_change
+
+    rows = [row for row in result.rows("judges") if row.get("soft_mae") is not None][::-1]
+    if not rows:
+        raise ArgumentError("plot", result.kind, "no judge could be compared with people")
+    several = len({row["corpus"] for row in rows}) > 1
+    figure = new_figure(7.4, max(2.4, 0.34 * len(rows) + 1.5))
+    axes = figure.add_subplot()
+    for at, row in enumerate(rows):
+        axes.plot([row["soft_mae"], row["hard_mae"]], [at, at], color=MUTED, lw=1.2, zorder=1)
+        for method in METHODS:
+            look: dict[str, Any] = {"color": COLOUR[method]}
+            look["label"] = NAME[method] if at == 0 else None
+            axes.plot(row[f"{method[:4]}_mae"], at, MARK[method], ms=7, **look)
+    names = [f"{row['judge']}, {row['corpus']}" if several else row["judge"] for row in rows]
+    axes.set_yticks(range(len(rows)), [clip(name, 40) for name in names])
+    axes.grid(visible=False, axis="y")
+    axes.set_xlim(left=0)
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_xlabel("held-out error, Elo")
+    axes.set_title(describe_change(rows))
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+@GALLERY.add(
+    "figure-01",
+    "Hard and calibrated targets of one judge, the Elo they give, and each model's interval.",
+    "judges",
+)
+def figure_1(result: SoftEloReproduction) -> Drawing:
+    row = shown_judge(main_rows(result), "Qwen3.5-27B")
+    models = rows_of(result, "models", row)
+    figure = new_figure(12.4, max(7.6, 0.19 * row["models"] + 1.8))
+    panels = figure.subplot_mosaic([["targets", "intervals"], ["elo", "intervals"]])
+    axes = panels["targets"]
+    reach = max(values_of(rows_of(result, "agreement", row), "high"), default=6.0)
+    s = np.linspace(-reach, reach, 401)
+    axes.plot(s, np.sign(s) / 2 + 0.5, color=WARM, label="verdict")
+    if row["beta"] is not None:
+        axes.plot(s, expit(row["beta"] * s), color=ACCENT, label=f"σ({row['beta']:.2f} s)")
+    axes.axhline(0.5, color=MUTED, lw=1, ls="--")
+    axes.set_xlabel("score difference s")
+    axes.set_ylabel("target: probability that A wins")
+    add_legend(axes, "lower right")
+    axes.set_title(f"{short(row['judge'])}: what a battle counts for")
+    plot_held_out(panels["elo"], parts_of(models))
+    _draw_intervals(panels["intervals"], models)
+    return figure
+
+
+def _draw_intervals(axes: Axes, models: Sequence[Row]) -> None:
+    """Each model's interval on people's scale, the strongest on top; hard behind soft."""
+    people = {model["model"]: model["human_elo"] for model in models}
+    names = sorted(people, key=lambda name: -people[name])
+    name_judges(axes, names, 9 if len(names) <= 40 else 7)
+    widths, contained = {}, ""
+    for method, thick, alpha in (("hard-elo", 6.0, 0.3), ("soft-elo", 2.4, 1.0)):
+        look: dict[str, Any] = {"color": COLOUR[method], "lw": thick, "alpha": alpha}
+        bounded = [m for m in models if m["method"] == method and m["width"] is not None]
+        for model in bounded:
+            ends, at = [model["interval_low"], model["interval_high"]], names.index(model["model"])
+            axes.plot(ends, [at, at], solid_capstyle="butt", **look)
+        if bounded:
+            axes.plot([], [], label=NAME[method], **look)
+            widths[method] = median(model["width"] for model in bounded)
+            inside = sum(model["covered"] == 1 for model in bounded)
+            contained = (
+                f"\n{inside} of {len(bounded)} {NAME[method]} intervals contain people's Elo"
+            )
+    axes.plot(
+        [people[n] for n in names], range(len(names)), "|", color=INK, ms=7, mew=1.6, label="people"
+    )
+    axes.set_xlabel("Elo, with the interval of each left-out model")
+    add_legend(axes, "lower right")
+    axes.set_title(change_title("Median width", widths) + contained)
+
+
+def _corpus_intervals(result: SoftEloReproduction, corpus: str, name: str) -> Drawing:
+    rows = result.rows("judges", corpus=corpus)
+    if not rows:
+        raise ArgumentError("figure", name, f"it takes files of {corpus}")
+    row = shown_judge(rows, "Gemma4-26B-A4B")
+    figure = new_figure(9.4, max(4.6, 0.17 * row["models"] + 1.8))
+    axes = figure.subplots()
+    _draw_intervals(axes, rows_of(result, "models", row))
+    title = axes.get_title(loc="left")
+    axes.set_title(f"{short(row['judge'])}, {corpus_name(corpus)}\n{title}")
+    return figure
+
+
+@GALLERY.add(
+    "figure-02",
+    "Hard-Elo residuals grow with strength: models of one judge, then quarters of every judge.",
+    "judges",
+)
+def figure_2(result: SoftEloReproduction) -> Drawing:
+    rows = main_rows(result)
+    figure = new_figure(11.4, 4.8)
+    left, right = figure.subplots(1, 2)
+    row = shown_judge(rows, "Qwen3.5-27B")
+    _draw_ramp(left, rows_of(result, "models", row, method="hard-elo"), row["judge"])
+    right.axhline(0, color=MUTED, lw=1)
+    looks = judge_looks(result)
+    ramps = {row["judge"]: ramp for row in rows if len(ramp := _ramp(row, "hard")) == 4}
+    for judge, ramp in ramps.items():
+        right.plot(range(4), ramp, ms=5, lw=1.6, label=short(judge), **looks[judge])
+    right.set_xticks(range(4), _QUARTERS)
+    right.set_ylabel("mean of judge − people, Elo")
+    rising = sum(ramp[-1] > ramp[0] for ramp in ramps.values())
+    right.set_title(f"It rises from weak to strong for {rising} of {len(ramps)} judges")
+    add_legend(right, fontsize=8)
+    return figure
+
+
+def _ramp(row: Row, method: str) -> list[float]:
+    return [row[f"{method}_q{q}"] for q in range(1, 5) if row.get(f"{method}_q{q}") is not None]
+
+
+def _draw_ramp(axes: Axes, held: Sequence[Row], judge: str) -> None:
+    x, y = (np.array(values_of(held, field)) for field in ("human_elo", "residual"))
+    if len(x) < 4:
+        axes.set_title(f"{short(judge)}: fewer than four models")
+        return
+    quarter = np.argsort(np.argsort(x)) * 4 // len(x)
+    axes.axhline(0, color=MUTED, lw=1)
+    fit = stats.linregress(x, y)
+    grid = np.linspace(x.min(), x.max(), 100)
+    line = fit.intercept + fit.slope * grid
+    noise = np.sqrt(((y - fit.intercept - fit.slope * x) ** 2).sum() / (len(x) - 2))
+    spread = np.sqrt(1 / len(x) + (grid - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum())
+    reach = stats.t.ppf(0.975, len(x) - 2) * noise * spread
+    axes.fill_between(grid, line - reach, line + reach, color=GRID, lw=0, zorder=0)
+    axes.plot(grid, line, color=INK, lw=1.4)
+    for q, shade in enumerate(("#f4b08f", "#e88453", WARM, "#8f3410")):
+        name = _QUARTERS[q].replace("\n", " ")
+        axes.plot(x[quarter == q], y[quarter == q], "o", color=shade, ms=6, label=name)
+    axes.set_xlabel("people's Elo (line: fit, with its 95 % band)")
+    axes.set_ylabel("Hard-Elo − people, Elo")
+    add_legend(axes, fontsize=8)
+    axes.set_title(f"{short(judge)}: residual and strength, r = {signed(fit.rvalue, 2)}")
+
+
+# --- calibration -----------------------------------------------------------------------------
+
+
+@GALLERY.add(
+    "figure-03", "Agreement with people by |s|; σ(|s|) before and after β is fitted.", "judges"
+)
+def figure_3(result: SoftEloReproduction) -> Drawing:
+    row = shown_judge(main_rows(result), "Qwen3-32B")
+    figure = new_figure(11.4, 4.8)
+    left, right = figure.subplots(1, 2)
+    _draw_agreement(left, result.rows("agreement", corpus=row["corpus"]))
+    _draw_diagonal(right)
+    for kind, beta, ece, look in (
+        ("raw", 1.0, row["raw_ece"], {"color": WARM, "marker": "s"}),
+        ("fitted", row["beta"], row["ece"], {"color": ACCENT, "marker": "o"}),
+    ):
+        label = f"β = {number(beta, 2)}, error {number(ece, 3)}"
+        _plot_bins(right, rows_of(result, "reliability", row, kind=kind), label=label, **look)
+    add_legend(right, "upper left")
+    right.set_title(f"{short(row['judge'])}: before and after fitting β")
+    return figure
+
+
+def _draw_agreement(axes: Axes, bins: Sequence[Row]) -> None:
+    starts = sorted({entry["low"] for entry in bins})
+    if not starts:
+        raise ArgumentError("figure", "figure-03", "it takes battles that people and judge decided")
+    heights = []
+    for at, low in enumerate(starts):
+        same = [entry for entry in bins if entry["low"] == low]
+        shares = np.array(values_of(same, "agreement"))
+        spread = float(shares.std(ddof=1)) if len(shares) > 1 else 0.0
+        heights.append(float(shares.mean()))
+        axes.bar(at, 100 * heights[-1], width=0.72, color=ACCENT, alpha=0.8)
+        axes.errorbar(at, 100 * heights[-1], yerr=100 * spread, color=INK, capsize=3, lw=1.2)
+        n = round(fmean(values_of(same, "n")))
+        axes.text(at, 3, f"n = {n:,}", ha="center", color="white", fontsize=8)
+    axes.axhline(50, color=MUTED, lw=1, ls="--")
+    edges = [f"{low:g} to {high:g}" for low, high in pairwise(starts)]
+    axes.set_xticks(range(len(starts)), [*edges, f"over {starts[-1]:g}"])
+    axes.set_ylim(0, 100)
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel("|s| (n: battles per judge; whiskers: standard deviation over judges)")
+    axes.set_ylabel("people take the judge's side, %")
+    first, last = percent(heights[0], 0), percent(heights[-1], 0)
+    axes.set_title(f"Agreement goes from {first} at small |s| to {last} at large")
+
+
+def _draw_diagonal(axes: Axes) -> None:
+    axes.plot([0.5, 1], [0.5, 1], color=MUTED, lw=1, ls="--")
+    axes.set_xlim(0.48, 1.02)
+    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
+    axes.set_ylabel("people take the judge's side, ± SE")
+
+
+def _plot_bins(axes: Axes, bins: Sequence[Row], **look: Any) -> None:
+    """Shares with a standard error to either side."""
+    x, y, n = (np.array(values_of(bins, field)) for field in ("predicted", "observed", "n"))
+    error = np.sqrt(y * (1 - y) / np.maximum(n, 1))
+    axes.errorbar(x, y, yerr=error, ms=4.5, lw=1.5, capsize=2, **look)
+
+
+@GALLERY.add(
+    "figure-04",
+    "Soft targets move Elo to the dashed line, flatten the residuals and need fewer battles; "
+    "bands are standard deviations over judges.",
+    "judges",
+)
+def figure_4(result: SoftEloReproduction) -> Drawing:
+    rows = main_rows(result)
+    row = shown_judge(rows, "DeepSeek-V3.2")
+    figure = new_figure(14.6, 4.8)
+    panels = figure.subplots(1, 3)
+    plot_held_out(panels[0], parts_of(rows_of(result, "models", row)))
+    title = panels[0].get_title(loc="left")
+    panels[0].set_title(f"{short(row['judge'])}: {title[0].lower()}{title[1:]}")
+    _draw_quarters(panels[1], rows)
+    _draw_budgets(panels[2], result.rows("budgets", corpus=row["corpus"]))
+    return figure
+
+
+def _draw_quarters(axes: Axes, rows: Sequence[Row]) -> None:
+    """Mean residual by quarter, a band over judges."""
+    axes.axhline(0, color=MUTED, lw=1)
+    ramps = {}
+    for method in METHODS:
+        known = np.array([ramp for row in rows if len(ramp := _ramp(row, method[:4])) == 4])
+        if not len(known):
+            continue
+        plot_band(axes, range(4), known, COLOUR[method], NAME[method], MARK[method])
+        mean = known.mean(axis=0)
+        ramps[method] = float(mean[3] - mean[0])
+    axes.set_xticks(range(4), _QUARTERS)
+    axes.set_ylabel("mean of judge − people, Elo")
+    add_legend(axes)
+    axes.set_title(change_title("Strongest − weakest quarter", ramps))
+
+
+def _draw_budgets(axes: Axes, budgets: Sequence[Row]) -> None:
+    """The error by budget, a band over judges."""
+    judges = {row["judge"] for row in budgets}
+    times = Counter((row["method"], row["per_model"]) for row in budgets)
+    ticks = sorted({size for (_, size), n in times.items() if n == len(judges)})
+    if not ticks:
+        axes.set_title("Too few battles for smaller budgets")
+        return
+    fewest = {}
+    for method in METHODS:
+        lines: dict[str, dict[float, float]] = {}
+        for row in budgets:
+            if row["method"] == method:
+                lines.setdefault(row["judge"], {})[row["per_model"]] = row["mae"]
+        each = np.array([[line.get(tick, np.nan) for tick in ticks] for line in lines.values()])
+        if len(each):
+            plot_band(axes, ticks, each, COLOUR[method], NAME[method], MARK[method])
+            fewest[method] = float(np.nanmean(each[:, 0]))
+    _budget_axes(axes, ticks)
+    axes.set_title(change_title(f"Error at {ticks[0]:g} battles each", fewest))
+
+
+def _budget_axes(axes: Axes, ticks: Sequence[float], y_label: str = "held-out error, Elo") -> None:
+    """A logarithmic axis of battles per model."""
+    axes.set_xscale("log")
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("judged battles per model")
+    axes.set_ylabel(y_label)
+    if y_label.startswith("held"):
+        axes.set_ylim(bottom=0)
+    add_legend(axes, "upper right", 8.5)
+
+
+@GALLERY.add(
+    "figure-06",
+    "β from few battles against β from all, and the error of one judge by budget; whiskers and "
+    "bands are standard deviations over random parts of the battles.",
+    "judges",
+)
+def figure_6(result: SoftEloReproduction) -> Drawing:
+    row = shown_judge(main_rows(result), "Qwen3.5-27B")
+    figure = new_figure(11.4, 4.8)
+    left, right = figure.subplots(1, 2)
+    _draw_settling(left, result)
+    lines: dict[str, dict[float, Row]] = {
+        method: {b["per_model"]: b for b in rows_of(result, "budgets", row, method=method)}
+        for method in METHODS
+    }
+    draws = 0
+    for method, line in lines.items():
+        x = np.array(list(line))
+        y, sd = (np.array([b[field] or 0.0 for b in line.values()]) for field in ("mae", "mae_sd"))
+        right.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.16, lw=0)
+        right.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
+        draws = max([draws, *(b["draws"] for b in line.values())])
+    both = sorted(set.intersection(*(set(line) for line in lines.values())))
+    if both:
+        _budget_axes(right, both)
+        right.set_xlabel(f"judged battles per model (bands: over {draws} draws)")
+    last = {method: line[both[-1]]["mae"] for method, line in lines.items() if both}
+    title = change_title(f"error at {both[-1]:g} battles each", last) if both else "error"
+    right.set_title(f"{short(row['judge'])}: {title}")
+    return figure
+
+
+def _draw_settling(axes: Axes, result: SoftEloReproduction) -> None:
+    """beta of random parts of the battles minus that of all of them."""
+    axes.axhspan(-_STABLE, _STABLE, color=GRID, lw=0, zorder=0)
+    looks = judge_looks(result)
+    ticks: set[float] = set()
+    late: list[float] = []
+    for row in main_rows(result):
+        budgets = [b for b in rows_of(result, "budgets", row) if b["beta"] is not None]
+        if row["beta"] is None or not budgets:
+            continue
+        x = values_of(budgets, "per_model")
+        away = [b["beta"] - row["beta"] for b in budgets]
+        spread = [b["beta_sd"] or 0.0 for b in budgets]
+        axes.errorbar(
+            x,
+            away,
+            yerr=spread,
+            ms=5,
+            lw=1.6,
+            capsize=2,
+            label=short(row["judge"]),
+            **looks[row["judge"]],
+        )
+        ticks.update(x)
+        late += [abs(gap) for tick, gap in zip(x, away, strict=True) if tick >= 50]
+    _budget_axes(axes, sorted(ticks), "β − β of all battles (grey: ± 0.05)")
+    farthest = f"; at most {max(late):.3f} away from 50 battles on" if late else ""
+    axes.set_title(f"β by budget{farthest}")
+
+
+@GALLERY.add(
+    "figure-07",
+    "Agreement by |s| for each judge and corpus; a flat line is a score that says little.",
+    "judges",
+)
+def figure_7(result: SoftEloReproduction) -> Drawing:
+    rows = result.rows("judges")
+    judges = sorted({row["judge"] for row in rows})
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    columns = min(4, len(judges))
+    lines = -(-len(judges) // columns)
+    figure = new_figure(2.7 * columns + 4.6, max(4.4, 2.6 * lines + 1.2))
+    left, right = figure.subfigures(1, 2, width_ratios=[2.7 * columns, 4.4], squeeze=False)[0]
+    panels = list(left.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).flat)
+    for axes, judge in zip(panels, judges, strict=False):
+        axes.axhline(50, color=MUTED, lw=1, ls="--")
+        for row in (row for row in rows if row["judge"] == judge):
+            bins = [b for b in rows_of(result, "agreement", row) if b["n"] >= _FEWEST]
+            x = [(b["low"] + b["high"]) / 2 for b in bins]
+            y, n = (np.array(values_of(bins, field)) for field in ("agreement", "n"))
+            look = {"ms": 3.5, "lw": 1.4, "capsize": 2, **corpus_look(row["corpus"])}
+            axes.errorbar(x, 100 * y, yerr=100 * np.sqrt(y * (1 - y) / n), **look)
+        axes.set_title(short(judge), fontsize=9)
+    for axes in panels[len(judges) :]:
+        axes.set_axis_off()
+    for corpus in corpora:
+        panels[0].plot([], [], ms=4, label=corpus_name(corpus), **corpus_look(corpus))
+    left.supxlabel("|s|, middle of the bin", fontsize=10)
+    left.supylabel("people take the judge's side, %, ± SE", fontsize=10)
+    left.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    axes = right.subplots()
+    name_judges(axes, judges)
+    axes.axvline(0, color=MUTED, lw=1)
+    for row in (row for row in rows if row["agreement_correlation"] is not None):
+        shift = 0.24 * (corpora.index(row["corpus"]) - (len(corpora) - 1) / 2)
+        at, value = judges.index(row["judge"]) + shift, row["agreement_correlation"]
+        axes.barh(at, value, height=0.216, color=corpus_look(row["corpus"])["color"])
+        axes.text(max(0.0, value), at, f" β {number(row['beta'], 2)}", va="center", fontsize=7.5)
+    axes.set_xlim(right=1.18 * axes.get_xlim()[1])
+    axes.set_xlabel("correlation of |s| with agreement")
+    axes.set_title(
+        range_title("Correlation", values_of(rows, "agreement_correlation"), 2), fontsize=10
+    )
+    return figure
+
+
+for _name, _corpus in (("figure-08", NEWER), ("figure-09", FRENCH)):
+    _caption = f"Each model's interval on {TITLES[_corpus]}."
+    GALLERY.add(_name, _caption, "judges")(partial(_corpus_intervals, corpus=_corpus, name=_name))
+
+
+# --- reliability and widths ------------------------------------------------------------------
+
+
+@GALLERY.add("figure-15", "Reliability of every judge; the dashed line is right.", "judges")
+def figure_15(result: SoftEloReproduction) -> Drawing:
+    rows = sorted(
+        (row for row in main_rows(result) if row["ece"] is not None), key=lambda row: row["ece"]
+    )
+    if not rows:
+        raise ArgumentError("figure", "figure-15", "no judge has a positive beta")
+    figure, panels = _grid(len(rows), 3.1, 2.9)
+    for axes, row in zip(panels, rows, strict=True):
+        _draw_diagonal(axes)
+        _plot_bins(
+            axes, rows_of(result, "reliability", row, kind="fitted"), color=ACCENT, marker="o"
+        )
+        axes.set(xlabel="", ylabel="")
+        axes.set_title(f"{short(row['judge'])}\nerror {number(row['ece'], 3)}", fontsize=9)
+    figure.supxlabel("predicted: σ(β|s|) (dashed: equal)", fontsize=10)
+    figure.supylabel("people take the judge's side, ± SE", fontsize=10)
+    mean = fmean(values_of(rows, "ece"))
+    set_suptitle(figure, f"Calibration error {number(mean, 3)} on average over judges")
+    return figure
+
+
+@GALLERY.add(
+    "figure-17",
+    "The width of an interval is twice its quantile times its standard error.",
+    "judges",
+)
+def figure_17(result: SoftEloReproduction) -> Drawing:
+    fields = ("hard_quantile", "hard_se", "soft_quantile", "soft_se")
+    rows = [row for row in main_rows(result) if all(row.get(name) is not None for name in fields)]
+    if not rows:
+        raise ArgumentError("figure", "figure-17", "intervals are unbounded: it takes more models")
+    figure = new_figure(9.2, 5.4)
+    axes = figure.subplots()
+    ends = np.array([[row[name] for name in fields] for row in rows]).reshape(-1, 2, 2)
+    width_contours(axes, 1.25 * float(ends[..., 0].max()), 1.2 * float(ends[..., 1].max()))
+    looks = judge_looks(result)
+    for row, (hard, soft) in zip(rows, ends, strict=True):
+        colour = looks[row["judge"]]["color"]
+        draw_arrow(axes, tuple(hard), tuple(soft), colour=colour, lw=1.8, shrink=6)
+        axes.plot([], [], color=colour, label=short(row["judge"]))
+        for method, end in zip(METHODS, (hard, soft), strict=True):
+            axes.plot(*end, MARK[method], color=COLOUR[method], ms=8)
+    for method in METHODS:
+        axes.plot([], [], MARK[method], color=COLOUR[method], ms=8, label=NAME[method])
+    figure.legend(loc="outside right upper", fontsize=8.5)
+    falls, smaller = (ends[:, 1] < ends[:, 0]).sum(axis=0)
+    axes.set_title(
+        f"Soft targets lower the quantile of {falls} and the standard error of {smaller} of "
+        f"{len(ends)} judges"
+    )
+    return figure

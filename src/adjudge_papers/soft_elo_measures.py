@@ -1,0 +1,478 @@
+"""The numbers of the Soft-Elo paper: every quantity of a judge on a corpus, as rows of tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+from scipy.special import expit
+
+from adjudge.data.battles import Battles
+from adjudge.data.families import of_family
+from adjudge.diagnosis import family_of, family_scores, position_bias
+from adjudge.ranking import (
+    evaluation_rules,
+    fit_temperature,
+    rank_correlations,
+    sample_efficiency,
+    soft_targets,
+    split_conformal,
+)
+from adjudge.ranking.bradley_terry import target_battles, wins_table
+from adjudge.ranking.evaluation import (
+    Residuals,
+    held_out_intervals,
+    loo_row,
+    models_needed,
+    strongest_quarters,
+)
+from adjudge.ranking.leaderboard import ConformalRow
+from adjudge.ranking.targets import Rule, agreement_share, decided_by_both, fixed_rule
+from adjudge.ranking.temperature import ReliabilityBin, temperature_with_ties
+from adjudge.records import Interval
+from adjudge.statistics.agreement import cohen_kappa
+from adjudge.statistics.bradley_terry import fit_strengths, to_elo
+from adjudge.statistics.numbers import (
+    binomial_interval,
+    expected_calibration_error,
+    mean_known,
+    reliability_bins,
+)
+from adjudge.validation import BoolArray, FloatArray, IntArray, generator
+from adjudge_papers.paper import Row
+from adjudge_papers.soft_elo_runs import Run, pearson
+
+METHODS = ("hard-elo", "soft-elo")
+#: Draws of every budget, for the spread of its error.
+DRAWS = 50
+#: Budgets whose errors the paper prints, by name.
+_PRINTED = {"few": 5.0, "many": 200.0}
+#: Figure 3a's bins of |s|; the last is open.
+_AGREEMENT_EDGES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
+_NEAR_TIE = 0.3
+_BOTH_ORDERS = ("score_diff_ab", "score_diff_ba")
+#: Languages with fewer shared prompts than this are left out of Table 6.
+_FEWEST_PROMPTS = 50
+Tables = dict[str, list[Row]]
+
+
+def measure_run(
+    run: Run, *, alpha: float, splits: int, replicates: int, draws: int, seed: int
+) -> tuple[Tables, list[str]]:
+    """The rows of every table for one judge on one corpus, and warnings; `draws` 0: no budgets."""
+    battles, rng = run.battles, generator(seed)
+    held: dict[str, Residuals] = {}
+    intervals: dict[str, ConformalRow] = {}
+    rules = {rule.name: rule for rule in evaluation_rules(battles)}
+    for name, rule in rules.items():
+        held[name] = run.leave_out(rule, replicates=replicates if name in METHODS else 0, seed=rng)
+        if name in METHODS:
+            # The same seed: both methods are tested on the same splits.
+            intervals[name] = split_conformal(held[name], alpha=alpha, splits=splits, seed=seed)
+    hard, soft = held["hard-elo"], held.get("soft-elo")
+    key = {"corpus": run.corpus, "judge": run.judge}
+    sizes = np.abs(run.score[np.isfinite(run.score)])
+    models: list[dict[str, Any]] = [
+        {**key, "method": row.method, "model": row.model, "human_elo": row.human_elo}
+        | {"elo": row.elo, "residual": row.residual, "se": row.se, "width": row.width}
+        | {"covered": None if row.covered is None else int(row.covered)}
+        | _ends("interval", row.interval)
+        for name in intervals
+        for row in held_out_intervals(held[name], alpha=alpha)
+    ]
+    drawn_budgets = (
+        sample_efficiency(battles, run.people, l2=run.l2, seed=seed, draws=draws) if draws else ()
+    )
+    budgets: list[dict[str, Any]] = [
+        {**key, "method": row.method, "per_model": row.per_model, "mae": row.mae}
+        | {"mae_sd": row.mae_sd, "draws": row.draws}
+        | {"beta": float(np.mean(row.betas)) if row.betas else None}
+        | {"beta_sd": float(np.std(row.betas, ddof=1)) if len(row.betas) > 1 else None}
+        for row in drawn_budgets
+    ]
+    size, agree = _decided_battles(run)
+    raw, raw_ece = _raw_reliability(size, agree)
+    agreement = _agreement_by_size(size, agree)
+    position, orders = _position_effect(run)
+    row: dict[str, Any] = {
+        **key,
+        "battles": len(battles),
+        "models": battles.n_models,
+        "mean_score": float(sizes.mean()) if len(sizes) else None,
+        "kappa": cohen_kappa(run.verdict, run.human),
+        "beta": None if soft is None else soft.mean_parameter,
+        "ece": run.temperature.ece,
+        "raw_ece": raw_ece,
+        "agreement": agreement_share(run.verdict, run.human)[0],
+        "agreement_first": agreement[0]["agreement"] if agreement else None,
+        "agreement_last": agreement[-1]["agreement"] if agreement else None,
+        "agreement_correlation": run.temperature.correlation,
+        "contradictions": _contradictions(run),
+        **{
+            f"smoothed_{name.removeprefix('smoothed ')}": residual.mae
+            for name, residual in held.items()
+            if name.startswith("smoothed ")
+        },
+        "smoothed_chosen": held["smoothed"].mae,
+        **_beta_stability(run, rules.get("soft-elo")),
+        **_strength_structure(run, hard, soft),
+        **_length_effect(run, hard),
+        **position,
+    }
+    for method, conformal in intervals.items():
+        row |= _method_columns(run.judge, method[:4], held[method], conformal)
+        own = [model for model in models if model["method"] == method]
+        widths = [model["width"] for model in own if model["width"] is not None]
+        covered = [model["covered"] for model in own if model["covered"] is not None]
+        row |= {
+            f"{method[:4]}_model_width": median(widths) if widths else None,
+            f"{method[:4]}_contained": mean_known(covered),
+        }
+        for name, per_model in _PRINTED.items():
+            drawn = [
+                b["mae"] for b in budgets if (b["method"], b["per_model"]) == (method, per_model)
+            ]
+            row[f"{method[:4]}_{name}"] = drawn[0] if drawn else None
+    tables: Tables = {
+        "judges": [row],
+        "models": list(models),
+        "budgets": list(budgets),
+        "agreement": [key | entry for entry in agreement],
+        "reliability": [
+            {**key, "kind": kind, "predicted": b.predicted, "observed": b.observed, "n": b.n}
+            for kind, bins in (("raw", raw), ("fitted", run.temperature.reliability))
+            for b in bins
+        ],
+        "orders": [key | entry for entry in orders],
+    }
+    return tables, [*run.temperature.warnings, *_unbounded(intervals["hard-elo"])]
+
+
+def _ends(name: str, interval: Interval | tuple[float, float] | None) -> dict[str, float | None]:
+    low, high = interval or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def _method_columns(judge: str, method: str, held: Residuals, row: ConformalRow) -> dict[str, Any]:
+    """The columns of one method, `hard` or `soft`."""
+    error = loo_row(held)
+    quarters = error.residual_by_quarter or (None,) * 4
+    measured = {
+        "mae": error.mae,
+        "spearman": error.spearman,
+        "width": row.median_width,
+        "width_low": row.width_low,
+        "width_high": row.width_high,
+        "coverage": row.coverage,
+        "quantile": row.quantile,
+        "se": row.median_se,
+        **{f"q{k + 1}": value for k, value in enumerate(quarters)},
+        **_family_excess(judge, held.values, held.names),
+    }
+    return {f"{method}_{name}": value for name, value in measured.items()}
+
+
+def _unbounded(row: ConformalRow) -> tuple[str, ...]:
+    """Why there is no width."""
+    if not row.unbounded:
+        return ()
+    needed = models_needed(row.alpha)
+    if row.n_calibration >= needed:
+        return ("the interval is unbounded: too many models have no standard error",)
+    return (
+        f"the interval is unbounded: {row.n_calibration} models calibrate, and {needed} are needed",
+    )
+
+
+def _strength_structure(run: Run, hard: Residuals, soft: Residuals | None) -> dict[str, Any]:
+    """Residuals against strength, and |s| within and between quarters (sections 4.2 and 4.3)."""
+    quarter = np.full(run.battles.n_models, -1)
+    if len(hard.names) >= 4:
+        for name, q in zip(hard.names, strongest_quarters(hard.human), strict=True):
+            quarter[run.battles.names.index(name)] = q
+    a, b = quarter[run.battles.a], quarter[run.battles.b]
+
+    def median_size(rows: BoolArray) -> float | None:
+        sizes = np.abs(run.score[rows & np.isfinite(run.score)])
+        return float(np.median(sizes)) if len(sizes) else None
+
+    return {
+        "hard_correlation": pearson(hard.human, hard.values),
+        "soft_correlation": None if soft is None else pearson(soft.human, soft.values),
+        "top_top": median_size((a == 3) & (b == 3)),
+        "top_bottom": median_size(((a == 3) & (b == 0)) | ((a == 0) & (b == 3))),
+    }
+
+
+# --- beta and agreement ----------------------------------------------------------------------
+
+
+def _beta_stability(run: Run, rule: Rule | None) -> dict[str, Any]:
+    """beta over folds, pooled, and with ties at one half (appendix C); none if not positive."""
+    if rule is None or rule.parameter is None or run.beta is None:
+        return {}
+    folds = rule.parameter[np.isfinite(rule.parameter)]
+    if len(folds) < 2:
+        return {}
+
+    def fix(beta: float) -> Residuals:
+        return run.leave_out(fixed_rule("soft-elo", run.battles, soft_targets(run.score, beta)))
+
+    away = np.abs(folds - run.beta)
+    with_ties = temperature_with_ties(run.score, run.human)
+    half = fix(with_ties) if with_ties is not None and with_ties > 0 else None
+    return {
+        "pooled_beta": run.beta,
+        "fold_sd": float(folds.std(ddof=1)),
+        "mean_deviation": float(away.mean()),
+        "largest_deviation": float(away.max()),
+        "pooled_mae": fix(run.beta).mae,
+        "ties_beta": with_ties,
+        "ties_mae": None if half is None else half.mae,
+        "ties_spearman": None if half is None else rank_correlations(half.judge, half.human)[1],
+    }
+
+
+def _decided_battles(run: Run) -> tuple[FloatArray, IntArray]:
+    """|s|, and 1 if people agree with the judge, of the battles in which both chose a side."""
+    both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
+    return np.abs(run.score[both]), (run.verdict[both] == run.human[both]).astype(np.int64)
+
+
+def _agreement_by_size(size: FloatArray, agree: IntArray) -> list[dict[str, Any]]:
+    """How often people agree with the judge by |s| (Figure 3a)."""
+    # (low, high], and a difference of 0 in the first bin.
+    which = np.maximum(np.searchsorted(_AGREEMENT_EDGES, size, side="left") - 1, 0)
+    return [
+        {
+            "low": _AGREEMENT_EDGES[k],
+            "high": float(size[which == k].max()),
+            "n": int((which == k).sum()),
+            "agreement": float(agree[which == k].mean()),
+        }
+        for k in np.unique(which)
+    ]
+
+
+def _contradictions(run: Run) -> float | None:
+    """Share of decided verdicts for the side that the judge scored lower (appendix G)."""
+    decided = np.isin(run.verdict, (0.0, 1.0)) & np.isfinite(run.score)
+    if not decided.any():
+        return None
+    return float((np.sign(run.score[decided]) == 1 - 2 * run.verdict[decided]).mean())
+
+
+def _raw_reliability(
+    size: FloatArray, agree: IntArray
+) -> tuple[tuple[ReliabilityBin, ...], float | None]:
+    """The reliability of sigma(|s|), as if beta were 1 (Figure 3b), and its calibration error."""
+    if not len(size):
+        return (), None
+    confidence = np.asarray(expit(size))
+    bins = reliability_bins(confidence, agree, equal_mass=True)
+    rows = tuple(
+        ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))
+        for p, o, n in zip(bins.confidence, bins.accuracy, bins.count, strict=True)
+    )
+    return rows, expected_calibration_error(confidence, agree, equal_mass=True)
+
+
+# --- order, length and family ----------------------------------------------------------------
+
+
+def _position_effect(run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Verdicts, points and Elo by order (F.1), and each model's error; none without both orders."""
+    if not run.has(*_BOTH_ORDERS):
+        return {}, []
+    forward, reverse = (run.numbers(column) for column in _BOTH_ORDERS)
+    # The sign of a missing score is missing.
+    sides = [np.sign(gap) / 2 + 0.5 for gap in (forward, reverse)]
+    bias = position_bias(sides[0], sides[1], gap_fwd=forward, gap_rev=reverse)
+    both = np.isfinite(forward) & np.isfinite(reverse)
+    held = [run.leave_out(fixed_rule("hard-elo", run.battles, side)) for side in sides]
+    first, second = (
+        dict(zip(order.names, np.abs(order.values).tolist(), strict=True)) for order in held
+    )
+    measured = {
+        "first_share": bias.first_share,
+        **_ends("first_share", bias.interval),
+        "flip_share": bias.flip_share,
+        **_ends("flip_share", bias.flip_interval),
+        "advantage": bias.first_advantage,
+        "first_favoured": float((forward > reverse)[both].mean()),
+        "first_mae": held[0].mae,
+        "second_mae": held[1].mae,
+    }
+    shared = [name for name in first if name in second]
+    return measured, [
+        {"model": name, "first": first[name], "second": second[name]} for name in shared
+    ]
+
+
+def _length_effect(run: Run, hard: Residuals) -> dict[str, Any]:
+    """Longer answers in near ties, and mean length against the residual at fixed people's Elo."""
+    if not run.has("length_a", "length_b"):
+        return {}
+    a, b = run.numbers("length_a"), run.numbers("length_b")
+    # The judge's stated side, not the sign of its scores, which is noise in near ties.
+    decided = np.isin(run.verdict, (0.0, 1.0)) & (np.abs(run.score) <= _NEAR_TIE)
+    unequal = np.isfinite(a) & np.isfinite(b) & (a != b)
+    longer = ((run.verdict == 1) == (a > b))[decided & unequal]
+    n = len(longer)
+    correlation, p_value = _length_correlation(run, hard)
+    return {
+        "near_tied": n,
+        "longer_share": float(longer.mean()) if n else None,
+        **_ends("longer_share", binomial_interval(int(longer.sum()), n, 0.95) if n else None),
+        "length_partial": correlation,
+        "length_p": p_value,
+    }
+
+
+def _length_correlation(run: Run, hard: Residuals) -> tuple[float | None, float | None]:
+    """Partial correlation of residual and mean length given people's Elo, with its p-value."""
+    length = run.model_means("length")[[run.battles.names.index(name) for name in hard.names]]
+    if len(length) < 5 or not np.ptp(length) > 0:
+        return None, None
+    centred = hard.human - hard.human.mean()
+    r = pearson(
+        *(
+            values - np.polyval(np.polyfit(centred, values, 1), centred)
+            for values in (length, hard.values)
+        )
+    )
+    if r is None:
+        return None, None
+    freedom = len(length) - 3
+    t = r * np.sqrt(freedom / max(1e-12, 1 - r**2))
+    return r, float(2 * stats.t.sf(abs(t), freedom))
+
+
+def _family_excess(judge: str, values: FloatArray, names: Sequence[str]) -> dict[str, Any]:
+    """The mean of the judge's own family minus that of the others (F.1); none if unknown here."""
+    family = family_of(judge)
+    if family is None:
+        return {}
+    bias = family_scores(values, names, of_family(names, family), family=family)
+    if bias.excess is None:
+        return {}
+    own = f"{bias.own_models} {family}"
+    return {"family": bias.excess, **_ends("family", bias.interval), "family_models": own}
+
+
+def family_points(runs: Sequence[Run]) -> dict[str, Mapping[str, Any]]:
+    """Figure 13a: each judge's mean score of a model minus the other judges' median of it."""
+    names = sorted({name for run in runs for name in run.battles.names})
+    means = np.full((len(runs), len(names)), np.nan)
+    for k, run in enumerate(runs):
+        if run.has("score_a", "score_b"):
+            means[k, np.searchsorted(names, run.battles.names)] = run.model_means("score")
+    points: dict[str, Mapping[str, Any]] = {}
+    for k, run in enumerate(runs):
+        others = np.delete(means, k, axis=0)
+        shared = np.isfinite(others).any(axis=0)
+        points[run.judge] = {}
+        if shared.any():
+            gap = means[k, shared] - np.nanmedian(others[:, shared], axis=0)
+            excess = _family_excess(run.judge, gap, tuple(np.array(names)[shared]))
+            points[run.judge] = {f"points_{name}": value for name, value in excess.items()}
+    return points
+
+
+# --- languages -------------------------------------------------------------------------------
+
+
+def count_languages(runs: Sequence[Run]) -> list[Row]:
+    """Distinct prompts of each language over all judges of a corpus, most first (Figure 5)."""
+    spoken: dict[str, str] = {}
+    for run in runs:
+        if run.has("language"):
+            pairs = zip(run.prompts, run.frame["language"], strict=True)
+            spoken |= {prompt: language for prompt, language in pairs if language is not None}
+    counts = Counter(spoken.values()).most_common()
+    return [{"corpus": runs[0].corpus, "language": name, "prompts": n} for name, n in counts]
+
+
+def language_rows(runs: Sequence[Run]) -> list[Row]:
+    """Table 6 and Figure 10 for one corpus: means over its judges, the largest language first.
+
+    Errors are measured on the prompts that all judges of the corpus scored.
+    """
+    runs = [run for run in runs if run.has("language") and run.beta is not None]
+    if not runs:
+        return []
+    everyone = set.intersection(*({*run.prompts} for run in runs))
+    judges: dict[str, list[dict[str, float | None]]] = {}
+    prompts: Counter[str] = Counter()
+    for run in runs:
+        reference = _fit_elo(run.battles, run.human, run.l2)
+        spoken = run.frame["language"].cast(pl.String)
+        rows = pl.DataFrame({"prompt": run.prompts, "language": spoken}).with_row_index()
+        rows = rows.filter(pl.col("prompt").is_in(list(everyone)))
+        prompts = Counter(rows.unique("prompt")["language"].drop_nulls().to_list())
+        for language, n in prompts.items():
+            if n >= _FEWEST_PROMPTS:
+                inside = rows.filter(pl.col("language") == language)["index"].to_numpy()
+                measured = _measure_language(run, inside.astype(np.int64), reference)
+                judges.setdefault(language, []).append(measured)
+    averaged: list[Row] = [
+        {"corpus": runs[0].corpus, "language": language, "prompts": prompts[language]}
+        | {"judges": len(measured), **_average(measured)}
+        for language, measured in judges.items()
+        if all(judge["hard_mae"] is not None for judge in measured)
+    ]
+    return sorted(averaged, key=lambda row: (-row["prompts"], row["language"]))
+
+
+def _measure_language(run: Run, rows: IntArray, reference: FloatArray) -> dict[str, float | None]:
+    """One judge on one language: error and rank fidelity, its own beta, |s| and agreement."""
+    battles = run.battles.take(rows)
+    score, human, verdict = run.score[rows], run.human[rows], run.verdict[rows]
+
+    def compare(target: FloatArray) -> tuple[float | None, float | None]:
+        """Mean error and Spearman's rho of one fit compared with people's global Elo."""
+        elo = _fit_elo(battles, target, run.l2)
+        both = np.isfinite(elo) & np.isfinite(reference)
+        if not both.any():
+            return None, None
+        error = float(np.abs(elo - reference)[both].mean())
+        return error, rank_correlations(elo[both], reference[both])[1]
+
+    hard_mae, hard_spearman = compare(verdict)
+    soft_mae, soft_spearman = compare(soft_targets(score, run.beta or 0.0))
+    own = fit_temperature(score, human).beta
+    sizes = np.abs(score[np.isfinite(score)])
+    return {
+        "hard_mae": hard_mae,
+        "soft_mae": soft_mae,
+        "hard_spearman": hard_spearman,
+        "soft_spearman": soft_spearman,
+        "own_beta": own,
+        "own_beta_mae": compare(soft_targets(score, own))[0] if own and own > 0 else None,
+        "mean_score": float(sizes.mean()) if len(sizes) else None,
+        "agreement": agreement_share(verdict, human)[0],
+    }
+
+
+def _fit_elo(battles: Battles, target: FloatArray, l2: float) -> FloatArray:
+    """Elo of every model by one fit; NaN for models without a battle."""
+    used, y = target_battles(battles, target)
+    wins = wins_table(used.a, used.b, y, used.n_models)
+    seen = (wins.sum(axis=0) + wins.sum(axis=1)) > 0
+    return np.where(seen, to_elo(fit_strengths(wins, l2=l2)), np.nan)
+
+
+def _average(measured: Sequence[dict[str, float | None]]) -> dict[str, Any]:
+    """Means over judges, with standard deviations if the paper shows them."""
+    means: dict[str, Any] = {}
+    for name in measured[0]:
+        known = [value for judge in measured if (value := judge[name]) is not None]
+        means[name] = mean_known(known)
+        if name in ("own_beta", "mean_score", "agreement"):
+            means[f"{name}_sd"] = float(np.std(known, ddof=1)) if len(known) > 1 else None
+    return means
