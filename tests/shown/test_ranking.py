@@ -27,14 +27,16 @@ def test_a_leaderboard_of_a_judge() -> None:
     assert_shown(
         BOARD,
         [
-            "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3; 1 other model can "
+            "ash is first of 4 models by soft-elo, from the judge's scores; 95 % rank range 1 to "
+            "3; 1 other model can "
             "also be first; 95 % intervals do not include judge errors",
-            "adjudge rank --evaluate measures judge errors if there are votes.",
+            "adjudge rank battles.csv --evaluate measures judge errors.",
             "soft-elo: 2,345 battles, sigma(beta s), s = score_a - score_b; bootstrap intervals "
             "over 321 prompts",
             *BOARD_TABLE,
             BOARD_FIGURE,
-            "beta | 0.612 | standard error 0.035",
+            "detail: What was fitted",
+            "detail: beta 0.612 (standard error 0.035)",
             *BOARD_NOTES,
         ],
     )
@@ -55,38 +57,50 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     alone = replace(MODELS[0], rank_high=1)
     sure = replace(BOARD, models=(alone, replace(MODELS[1], rank_low=2), *MODELS[2:]))
     assert (
-        headline(sure)[0] == f"ash is first of 4 models by soft-elo; 95 % rank range 1 only{ALONE}"
+        headline(sure)[0]
+        == "ash is first of 4 models by soft-elo, from the judge's scores; 95 % rank range 1 "
+        f"only{ALONE}"
     )
     # Its rank range is wide, though nobody else can be first: another is surely above each rival.
     wide = replace(BOARD, models=(MODELS[0], replace(MODELS[1], rank_low=2), *MODELS[2:]))
     assert (
-        headline(wide)[0] == f"ash is first of 4 models by soft-elo; 95 % rank range 1 to 3{ALONE}"
+        headline(wide)[0]
+        == "ash is first of 4 models by soft-elo, from the judge's scores; 95 % rank range 1 to "
+        f"3{ALONE}"
     )
-    people = replace(sure, method="bt", outcome="votes", covers_judge_error=True)
+    people = replace(
+        sure,
+        method="bt",
+        outcome="votes",
+        covers_judge_error=True,
+        whose="people's votes in winner",
+    )
     assert headline(people)[0] == (
-        "ash is first of 4 models by bt; 95 % rank range 1 only; 95 % intervals of people's "
-        "votes, no judge"
+        "ash is first of 4 models by bt, from people's votes in winner; 95 % rank range 1 only"
     )
     helped = replace(people, outcome="votes and a judge", interval="sandwich")
     assert headline(helped)[0].endswith("; 95 % intervals (sandwich) include judge errors")
     unranked = tuple(replace(row, rank_low=None, rank_high=None) for row in MODELS)
     assert headline(replace(BOARD, models=unranked)) == [
-        f"ash is first of 4 models by soft-elo{ALONE}",
-        "adjudge rank --evaluate measures judge errors if there are votes.",
+        f"ash is first of 4 models by soft-elo, from the judge's scores{ALONE}",
+        "adjudge rank battles.csv --evaluate measures judge errors.",
     ]
     tied = (*(replace(row, rank=1, rank_low=1) for row in MODELS[:2]), *MODELS[2:])
     assert headline(replace(BOARD, models=tied))[0] == (
-        f"ash and birch share first place of 4 models by soft-elo; 95 % rank range 1 to 3{ALONE}"
+        "ash and birch share first place of 4 models by soft-elo, from the judge's scores; 95 % "
+        f"rank range 1 to 3{ALONE}"
     )
     four = tuple(replace(row, rank=1, rank_low=1) for row in MODELS)
     assert headline(replace(BOARD, models=four))[0] == (
-        "ash, birch, cedar and 1 more share first place of 4 models by soft-elo; 95 % rank range "
+        "ash, birch, cedar and 1 more share first place of 4 models by soft-elo, from the "
+        "judge's scores; 95 % rank range "
         f"1 to 3{ALONE}"
     )
     apart = (*MODELS[:2], *(replace(row, rank=row.rank - 2, component=1) for row in MODELS[2:]))
     several = replace(BOARD, models=apart, components=(("ash", "birch"), ("cedar", "dogwood")))
     assert headline(several)[0] == (
-        "ash is first of 2 models by soft-elo, in the first of 2 groups without battles between "
+        "ash is first of 2 models by soft-elo, from the judge's scores, in the first of 2 groups "
+        "without battles between "
         f"them; 95 % rank range 1 to 3; 1 other model can also be first{ALONE}"
     )
     assert markdown_lines(several)[3:8] == [
@@ -133,14 +147,15 @@ def test_orders_without_elo() -> None:
     )
     rates = replace(
         BOARD, method="win-rate", beta=None, beta_se=None, models=rows, outcome="votes",
-        covers_judge_error=True, clusters=None, assumptions=(), dropped={},
+        covers_judge_error=True, clusters=None, assumptions=(), dropped={}, advice="",
+        whose="people's votes in winner",
         warnings=("win rates depend on which opponents a model met",),
         components=(("ash", "birch"),),
     )  # fmt: skip
     assert_shown(
         rates,
         [
-            "ash is first of 2 models by win-rate; 95 % intervals of people's votes, no judge",
+            "ash is first of 2 models by win-rate, from people's votes in winner",
             "win-rate: 2,345 battles, votes; bootstrap intervals",
             "model | rank | win rate | 95 % interval | battles",
             "ash | 1 | 0.812 | [0.752, 0.864] | 101",
@@ -156,7 +171,7 @@ def test_orders_without_elo() -> None:
     assert_shown(
         exact,
         [
-            "ash is first of 2 models by mfas",
+            "ash is first of 2 models by mfas, from people's votes in winner",
             "No intervals or rank ranges were computed.",
             "mfas: 2,345 battles, votes",
             "model | rank | battles",
@@ -184,16 +199,18 @@ def test_a_board_that_cannot_be_made() -> None:
         none,
         [
             "bad: No leaderboard by soft-elo: no votes",
-            "kappa of verdicts and votes | -0.123 | battle by battle",
+            "detail: What was fitted",
+            "detail: kappa of verdicts and votes -0.123 (battle by battle)",
             "warning: no votes",
         ],
     )
     assert none.to_frame().height == 0
     smoothed = replace(none, method="smoothed", temperature=None, smoothing=0.437)
-    assert terminal_lines(smoothed)[:2] == [
+    assert markdown_lines(smoothed)[:2] == [
         "No leaderboard by smoothed: no votes",
-        "smoothing constant | 0.437",
+        "detail: What was fitted",
     ]
+    assert "detail: smoothing constant 0.437" in markdown_lines(smoothed)
 
 
 def test_a_long_board_keeps_its_tail_on_the_page() -> None:
@@ -228,7 +245,8 @@ def test_a_placed_model() -> None:
             "newcomer (new) | 2 | 1588",
             "cedar | 3 | 1449",
             BOARD_FIGURE,
-            "beta | 0.612 | standard error 0.035",
+            "detail: What was fitted",
+            "detail: beta 0.612 (standard error 0.035)",
             "detail: What this assumes",
             "detail: new models are like the anchors",
             "warning: judges compared by name alone",

@@ -19,7 +19,7 @@ from shown_ranking import (
 from adjudge.ranking.leaderboard import GroupQuantile
 from adjudge.ranking.targets import JurorRow
 from adjudge.ranking.temperature import GroupRow, Temperature
-from shown import assert_shown, html_lines, terminal_lines
+from shown import assert_shown, html_lines, markdown_lines, terminal_lines
 
 AGREEMENT_FACTS = [
     "Kendall's tau with the other ranking | 0.667 | rough 95 % interval [0.331, 0.912], 4 models",
@@ -34,11 +34,17 @@ TEMPERATURE_TABLE = [
 ]
 
 
+def fold(line: str) -> str:
+    """What a terminal prints only with --explain."""
+    return line if line.startswith("figure: ") else f"detail: {line}"
+
+
 def test_a_leaderboard_with_its_evaluation() -> None:
     assert_shown(
         EVALUATED,
         [
-            "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3; 1 other model can "
+            "ash is first of 4 models by soft-elo, from the judge's scores; 95 % rank range 1 to "
+            "3; 1 other model can "
             "also be first; 95 % intervals do not include judge errors",
             "With each of 12 models left out in turn, its Elo by soft-elo was 19.5 from "
             "people's on average.",
@@ -46,33 +52,39 @@ def test_a_leaderboard_with_its_evaluation() -> None:
             "over 321 prompts",
             *BOARD_TABLE,
             BOARD_FIGURE,
-            "kappa of verdicts and votes | 0.432 | battle by battle",
             *AGREEMENT_FACTS,
-            "beta 0.612 (se 0.035, 1,234 votes), calibration error 0.042",
-            *TEMPERATURE_TABLE,
-            "Against people, each model left out in turn",
-            "Mean error in Elo, and judge minus people by quarter of strength",
-            "method | models | error | 95 % interval | Spearman | Kendall | beta or constant | "
+            "detail: What was fitted",
+            "detail: kappa of verdicts and votes 0.432 (battle by battle)",
+            "detail: beta 0.612 (se 0.035, 1,234 votes), calibration error 0.042",
+            *map(fold, TEMPERATURE_TABLE),
+            "detail: Against people, each model left out in turn: mean error in Elo, and judge "
+            "minus people "
+            "by quarter of strength",
+            "detail: method | models | error | 95 % interval | Spearman | Kendall | beta or "
+            "constant | "
             "weak to strong quarter",
-            "hard-elo | 13 | 57.6 | [41.2, 73.4] | 0.912 | 0.834 | – | -71 -13 +22 +64",
-            "soft-elo | 12 | 19.5 | [14.3, 25.7] | 0.947 | 0.856 | 0.622 | +5 +3 -4 -8",
-            "smoothed | 11 | 22.8 | – | – | – | 0.764 | –",
-            "left out 1 model: fewer than two battles (hard-elo, soft-elo)",
-            "left out 2 models: no temperature without its battles (soft-elo)",
-            "80 % intervals for new models, tested on random halves of the models (5 splits)",
-            "method | calibrate | test | coverage | median width | range of widths | quantile | "
+            "detail: hard-elo | 13 | 57.6 | [41.2, 73.4] | 0.912 | 0.834 | – | -71 -13 +22 +64",
+            "detail: soft-elo | 12 | 19.5 | [14.3, 25.7] | 0.947 | 0.856 | 0.622 | +5 +3 -4 -8",
+            "detail: smoothed | 11 | 22.8 | – | – | – | 0.764 | –",
+            "detail: Details",
+            "detail: left out 1 model: fewer than two battles (hard-elo, soft-elo)",
+            "detail: left out 2 models: no temperature without its battles (soft-elo)",
+            "detail: 80 % intervals for new models, tested on random halves of the models (5 "
+            "splits)",
+            "detail: method | calibrate | test | coverage | median width | range of widths | "
+            "quantile | "
             "median se",
-            "hard-elo | 6 | 7 | 85.7 % | 244 | [201, 287] | 6.12 | 19.8",
-            "soft-elo | 6 | 7 | 91.4 % | 75 | [66, 84] | 4.43 | 8.4",
-            "smoothed | 6 | 7 | – | unbounded | – | – | –",
-            "80 % intervals of each model, made from all the others",
-            "method | contain people's Elo | median width | unbounded",
-            "hard-elo | 1 of 2 | 150 | 0",
-            "soft-elo | 1 of 1 | 82 | 1",
-            "Error in Elo with fewer judged battles",
-            "battles per model | 5 | 10",
-            "hard-elo | 91.2 | 77.3",
-            "soft-elo | 44.7 | 31.6",
+            "detail: hard-elo | 6 | 7 | 85.7 % | 244 | [201, 287] | 6.12 | 19.8",
+            "detail: soft-elo | 6 | 7 | 91.4 % | 75 | [66, 84] | 4.43 | 8.4",
+            "detail: smoothed | 6 | 7 | – | unbounded | – | – | –",
+            "detail: 80 % intervals of each model, made from all the others",
+            "detail: method | contain people's Elo | median width | unbounded",
+            "detail: hard-elo | 1 of 2 | 150 | 0",
+            "detail: soft-elo | 1 of 1 | 82 | 1",
+            "detail: Error in Elo with fewer judged battles",
+            "detail: battles per model | 5 | 10",
+            "detail: hard-elo | 91.2 | 77.3",
+            "detail: soft-elo | 44.7 | 31.6",
             "figure: Judge's Elo of each left-out model against people's; both are equal on the "
             "dashed line.",
             "figure: Judge's Elo minus people's, by quarter of strength; a slope is a scale that "
@@ -82,12 +94,15 @@ def test_a_leaderboard_with_its_evaluation() -> None:
             "contains it.",
             "figure: Held-out error with fewer judged battles; bands are standard deviations "
             "over random draws.",
-            "Temperature by group",
-            "group | votes | beta | se",
-            "en | 817 | 0.655 | 0.043",
-            "de | 417 | 0.533 | 0.061",
-            "fr | 0 | – | –",
-            "one pooled beta is enough: groups do not clearly differ (p = 0.10)",
+            "detail: Temperature by group",
+            "detail: group | votes | beta | se",
+            "detail: en | 817 | 0.655 | 0.043",
+            "detail: de | 417 | 0.533 | 0.061",
+            "detail: fr | 0 | – | –",
+            "detail: Details",
+            "detail: one pooled beta is enough: groups do not clearly differ (p = 0.10)",
+            "Intervals for new models (80 %, conformal): 1 of 1 contain people's Elo, median "
+            "width 82",
             *BOARD_NOTES,
         ],
     )
@@ -105,8 +120,11 @@ def test_intervals_that_cannot_be_tested_say_why(calibrate: int, reason: str) ->
         "hard-elo", coverage=None, median_width=None, quantile=None, unbounded=True,
         n_calibration=calibrate,
     )  # fmt: skip
-    lines = terminal_lines(replace(EVALUATED, conformal=(empty,), held_out=()))
-    assert f"80 % intervals for new models cannot be tested on random halves: {reason}" in lines
+    lines = markdown_lines(replace(EVALUATED, conformal=(empty,), held_out=()))
+    assert (
+        f"detail: 80 % intervals for new models cannot be tested on random halves: {reason}"
+        in lines
+    )
 
 
 def test_many_groups_are_folded() -> None:
@@ -114,7 +132,7 @@ def test_many_groups_are_folded() -> None:
         GroupRow(group=f"g{k:02}", n_votes=1000 - k, beta=k / 100, beta_se=0.5) for k in range(17)
     )
     lines = html_lines(replace(BOARD, groups=many))
-    assert "g14 | 986 | 0.140 | 0.500" in lines
+    assert "detail: g14 | 986 | 0.140 | 0.500" in lines
     assert "detail: 2 smaller groups" in lines
     assert "detail: g15 | 985 | 0.150 | 0.500" in lines
 
@@ -184,7 +202,9 @@ def test_a_jury_and_quantiles_by_group() -> None:
             ),
         ),
     )  # fmt: skip
-    lines = terminal_lines(board)
+    lines = [
+        line.removeprefix("detail: ") for line in html_lines(board) if line != "detail: Details"
+    ]
     at = lines.index("The jury: the temperature of each judge")
     assert lines[at + 1 : at + 4] == [
         "judge | votes | beta | se",

@@ -87,6 +87,8 @@ BOARD = Leaderboard(
     clusters=321,
     seed=0,
     assumptions=("battles of different prompts are independent draws",),
+    whose="the judge's scores",
+    advice="adjudge rank battles.csv --evaluate measures judge errors.",
 )
 
 
@@ -103,8 +105,7 @@ BOARD_NOTES = [
     "detail: What this assumes",
     "detail: battles of different prompts are independent draws",
     "warning: dogwood (lost all): the interval is open on that side",
-    "left out 17 battles: no outcome",
-    "left out 1 battle: battle of a model with itself",
+    "left out 17 battles: no outcome; left out 1 battle: battle of a model with itself",
 ]
 
 PLACED = replace(

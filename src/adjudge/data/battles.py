@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
@@ -17,6 +19,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.columns import Column, Layout, check_columns, settle_status
+from adjudge.data.files import Handle
 from adjudge.data.labels import count_model_labels, state_model_labels, without_dependent
 from adjudge.data.names import (
     PAIR,
@@ -219,6 +222,10 @@ def _with_means(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 #: The columns that can have people's votes.
 _HUMAN = ("winner", "human_pref", "label")
+#: Names in the column judge that belong to people, such as those of MT-Bench.
+_PERSON = re.compile(
+    r"(expert|author|human|person|people|annotator|rater|voter)([\W_]|\d|s?$)", re.I
+)
 #: The fields of Battles with one value per battle.
 _COLUMNS = ("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes")
 
@@ -232,7 +239,8 @@ class Battles:
     NaN if a battle has none. `panel` has a column of scores for each judge of a jury. `prompts`
     are codes of the column `cluster`, `groups` the values of the grouping column `by`. `source`
     names the columns of the score (None: the judge gave none), `named` the verdict column that the
-    user named, `identities` the judges.
+    user named, `identities` the judges. `voters` is whose votes `human` are, `of_people` whether
+    that is people; `command` ranks the same battles again.
     """
 
     names: tuple[str, ...]
@@ -250,6 +258,9 @@ class Battles:
     group_codes: IntArray | None = None
     source: str | None = None
     named: str | None = None
+    voters: str = "people's votes"
+    of_people: bool = True
+    command: str = "adjudge rank FILE"
     identities: tuple[Identity, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -319,13 +330,7 @@ def prepare_battles(
         words, said = labels_as_of(source.rows), None
     named = [column for column in (verdict, score) if column is not None]
     frame = settle_status(table.frame, table.name, named, labels_as=words)
-    for column in (human, verdict, against):
-        if column in frame.columns and frame.schema[column] == pl.String:
-            said_words = read_words(frame[column], PAIR, words)
-            remedy = "use A, B or tie, or leave it empty"
-            refuse_words(
-                said_words, PAIR, VERDICTS, source=table.name, remedy=remedy, labels_as=words
-            )
+    frame = read_verdicts(frame, (human, verdict, against), table.name, words)
     apart = [name for name in ("judge", by, against) if name is not None]
     rows = Rows(frame, table.dropped)
     if not jury or "judge" in frame.columns:
@@ -334,12 +339,12 @@ def prepare_battles(
     if jury:
         rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
-    makers: tuple[str, ...] = ()
+    makers: list[str] = []
     if votes in rows.frame.columns:
         usable, dependent = without_dependent(rows.frame, rows.frame[votes], table.name)
         by_model = count_model_labels(rows.frame, usable, table.name, allowed=model_labels)
         rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
-        makers = state_model_labels(by_model)
+        makers = list(state_model_labels(by_model))
     coded = code_battles(
         rows.frame,
         said=said,
@@ -352,7 +357,34 @@ def prepare_battles(
         labels_as=words,
         unread=rows.dropped,
     )
-    return replace(coded, warnings=(*makers, *coded.warnings))
+    command = ["adjudge", "rank", source.name if isinstance(source.data, Handle) else "FILE"]
+    spelled = {"format": format, "human": human, "verdict": verdict, "score": score}
+    command += [part for name, value in spelled.items() if value for part in (f"--{name}", value)]
+    for ours, theirs in source.columns.items():
+        command += ["--column", f"{ours}={theirs}"]
+    if makers:
+        coded = replace(coded, voters="labels that a model made", of_people=False)
+    return replace(coded, warnings=(*makers, *coded.warnings), command=shlex.join(command))
+
+
+def read_verdicts(
+    frame: pl.DataFrame, named: Sequence[str | None], source: str, labels_as: Mapping[str, str]
+) -> pl.DataFrame:
+    """The named and the usual columns of verdicts as A, B and tie; they can name the models too.
+
+    >>> rows = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "judge_winner": ["y"]})
+    >>> read_verdicts(rows, (), "rows", {})["judge_winner"].to_list()
+    ['B']
+    """
+    models = as_text(frame["model_a"]), as_text(frame["model_b"])
+    for column in dict.fromkeys((*named, *JUDGE_VERDICTS)):
+        if column not in frame.columns or frame.schema[column] != pl.String:
+            continue
+        verdicts = read_words(frame[column], PAIR, labels_as, models)
+        remedy = "use A, B, tie or the winner's name, or leave it empty"
+        refuse_words(verdicts, PAIR, VERDICTS, source=source, remedy=remedy, labels_as=labels_as)
+        frame = frame.with_columns(verdicts)
+    return frame
 
 
 def code_battles(
@@ -403,16 +435,17 @@ def code_battles(
     if said is None:
         said = judge_scores(frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as)
     doubted = []
-    if (
-        y is not None
-        and votes == "winner" != human
-        and said.source is None
-        and has_values(frame, "judge")
-    ):
-        doubted.append(
-            "the file names a judge without verdicts, and its winners count as people's votes: if "
-            "they are the judge's, add --verdict winner (verdict=)"
-        )
+    voters, of_people = f"people's votes in {votes}", True
+    if y is not None and votes != human and said.source is None and has_values(frame, "judge"):
+        judges = as_text(frame["judge"]).drop_nulls().unique().sort().to_list()
+        of_people = all(_PERSON.match(name) for name in judges)
+        more = f" and {len(judges) - 3} more" if len(judges) > 3 else ""
+        voters = f"the {votes} that {', '.join(judges[:3])}{more} gave"
+        if not of_people:
+            doubted.append(
+                "the file names a judge without verdicts, so its winners are that judge's: if "
+                f"people gave them, add --human {votes} (human=)"
+            )
     column = cluster_column(frame, cluster)
     groups = group_codes = None
     if by is not None:
@@ -433,6 +466,8 @@ def code_battles(
         group_codes=group_codes,
         source=said.source,
         named=verdict,
+        voters=voters,
+        of_people=of_people,
         identities=said.identities or tuple(identities(frame)),
         dropped=merge_dropped(
             unread or {},

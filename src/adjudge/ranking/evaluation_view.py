@@ -15,7 +15,7 @@ import numpy as np
 
 from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Figure, Heading, Note, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Figure, Note, Table, notes_of, table_of
 from adjudge.present.figure import (
     ACCENT,
     GRID,
@@ -65,10 +65,11 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
             ),
             "weak to strong quarter": lambda row: quarters(row.residual_by_quarter),
         },
-        caption="Mean error in Elo, and judge minus people by quarter of strength",
+        caption="Against people, each model left out in turn: mean error in Elo, and judge minus "
+        "people by quarter of strength",
         optional=("Kendall", "beta or constant", "models"),
     )
-    blocks: list[Block] = [Heading("Against people, each model left out in turn"), errors]
+    blocks: list[Block] = [errors]
     lines: dict[str, list[str]] = {}
     for row in board.loo:
         for line in text.left_out(row.left_out, "model"):
@@ -90,6 +91,20 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
 def quarters(values: Sequence[float]) -> str:
     """Signed residuals, from the weakest quarter of models to the strongest."""
     return " ".join(text.signed(value, 0) for value in values) or text.DASH
+
+
+def interval_notes(board: Leaderboard) -> list[Block]:
+    """How many conformal intervals of left-out models contain people's Elo, in one line."""
+    rows = [row for row in board.held_out if row.method == board.method]
+    widths = [row.width for row in rows if row.width is not None]
+    if not widths:
+        return []
+    inside = sum(row.covered is True for row in rows)
+    line = (
+        f"Intervals for new models ({text.level(rows[0].interval.level)}, conformal): {inside} of "
+        f"{len(widths)} contain people's Elo, median width {text.number(median(widths), 0)}"
+    )
+    return [Note([line])]
 
 
 def _interval_blocks(board: Leaderboard) -> list[Block]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,6 +16,7 @@ from adjudge.present.blocks import (
     Figure,
     Headline,
     Note,
+    Table,
     explain,
     notes_of,
     table_of,
@@ -31,7 +32,12 @@ from adjudge.present.result import (
     Result,
     frozen,
 )
-from adjudge.ranking.evaluation_view import beta_columns, evaluation_blocks, group_blocks
+from adjudge.ranking.evaluation_view import (
+    beta_columns,
+    evaluation_blocks,
+    group_blocks,
+    interval_notes,
+)
 from adjudge.ranking.orders import RankAgreement, agreement_facts
 from adjudge.ranking.targets import JurorRow
 from adjudge.ranking.temperature import GroupRow, Temperature, temperature_blocks
@@ -194,7 +200,7 @@ class Leaderboard(Result):
     combined with a judge, and for placed models. Otherwise they cover only the noise of these
     battles. `reason` explains why there are no models. `references` names a model for each
     component if some model, or group of models, won or lost everything: intervals are then of
-    differences to it.
+    differences to it. `whose` names the votes or verdicts, `advice` is how to include judge errors.
     """
 
     kind: ClassVar[str] = "leaderboard"
@@ -234,6 +240,8 @@ class Leaderboard(Result):
     assumptions: tuple[str, ...] = ()
     judge_fingerprint: str | None = None
     references: tuple[str, ...] = ()
+    whose: str | None = None
+    advice: str = ""
 
     @property
     def feasible(self) -> bool:
@@ -249,17 +257,31 @@ class Leaderboard(Result):
             blocks.append(Figure("leaderboard", partial(leaderboard_figure, self), caption))
         if facts := _facts(self):
             blocks.append(Facts(facts))
+        fitted = [] if self.temperature is not None else fitted_facts(self)
+        if self.kappa is not None:
+            kappa = text.number(self.kappa)
+            fitted.append(Fact("kappa of verdicts and votes", kappa, "battle by battle"))
+        lines = [
+            f"{fact.label} {fact.value}" + f" ({fact.note})" * bool(fact.note) for fact in fitted
+        ]
+        details: list[Block] = [Note(lines, title="What was fitted")] if lines else []
         if (fit := self.temperature) is not None:
             caption = f"beta {text.number(fit.beta)} (se {text.number(fit.beta_se)}, "
             caption += f"{text.count(fit.n_battles, 'vote')})"
             if fit.ece is not None:
                 caption += f", calibration error {text.number(fit.ece)}"
-            blocks += temperature_blocks(fit, caption)
+            details += temperature_blocks(fit, caption)
         if self.jury:
             caption = "The jury: the temperature of each judge"
-            blocks.append(table_of(self.jury, beta_columns("judge"), caption=caption))
-        blocks += evaluation_blocks(self) + group_blocks(self) + explain(self.assumptions)
-        return blocks + warnings_of(self.warnings) + notes_of(text.left_out(self.dropped, "battle"))
+            details.append(table_of(self.jury, beta_columns("judge"), caption=caption))
+        details += evaluation_blocks(self) + group_blocks(self)
+        blocks += [
+            replace(block, detail=True) if isinstance(block, Table | Note) else block
+            for block in details
+        ]
+        blocks += interval_notes(self) + explain(self.assumptions) + warnings_of(self.warnings)
+        dropped = "; ".join(text.left_out(self.dropped, "battle"))
+        return blocks + notes_of([dropped] if dropped else [])
 
 
 # --- what it shows ---
@@ -272,6 +294,8 @@ def _board_headline(board: Leaderboard) -> Headline:
     first = board.models[0]
     group = [row for row in board.models if row.component == first.component]
     sentence = f"{first_place(board)} of {text.count(len(group), 'model')} by {board.method}"
+    if board.whose is not None:
+        sentence += f", from {board.whose}"
     if len(board.components) > 1:
         sentence += f", in the first of {len(board.components)} groups without battles between them"
     ranks = spell_range(first)
@@ -283,12 +307,11 @@ def _board_headline(board: Leaderboard) -> Headline:
     if board.interval == "none":
         action = f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
         return Headline(sentence, action)
-    scope = "s do not include judge errors"
-    if board.covers_judge_error:
-        scope = f"s ({board.interval}) include judge errors"
-        if board.outcome == "votes":
-            scope = "s of people's votes, no judge"
-    return Headline(f"{sentence}; {_interval_name(board)}{scope}", _held_out(board))
+    if not board.covers_judge_error:
+        sentence += f"; {_interval_name(board)}s do not include judge errors"
+    elif board.outcome != "votes":
+        sentence += f"; {_interval_name(board)}s ({board.interval}) include judge errors"
+    return Headline(sentence, _held_out(board))
 
 
 def _held_out(board: Leaderboard) -> str:
@@ -299,9 +322,7 @@ def _held_out(board: Leaderboard) -> str:
                 f"With each of {text.count(row.n_models, 'model')} left out in turn, its Elo by "
                 f"{row.method} was {text.number(row.mae, 1)} from people's on average."
             )
-    if board.covers_judge_error or board.loo or board.interval == "none":
-        return ""
-    return "adjudge rank --evaluate measures judge errors if there are votes."
+    return "" if board.loo or board.interval == "none" else board.advice
 
 
 def first_place(board: Leaderboard) -> str:
@@ -387,14 +408,11 @@ def _ends_of(row: ModelRow, digits: int = 0) -> str:
 
 
 def _facts(board: Leaderboard) -> list[Fact]:
-    facts = [] if board.temperature is not None else fitted_facts(board)
+    facts = [] if board.agreement is None else agreement_facts(board.agreement)
     if board.proven is not None:
         proof = f"not proven, gap {text.percent(board.gap, 2)} of all wins"
         facts.append(Fact("fewest wins against the order", "proven" if board.proven else proof))
-    if board.kappa is not None:
-        kappa = text.number(board.kappa)
-        facts.append(Fact("kappa of verdicts and votes", kappa, "battle by battle"))
-    return facts + ([] if board.agreement is None else agreement_facts(board.agreement))
+    return facts
 
 
 def fitted_facts(result: Leaderboard | Anchors) -> list[Fact]:

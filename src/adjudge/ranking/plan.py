@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge.data.battles import code_battles
+from adjudge.data.battles import code_battles, read_verdicts
 from adjudge.data.columns import Column, Layout
 from adjudge.data.outcomes import code_names
 from adjudge.data.rows import merge_dropped
@@ -159,7 +159,7 @@ def plan_battles(
 
 def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> FloatArray:
     """Wins of the judged battles, by their best target, in the pool's numbering."""
-    battles = code_battles(done, verdict=verdict)
+    battles = code_battles(read_verdicts(done, (verdict,), "judged", {}), verdict=verdict)
     values = make_target(battles, choose_method(battles)).values
     if values is None:
         # Which models met still counts, even if the votes contradict the judge.

@@ -230,6 +230,7 @@ def rank(
     fitted = () if board.temperature is None else board.temperature.warnings
     return replace(
         board,
+        advice=_advice(ready, board, human),
         warnings=(*ready.warnings, *fitted, *board.warnings),
         dropped={**ready.dropped, **board.dropped},
         kappa=kappa,
@@ -241,6 +242,30 @@ def rank(
         judge_fingerprint=ready.fingerprints[0] if len(ready.fingerprints) == 1 else None,
         **vars(evaluation),
     )
+
+
+def _advice(battles: Battles, board: Leaderboard, human: str | None) -> str:
+    """How to include judge errors, with the command; or whose votes these are taken for."""
+    if board.covers_judge_error:
+        if board.outcome == "votes" and human is None and battles.voters.endswith(" winner"):
+            return f"If a judge gave the winners: {battles.command} --verdict winner."
+        return ""
+    if battles.verdict is None or not battles.of_people:
+        return ""
+    judged = np.isfinite(battles.verdict)
+    votes = 0 if battles.human is None else int(np.isfinite(battles.human[judged]).sum())
+    command = f"{battles.command} --method prediction-powered"
+    if not votes:
+        return (
+            f"With people's votes on a random part of the battles, {command} gives intervals that "
+            "include judge errors."
+        )
+    if votes < judged.sum():
+        return (
+            f"People voted on {votes:,} of {int(judged.sum()):,} battles; if these are a random "
+            f"sample, {command} gives intervals that include judge errors."
+        )
+    return f"{battles.command} --evaluate measures judge errors; --method bt ranks by the votes."
 
 
 def _mapper(engine: str, workers: int | None, ray_address: str | None) -> Mapper:
@@ -272,6 +297,7 @@ class Request:
         return Leaderboard(
             method=self.method,
             outcome=target.outcome,
+            whose=target.whose,
             covers_judge_error=target.of_people,
             reason=target.reason,
             beta=target.beta,
@@ -433,7 +459,7 @@ def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
     spread = _normal_spread(fit.theta, fit.se, drawn, shape.component, request.level)
     outcome = f"{fit.n_labelled:,} votes, judge used with weight {fit.weight:.2f}"
     board = replace(
-        request.empty_board(Target(None, outcome, of_people=True), l2),
+        request.empty_board(Target(None, outcome, "votes and a judge", of_people=True), l2),
         interval="sandwich",
         n_battles=len(judged),
         clusters=_prompts(judged),

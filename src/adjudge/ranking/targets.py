@@ -46,11 +46,13 @@ OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")
 class Target:
     """A target per battle (None: infeasible, with a `reason`) and how it was made.
 
-    `of_people` is true if it uses votes, so that the intervals include the judge's own error.
+    `of_people` is true if it uses votes, so that the intervals include the judge's own error;
+    `whose` names those votes or verdicts.
     """
 
     values: FloatArray | None
     outcome: str
+    whose: str = "the judge's verdicts"
     temperature: Temperature | None = None
     beta: float | None = None
     beta_se: float | None = None
@@ -89,21 +91,27 @@ def make_target(
     if chosen is None:
         raise ArgumentError("battles", "no outcome", "give winner, human_pref or --verdict COLUMN")
     if use_judge:
-        return Target(chosen, battles.named or f"judge, {battles.source}")
-    return Target(chosen, "votes", of_people=True)
+        whose = battles.source or f"verdicts in {battles.named}"
+        return Target(
+            chosen,
+            battles.named or f"judge, {battles.source}",
+            whose if whose.startswith("jury") else f"the judge's {whose}",
+        )
+    return Target(chosen, "votes", battles.voters, of_people=battles.of_people)
 
 
 def _soft(battles: Battles, score: FloatArray, beta: float | None) -> Target:
     outcome = f"sigma(beta s), s = {battles.source}"
+    whose = "the judge's scores" if beta is not None else "the judge's scores, fitted to votes"
     if beta is not None:
-        return Target(soft_targets(score, beta), outcome, beta=beta)
+        return Target(soft_targets(score, beta), outcome, whose, beta=beta)
     if battles.human is None:
         raise ArgumentError(
             "method", "soft-elo", "give human votes to fit beta, or --beta from an earlier fit"
         )
     fit = fit_temperature(score, battles.human, verdict=battles.verdict, clusters=battles.prompts)
     values = None if fit.beta is None or fit.beta <= 0 else soft_targets(score, fit.beta)
-    return Target(values, outcome, fit, fit.beta, fit.beta_se, reason=fit.reason)
+    return Target(values, outcome, whose, fit, fit.beta, fit.beta_se, reason=fit.reason)
 
 
 def _smoothed(battles: Battles, judged: FloatArray, constant: float | None) -> Target:

@@ -23,7 +23,12 @@ def test_a_board_for_people(battles: Path, capsys: pytest.CaptureFixture[str]) -
     assert run(["rank", str(battles), "--replicates", "50"]) == 0
     shown = capsys.readouterr()
     assert "soft-elo: 1,500 battles" in shown.out
-    assert "beta 0." in shown.out
+    assert "beta 0." not in shown.out
+    # The table, and headline, advice, assumption and next step.
+    around = [line for line in shown.out.splitlines() if line.strip() and not line.startswith(" ")]
+    assert len(around) == 5
+    assert run(["rank", str(battles), "--replicates", "50", "--explain"]) == 0
+    assert "beta 0." in capsys.readouterr().out
     assert "model-11" in shown.out
 
 

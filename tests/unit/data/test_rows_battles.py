@@ -177,8 +177,28 @@ def test_names_in_a_csv_stay_as_they_are_written(tmp_path: Path) -> None:
 
 def test_winners_next_to_a_judge_without_verdicts_are_doubted() -> None:
     rows = {"model_a": ["x"], "model_b": ["y"], "winner": ["model_a"], "judge": ["gpt-4o"]}
-    [doubt] = prepare_battles(rows).warnings
-    assert "if they are the judge's, add --verdict winner" in doubt
+    read = prepare_battles(rows)
+    [doubt] = read.warnings
+    assert "if people gave them, add --human winner" in doubt
+    assert (read.voters, read.of_people) == ("the winner that gpt-4o gave", False)
+    people = prepare_battles({**rows, "judge": ["expert_12"]})
+    assert (people.warnings, people.of_people) == ((), True)
     for said in ({"verdict": "winner"}, {"human": "winner"}):
         assert prepare_battles(rows, **said).warnings == ()
     assert prepare_battles({**rows, "p_a": [0.4]}).warnings == ()
+
+
+@pytest.mark.parametrize("column", ["verdict", "judge_winner", "judge_pref", "who"])
+def test_verdicts_can_name_the_winner_in_every_column(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "battles.csv"
+    path.write_text(
+        f"model_a,model_b,{column}\ngpt,claude,claude\nllama,gpt, llama \ngpt,llama,tie\n"
+    )
+    options = {"verdict": "who"} if column == "who" else {}
+    battles = prepare_battles(path, **options)
+    assert battles.verdict is not None
+    assert battles.verdict.tolist() == [0.0, 1.0, 0.5]
+    assert battles.command == f"adjudge rank {path}" + " --verdict who" * (column == "who")
+    path.write_text(f"model_a,model_b,{column}\ngpt,claude,gpt\nllama,gpt,claude\n")
+    with pytest.raises(DataError, match=rf"battles\.csv, row 2, column {column}: 'claude'"):
+        prepare_battles(path, **options)
