@@ -108,7 +108,7 @@ def test_evaluate_gives_quantiles_by_family_and_group(
     assert german.quantile is not None
     assert by["language", "eo"].reason is not None
     assert "10 needed" in by["language", "eo"].reason
-    assert "no intervals by language for eo" in str(board)
+    assert "no intervals by language for eo" in board.explain()
 
 
 def test_a_new_model_with_its_familys_quantile(

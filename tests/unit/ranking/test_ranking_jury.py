@@ -115,7 +115,9 @@ def test_the_command(
     panel: pl.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     panel.write_csv(tmp_path / "panel.csv")
-    assert run(["rank", str(tmp_path / "panel.csv"), "--jury", "--interval", "none"]) == 0
+    assert (
+        run(["rank", str(tmp_path / "panel.csv"), "--jury", "--interval", "none", "--explain"]) == 0
+    )
     shown = capsys.readouterr().out
     assert "The jury: the temperature of each judge" in shown
     assert "jury of 3 judges" in shown
