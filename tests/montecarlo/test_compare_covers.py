@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from adjudge.estimation.comparison import difference_of_means
 from adjudge.statistics.differences import (
     Gap,
     labelled_gap,
@@ -160,3 +161,18 @@ def test_means_of_scores(m: int, top: float, runs: int) -> None:
         labels = np.where(np.arange(400) < m, people, np.nan)
         hits += covers(labelled_mean(labels, judge, ends=(1, 5)), truth)
     assert share(hits, runs, 0.93)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+def test_means_from_labels_on_other_questions_for_each_system(runs: int) -> None:
+    rng = np.random.default_rng(9)
+    hits = 0
+    for _ in range(runs):
+        sides = []
+        for rate in (0.6, 0.75):
+            people = (rng.random(300) < rate).astype(float)
+            judge = np.where(rng.random(300) < 0.8, people, 1 - people)
+            labels = np.where(np.arange(300) < 60, people, np.nan)
+            sides.append(labelled_mean(labels, judge, ends=(0, 1)))
+        hits += covers(difference_of_means(sides), 0.15)
+    assert share(hits, runs, 0.945)

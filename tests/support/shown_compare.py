@@ -47,6 +47,8 @@ BY_PEOPLE = replace(
     n_labelled=80,
     people=gap(0.093, 0.021, 0.165, n=80, detectable=0.103),
     people_alone=gap(0.088, -0.010, 0.186, n=80, detectable=0.14),
+    people_mean_a=0.581,
+    people_mean_b=0.674,
     warnings=("few labels",),
 )
 FEW_LABELS = replace(

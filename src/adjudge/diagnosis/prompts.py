@@ -182,7 +182,10 @@ def diagnose_prompts(
 # --- rows ------------------------------------------------------------------------------------
 
 _KEY = ("judge", "criterion", "key")
-_ASK_BOTH = "ask one judge about the same rows with both prompts"
+_ASK_BOTH = (
+    "ask one judge about the same rows with both prompts; two judges with labels: "
+    "adjudge compare FIRST SECOND --judges"
+)
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,11 @@ from adjudge.estimation.sample import (
     holding,
     spread,
 )
-from adjudge.present.blocks import Block, Headline, Table, table_of
+from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, table_of
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import count, level, number, show_interval
-from adjudge.records import Interval
+from adjudge.records import HasInterval, Interval
+from adjudge.statistics.differences import FEWEST, labelled_mean
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
@@ -75,9 +76,23 @@ class ClassRate(Rate):
     human_only_interval: Interval | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class MeanScore(HasInterval):
+    """The mean that people would give, if the classes are numbers; `naive` is the judge's."""
+
+    estimate: float
+    interval: Interval
+    naive: float
+    n_labels: Count
+
+
 @frozen
 class ClassEstimate(Result):
-    """Corrected shares of more than two classes, from the inverse of the confusion matrix."""
+    """Corrected shares of more than two classes, from the inverse of the confusion matrix.
+
+    `mean` is there if the classes are scores, the labels a random sample of independent rows, and
+    at least 30.
+    """
 
     kind: ClassVar[str] = "class_estimate"
 
@@ -85,6 +100,7 @@ class ClassEstimate(Result):
     interval_method: str
     confidence_level: Level
     classes: tuple[ClassRate, ...]
+    mean: MeanScore | None = None
     confusion: tuple[tuple[float, ...], ...] | None
     condition_number: float | None
     reason: str | None = None
@@ -117,6 +133,7 @@ class ClassEstimate(Result):
         return show_rates(
             self,
             _class_headline(self),
+            *_mean_facts(self),
             class_table(self, detail=self.reason is None and len(self.classes) <= IN_A_SENTENCE),
             assumptions=self.assumptions,
             assumes=assumes_of(self.method, ""),
@@ -209,6 +226,7 @@ def estimate_classes(
             )
             for i, name in enumerate(names)
         ),
+        mean=_mean_score(rows, request, members, calibrating) if request.random_labels else None,
         confusion=None if confusion is None else tuple(tuple(row) for row in confusion),
         condition_number=condition,
         reason=reason,
@@ -219,6 +237,29 @@ def estimate_classes(
         why=request.why,
         warnings=warnings,
         dropped=dropped or {},
+    )
+
+
+def _mean_score(
+    rows: Grades, request: Request, members: BoolArray, calibrating: BoolArray
+) -> MeanScore | None:
+    """People's mean by PPI++ (`labelled_mean`) of classes that are numbers."""
+    try:
+        steps = np.array([float(name) for name in rows.names])
+    except ValueError:
+        return None
+    used = members & (calibrating | (rows.labels < 0))
+    known = rows.labels[used] >= 0
+    if int(known.sum()) < FEWEST or rows.clusters is not None or not np.isfinite(steps).all():
+        return None
+    judge = steps[rows.verdicts[used]]
+    people = np.where(known, steps[rows.labels[used]], np.nan)
+    gap = labelled_mean(people, judge, ends=(float(steps.min()), float(steps.max())))
+    return MeanScore(
+        estimate=gap.estimate,
+        interval=gap.interval(request.confidence_level),
+        naive=float(judge.mean()),
+        n_labels=gap.n,
     )
 
 
@@ -392,6 +433,14 @@ def _refuse(reason: str, confusion: FloatArray | None = None) -> ClassShares:
 
 
 # --- the view ---
+
+
+def _mean_facts(result: ClassEstimate) -> list[Block]:
+    if result.mean is None:
+        return []
+    ends = f"{level(result.confidence_level)} interval {show_interval(result.mean.interval)}"
+    naive = f"the judge's mean is {number(result.mean.naive)}"
+    return [Facts([Fact("people's mean", number(result.mean.estimate), f"{ends}; {naive}")])]
 
 
 def _class_headline(result: ClassEstimate) -> Headline:

@@ -6,6 +6,7 @@ people's difference is reported and the judge's is next to it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,6 +45,7 @@ from adjudge.statistics.differences import (
     FEWEST,
     Gap,
     labelled_gap,
+    labelled_mean,
     paired_gap,
     unpaired_gap,
 )
@@ -133,6 +135,8 @@ class Comparison(Result):
     n_labelled: Count
     people: Difference | None = None
     people_alone: Difference | None = None
+    people_mean_a: float | None = None
+    people_mean_b: float | None = None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count] = field(default_factory=dict)
@@ -184,16 +188,22 @@ def compare_two(systems: Systems, a: str, b: str, *, confidence_level: float) ->
     judge = _by_judge(gaps, paired=paired, confidence_level=confidence_level, bound=bound)
     known = ~np.isnan(gaps.human)
     m = int(known.sum())
+    if not paired:
+        columns = [systems.names.index(name) for name in (a, b)]
+        m = int((~np.isnan(systems.human[:, columns])).sum(axis=0).min())
     people = alone = None
+    means: list[Gap] = []
     if 0 < m < FEWEST:
         reason = f"{count(m, 'labelled question')}: {FEWEST} or more are needed"
         people = Difference(n=m, reason=reason)
     elif m:
-        labels = gaps.human[known]
-        if not np.any(labels) and not gaps.people_zero_one:
+        means = _people_means(systems, a, b)
+        labels, exact = gaps.human[known], gaps.people_zero_one
+        if not paired:
+            people = Difference.of(difference_of_means(means), confidence_level, bound)
+        elif not np.any(labels) and not exact:
             people = Difference(n=m, reason="people gave both answers the same score everywhere")
         else:
-            exact = gaps.people_zero_one
             gap = labelled_gap(gaps.human, gaps.judge, zero_one=exact)
             people = Difference.of(gap, confidence_level, bound)
             if m < len(gaps.judge):
@@ -219,9 +229,36 @@ def compare_two(systems: Systems, a: str, b: str, *, confidence_level: float) ->
         n_labelled=m,
         people=people,
         people_alone=alone,
+        people_mean_a=means[0].estimate if means else None,
+        people_mean_b=means[1].estimate if means else None,
         assumptions=_assumptions(systems, m),
         warnings=tuple(warnings),
         dropped=gaps.dropped,
+    )
+
+
+def _people_means(systems: Systems, a: str, b: str) -> list[Gap]:
+    """The mean that people would give to each system, corrected by the judge (`labelled_mean`)."""
+    means = []
+    for name in (a, b):
+        at = systems.names.index(name)
+        here = ~np.isnan(systems.judge[:, at])
+        labels, judge = systems.human[here, at], systems.judge[here, at]
+        ends = float(np.nanmin(labels)), float(np.nanmax(labels))
+        means.append(labelled_mean(labels, judge, ends=ends))
+    return means
+
+
+def difference_of_means(means: list[Gap]) -> Gap:
+    """The difference of two means from other questions each."""
+    first, second = means
+    error = math.hypot(first.standard_error, second.standard_error)
+    return Gap(
+        second.estimate - first.estimate,
+        second.centre - first.centre,
+        error,
+        min(first.freedom, second.freedom),
+        min(first.n, second.n),
     )
 
 
@@ -345,6 +382,11 @@ def view_comparison(result: Comparison) -> list[Block]:
     means = f"{clip(result.a)} {write(result.mean_a)}, {clip(result.b)} {write(result.mean_b)}"
     differ = f"{result.discordant:,} of {result.n:,} differ" if result.paired_by else ""
     facts.append(Fact("judge's means", means, differ))
+    if result.people_mean_a is not None:
+        ours = f"{clip(result.a)} {write(result.people_mean_a)}, "
+        facts.append(
+            Fact("people's means", f"{ours}{clip(result.b)} {write(result.people_mean_b)}")
+        )
     public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
     by_judge = result.reported is result.judge and (result.better or result.worse)
     return [

@@ -92,6 +92,11 @@ def test_systems_without_a_common_question_are_not_paired_and_the_result_says_so
     paired = compare(two_systems(), a="old", b="new")
     assert got.judge.estimate == pytest.approx(paired.judge.estimate)
     assert got.n == 240
+    labelled = two_systems(300, labels=90).drop("prompt_id")
+    people = compare(labelled, a="old", b="new").people
+    assert people.n == 90
+    truth = compare(two_systems(300, labels=300), a="old", b="new").people.estimate
+    assert people.low < truth < people.high
 
 
 def test_rows_of_one_question_are_averaged() -> None:

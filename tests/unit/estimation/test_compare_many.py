@@ -11,8 +11,8 @@ import pytest
 from adjudge import compare
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation import Comparison, ComparisonOfMany, JudgeComparison
-from adjudge.statistics.differences import paired_gap
+from adjudge.estimation import Comparison, ComparisonOfMany, JudgeComparison, estimate
+from adjudge.statistics.differences import labelled_mean, paired_gap
 
 
 def systems(n: int = 300, *, labels: int = 0, seed: int = 0) -> pl.DataFrame:
@@ -197,3 +197,26 @@ def test_the_command_line_takes_all_of_them(
     assert run([*plan, "0.3"]) == 0
     assert run([*plan, "0.001"]) == 2
     assert isinstance(compare("rows.csv", a="low", b="mid"), Comparison)
+
+
+def test_estimate_gives_the_mean_of_scores_that_people_would_give() -> None:
+    rng = np.random.default_rng(3)
+    people = rng.integers(1, 6, 600)
+    judge = np.minimum(people + rng.integers(0, 2, 600), 5)
+    human = [int(score) if at < 150 else None for at, score in enumerate(people)]
+    rows = {"judge": judge.tolist(), "human": human, "model": ["x", "y"] * 300}
+    got = estimate(rows, labels_are_random=True)
+    assert got.mean.naive == pytest.approx(judge.mean())
+    assert got.mean.low < people.mean() < got.mean.high < got.mean.naive
+    labels = np.where(np.arange(600) < 150, people, np.nan)
+    expected = labelled_mean(labels, judge.astype(float), ends=(1, 5))
+    assert got.mean.estimate == pytest.approx(expected.estimate)
+    assert f"people's mean  {expected.estimate:.3f}" in str(got)
+    assert estimate(rows).mean is None  # it is not known how the labels were drawn
+    by_model = estimate(rows, by="model", labels_are_random=True)
+    assert [group.mean.n_labels for group in by_model.groups] == [75, 75]
+    words = estimate(
+        judge=["A", "B", "tie"] * 60, human=["A", "B", "tie"] * 40 + [None] * 60,
+        labels_are_random=True,
+    )  # fmt: skip
+    assert words.mean is None
