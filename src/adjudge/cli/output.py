@@ -392,7 +392,9 @@ def finish_comparison(result: Any, options: Options) -> bool:
 
 def finish_cascade_plan(plan: Any, options: Options) -> bool:
     deliver(plan, options)
-    if not plan.feasible:
+    if not plan.feasible and plan.candidate == "jury":
+        remark(f"the jury accepts nothing at alpha {plan.alpha:g}")
+    elif not plan.feasible:
         remark(f"no tau passes at alpha {plan.alpha:g}: every row would go to the last judge")
     return not plan.feasible
 

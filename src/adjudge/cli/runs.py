@@ -206,7 +206,7 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
 def run_plan_selection(arguments: Values, options: Values) -> bool:
     from adjudge.data import write_rows
     from adjudge.data.judgments import prepare_judgments
-    from adjudge.selection import ids_to_label, plan_selection
+    from adjudge.selection import plan_labels, plan_selection
 
     reading = _take(
         arguments,
@@ -219,7 +219,8 @@ def run_plan_selection(arguments: Values, options: Values) -> bool:
         if wanted <= 0:
             remark(f"no more labels are needed, {plan.n_labelled} exist: {write_ids} not written")
         else:
-            chosen = ids_to_label(prepared, wanted, **_some(arguments, "cluster", "seed"))
+            drawn = plan_labels(prepared, n=wanted, **_some(arguments, "cluster", "seed"))
+            chosen = drawn.to_frame()
             write_rows(chosen, write_ids)
             remark(f"wrote {chosen.height} ids to {write_ids}")
     deliver(plan, options)

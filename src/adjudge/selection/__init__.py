@@ -22,7 +22,7 @@ from adjudge.selection.guarantees.fdr import (
     weighted_fdr_select,
 )
 from adjudge.selection.guarantees.pac import pac_threshold, pac_thresholds
-from adjudge.selection.label_plan import LabelPlan, ids_to_label, plan_labels
+from adjudge.selection.label_plan import LabelPlan, plan_labels
 from adjudge.selection.planning import SelectionPlan, plan_selection
 from adjudge.selection.selecting import Selection, SelectionRun, select
 from adjudge.selection.split_counts import Levels
@@ -61,7 +61,6 @@ __all__ = [
     "fdr_select",
     "find_guarantee",
     "heuristic_accept",
-    "ids_to_label",
     "judge_cascade",
     "mean_jury",
     "naive_threshold",

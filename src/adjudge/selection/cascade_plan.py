@@ -272,7 +272,8 @@ def plan_cascade(
         )
     if tau is not None:
         planned = unit(tau, "tau")
-    points = chosen.points(planned)
+    # A jury is asked about every row: it has no tau.
+    points = (chosen.point(0.0),) if candidate == "jury" else chosen.points(planned)
     prints = [_fingerprint(rows.frame, stage) for stage in stages]
     alone = [sheet((at,)).point(0.0) for at in range(len(stages))]
     rule = CascadeRule(

@@ -189,31 +189,6 @@ def plan_labels(
     )
 
 
-def ids_to_label(
-    judgments: TableLike | Judgments,
-    n: int,
-    *,
-    labels: TableLike | None = None,
-    cluster: str | None = "auto",
-    seed: int = 0,
-) -> pl.DataFrame:
-    """`n` random ids of rows without a label, one per cluster: id, sampled_by.
-
-    Args:
-        judgments: Judgments, some of them labelled. A file or a frame.
-        n: How many rows to label.
-        labels: Human labels by id, for rows without a label.
-        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
-            repeats; none: all rows are independent. One random row per cluster calibrates.
-        seed: Seed of everything random.
-
-    >>> frame = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2], "label": ["A", None]})
-    >>> ids_to_label(frame, 1).rows()
-    [('y', 'random')]
-    """
-    return plan_labels(judgments, n=n, labels=labels, cluster=cluster, seed=seed).to_frame()
-
-
 def cut_at(scores: ArrayLike, share: float | Fraction) -> float:
     """The smallest score with at least this share of all scores at or below it.
 

@@ -7,7 +7,7 @@ import pytest
 
 from adjudge.data.judgments import prepare_judgments
 from adjudge.errors import ArgumentError, DataError
-from adjudge.selection import evaluate, ids_to_label, plan_selection
+from adjudge.selection import evaluate, plan_labels, plan_selection
 from adjudge.selection.labelled import read_labelled, read_new
 from adjudge.simulate.selective import two_order_judge
 
@@ -88,7 +88,7 @@ def test_a_pair_without_a_prompt_can_be_drawn_for_labelling() -> None:
             "prompt_id": ["p", "p", None, None, "q"],
         }
     )
-    drawn = ids_to_label(frame, 3)
+    drawn = plan_labels(frame, n=3).to_frame()
     assert sorted(drawn["id"]) == ["3", "4", "5"]
 
 
@@ -98,7 +98,7 @@ def test_a_plan_and_its_ids_come_from_one_preparation() -> None:
     )
     rows = prepare_judgments(frame)
     assert plan_selection(rows, repeats=5) == plan_selection(frame, repeats=5)
-    assert ids_to_label(rows, 20).equals(ids_to_label(frame, 20))
+    assert plan_labels(rows, n=20).ids == plan_labels(frame, n=20).ids
 
 
 def test_rows_without_a_prompt_split_one_by_one() -> None:

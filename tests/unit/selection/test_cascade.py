@@ -167,6 +167,7 @@ def test_juries_and_a_label_free_cascade_are_candidates():
     ]  # fmt: skip
     jury = plan_cascade(frame, "cheap,middle,strong", candidate="jury", costs=COSTS)
     assert (jury.rule.judges, jury.rule.tau, jury.planned.cost) == (("cheap", "middle"), 0, 6)
+    assert [point.tau for point in jury.points] == [0]
     assert jury.candidates == plan.candidates
     two = frame.filter(pl.col("judge") != "strong")
     ended = run_cascade(jury.rule, read_judgments(two)).rows.sort("id")

@@ -17,7 +17,6 @@ from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.policy.result import Cut
 from adjudge.records import Pair
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
-from adjudge.selection.label_plan import ids_to_label
 from adjudge.selection.labelled import BEYOND
 from adjudge.selection.verifying import contradictions
 from adjudge.server.service import JudgeService
@@ -128,7 +127,7 @@ def test_a_random_draw_meets_rows_that_were_labelled_for_their_score():
             ["doubt", "surest", "audit", "random", "plan", None, "doubt", "doubt"] + [None] * 4
         ),
     )
-    free = sorted(ids_to_label(rows, 9)["id"])
+    free = sorted(plan_labels(rows, n=9).ids)
     assert free == sorted(rows.filter(~pl.int_range(12).is_in([3, 4, 5]))["id"])
     assert plan_labels(rows, n=9).sampled_by == "random"
 

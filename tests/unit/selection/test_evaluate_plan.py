@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.selection import evaluate, ids_to_label, plan_selection
+from adjudge.selection import evaluate, plan_labels, plan_selection
 from adjudge.simulate.selective import two_order_judge
 from adjudge.statistics.entropy import random_orders
 from adjudge.statistics.numbers import expected_calibration_error
@@ -215,23 +215,23 @@ def test_ids_to_label_are_random_and_new():
         label=pl.when(pl.int_range(100) < 40).then("label"),
         prompt_id=pl.Series([str(i // 2) for i in range(100)]),
     )
-    chosen = ids_to_label(frame, 20, seed=1)
+    chosen = plan_labels(frame, n=20, seed=1).to_frame()
     assert chosen.height == 20
     picked = frame.filter(pl.col("id").is_in(chosen["id"].to_list()))
     assert picked["label"].null_count() == 20
     assert picked["prompt_id"].n_unique() == 20
     assert chosen["sampled_by"].unique().to_list() == ["random"]
     with pytest.raises(ArgumentError, match="only 30"):
-        ids_to_label(frame, 31)
+        plan_labels(frame, n=31)
 
 
 def test_a_pair_that_one_judge_has_the_label_of_is_not_drawn_again():
     frame = pl.DataFrame(
         {"id": ["x", "x", "y", "y"], "judge": ["j", "k"] * 2, "p_a": [0.9, 0.8, 0.2, 0.3]}
     ).with_columns(label=pl.Series(["A", None, None, None]))
-    assert ids_to_label(frame, 1)["id"].to_list() == ["y"]
+    assert plan_labels(frame, n=1).ids == ("y",)
     with pytest.raises(ArgumentError, match="only 1 unlabelled"):
-        ids_to_label(frame, 2)
+        plan_labels(frame, n=2)
 
 
 def test_ece_is_of_the_confidence_that_was_stated_whatever_p_a_was_made_of_it() -> None:
