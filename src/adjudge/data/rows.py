@@ -420,8 +420,6 @@ def check_status(
 def is_learned(columns: Collection[str]) -> bool:
     """Whether these are rows of `select` by a learned doubt: p_a does not give their verdict.
 
-    Readers use the verdict, which was accepted or refused; p_a is the judge's.
-
     >>> is_learned(["id", "verdict", "accepted", "learned_doubt", "p_a"]), is_learned(["verdict"])
     (True, False)
     """

@@ -122,10 +122,8 @@ def _grade(score: Score | None) -> dict[str, Any]:
     first = score.history[0] if score is not None and score.history else score
     details = {} if first is None or not isinstance(first.metadata, dict) else first.metadata
     verdict = details.get("verdict", "none")
-    learned: dict[str, Any] = {}
-    if details.get("learned_doubt") is not None:
-        learned = {name: details.get(name) for name in ("verdict", "judge_verdict")}
-        learned["learned_doubt"] = details["learned_doubt"]
+    names = ("verdict", "judge_verdict", "learned_doubt")
+    learned = {} if details.get("learned_doubt") is None else {n: details.get(n) for n in names}
     measure = "p_a" if "p_a" in details else "p_pass"
     return {
         "judge_name": details.get("judge"),

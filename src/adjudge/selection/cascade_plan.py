@@ -87,7 +87,6 @@ PLAN_SCHEMA = 1
 #: What a plan can be of; the first is the default.
 _JOINED = {"learned": " -> ", "label_free": " -> ", "jury": " + "}
 CANDIDATES = tuple(_JOINED)
-_RISKS = {True: "mean fitted error probability", False: "share of errors"}
 #: Lines of the curve that a table shows.
 _LINES = 9
 
@@ -562,10 +561,10 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
         for judge in plan.dropped_stages
     ]
     share = plan.rule.learning
+    risk = "mean fitted error probability" if plan.candidate == "learned" else "share of errors"
     notes += [
         f"cost: per row, relative to {plan.last.judge} alone; accepted: the largest share with a "
-        f"{_RISKS[plan.candidate == CANDIDATES[0]]} of at most alpha; error share: by the labels; "
-        "* planned",
+        f"{risk} of at most alpha; error share: by the labels; * planned",
         f"learning share: {percent(share.share)} of the rows by a hash of {share.column} "
         f"(seed {share.seed}); calibrate refuses them",
         *left_out(plan.dropped),

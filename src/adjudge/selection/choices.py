@@ -138,15 +138,19 @@ def prepare_choices(
     return Judgments(frame=frame, name=prepared.name, dropped=dropped, about="choices")
 
 
-class ChoiceDoubt(OwnDoubt):
-    """The doubt of a choice among all responses to a prompt."""
-
-    own = False
-
+class _Choices(Doubt):
     def prepare(
         self, source: Source, judge: str | None, protocol: str | None, least: float | None
     ) -> Judgments:
-        return prepare_choices(source, judge=judge, protocol=protocol, min_answer_mass=least)
+        """The choices of each judge and, if there is one, of the jury."""
+        options: dict[str, Any] = {"judge": judge, "protocol": protocol, "min_answer_mass": least}
+        return prepare_choices(source, **options, jury=self.judges or None)
+
+
+class ChoiceDoubt(_Choices, OwnDoubt):
+    """The doubt of a choice among all responses to a prompt."""
+
+    own = False
 
     @classmethod
     def load(cls, policy: Policy) -> Doubt | None:
@@ -155,26 +159,14 @@ class ChoiceDoubt(OwnDoubt):
         return ChoiceJuryDoubt.load(policy) or cls(policy.groups)
 
 
-class ChoiceJuryDoubt(JuryDoubt):
+class ChoiceJuryDoubt(_Choices, JuryDoubt):
     """The doubt of a choice by several judges as one."""
-
-    def prepare(
-        self, source: Source, judge: str | None, protocol: str | None, least: float | None
-    ) -> Judgments:
-        """The choices of the jury and of each judge."""
-        options: dict[str, Any] = {"judge": judge, "protocol": protocol, "min_answer_mass": least}
-        return prepare_choices(source, **options, jury=self.judges)
 
     def score(self, new: NewRows) -> ScoredRows:
         of_jury = pl.col("judge") == JURY
         rows, everything = new.measured.filter(of_jury), new.everything.filter(of_jury)
-        alone = name_members(new.measured.filter(~of_jury)).filter(pl.col(MEMBER) == self.judges[0])
-        first = rows.select("id").join(
-            alone.select("id", "verdict"), on="id", how="left", maintain_order="left"
-        )
-        return ScoredRows(
-            doubt_ties(rows), first["verdict"], everything, {}, pl.format("status {}", "status")
-        )
+        first = self.first_verdicts(rows, name_members(new.measured.filter(~of_jury)))
+        return ScoredRows(doubt_ties(rows), first, everything, {}, pl.format("status {}", "status"))
 
     def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
         return super().check_judges(frame.filter(pl.col("judge") != JURY), store=store)

@@ -113,11 +113,6 @@ class MethodRisk(OfSignal):
     ratio: float | None
     share_above: Proportion
 
-    @property
-    def within_alpha(self) -> bool:
-        """Whether its mean error share, as printed in tables, is at most alpha."""
-        return round(self.risk, 3) <= self.alpha
-
 
 @dataclass(frozen=True, kw_only=True)
 class Curve(OfSignal):

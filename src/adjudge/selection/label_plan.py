@@ -152,7 +152,12 @@ def plan_labels(
     prepared = prepare_judgments(
         judgments, labels=labels, judge=judge, protocol=protocol, **reading
     )
-    rows = Rows(_with_ways(prepared.frame, prepared.name), prepared.dropped)
+    frame = prepared.frame
+    if "label" not in frame.columns:
+        frame = frame.with_columns(label=pl.lit(None, pl.String))
+    if "sampled_by" in frame.columns:
+        frame = frame.with_columns(ways_of(frame, frame["label"].is_not_null(), prepared.name))
+    rows = Rows(frame, prepared.dropped)
     column = cluster_column(rows.frame, cluster, within=["judge", "protocol"])
     pool = below = rows.frame.unique("id")
     share, cut, warnings = None, None, []
@@ -197,15 +202,6 @@ def cut_at(scores: ArrayLike, share: float | Fraction) -> float:
     """
     ordered = np.sort(finite(scores, "scores"))
     return float(ordered[math.ceil(exact_level(share, "surest") * len(ordered)) - 1])
-
-
-def _with_ways(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The rows with a column of labels, and how each was sampled checked."""
-    if "label" not in frame.columns:
-        frame = frame.with_columns(label=pl.lit(None, pl.String))
-    if "sampled_by" not in frame.columns:
-        return frame
-    return frame.with_columns(ways_of(frame, frame["label"].is_not_null(), name))
 
 
 def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:

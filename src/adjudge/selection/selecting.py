@@ -261,7 +261,14 @@ def select(
         cost=scored.cost,
         drift=_drift(rules, doubt, usable, decidable, seed),
         groups=tuple(
-            _group_count(group, accepted[placed == at]) for at, group in enumerate(rules.groups)
+            GroupCount(
+                judge=group.judge,
+                group=group.group,
+                n=(n_group := int((placed == at).sum())),
+                n_accepted=(taken := int(accepted[placed == at].sum())),
+                accepted_share=share(taken, n_group),
+            )
+            for at, group in enumerate(rules.groups)
         ),
         promise=rules.promise,
         not_promised=rules.not_promised,
@@ -400,17 +407,6 @@ def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, s
 
 def _scores(rows: pl.DataFrame) -> FloatArray:
     return rows.get_column("uncertainty").to_numpy().astype(np.float64)
-
-
-def _group_count(group: PolicyGroup, accepted: BoolArray) -> GroupCount:
-    n, n_accepted = len(accepted), int(accepted.sum())
-    return GroupCount(
-        judge=group.judge,
-        group=group.group,
-        n=n,
-        n_accepted=n_accepted,
-        accepted_share=share(n_accepted, n),
-    )
 
 
 def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:

@@ -148,17 +148,20 @@ class JuryDoubt(Doubt):
             )
         frame = frame.filter(pl.col(MEMBER).is_in(list(self.judges)))
         rows, evidence, _ = self.assemble(frame, new.about)
-        of_first = frame.filter(pl.col(MEMBER) == self.judges[0]).select("id", "verdict")
-        first = rows.select("id").join(of_first, on="id", how="left", maintain_order="left")
         everything = _with_incomplete(new.everything, rows)
         return ScoredRows(
             rows=doubt_ties(rows),
-            judge_verdicts=first["verdict"],
+            judge_verdicts=self.first_verdicts(rows, frame),
             everything=everything,
             unscored={INCOMPLETE: everything.height - rows.height},
             reason=pl.lit(INCOMPLETE),
             evidence=evidence,
         )
+
+    def first_verdicts(self, rows: pl.DataFrame, frame: pl.DataFrame) -> pl.Series:
+        """The verdicts of the first judge on these rows, from the rows of all judges."""
+        first = frame.filter(pl.col(MEMBER) == self.judges[0]).select("id", "verdict")
+        return rows.select("id").join(first, on="id", how="left", maintain_order="left")["verdict"]
 
     def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
         members = [Identity(fingerprint=name) for name in self.fingerprints]
