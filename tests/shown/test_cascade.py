@@ -73,6 +73,7 @@ def test_a_plan_of_another_candidate() -> None:
     lines = html_lines(free)
     assert lines[0].startswith("cheap -> strong at tau 0.125, label-free: about 88 % accepted at")
     assert any("the largest share with a share of errors of at most" in line for line in lines)
+    assert any("learning share, by their labels; nothing is fitted" in line for line in lines)
     jury = replace(CASCADE_PLAN, candidate="jury")
     assert html_lines(jury)[0].startswith("cheap + strong as a jury: about 88 % accepted at alpha")
     nothing = html_lines(replace(jury, feasible=False))[0]

@@ -525,6 +525,7 @@ class CascadeRequest(DoubtRequest):
 
 def view_cascade_plan(plan: CascadePlan) -> list[Block]:
     """The planned cascade, the curve over tau, each judge alone, and the judges that do not pay."""
+    learned = plan.candidate == "learned"
     curve = table_of(
         shown_points(plan),
         {
@@ -540,8 +541,8 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
             },
         },
         caption=f"Cost and coverage over tau at alpha {plan.alpha:g}, on "
-        f"{count(plan.rule.n_learning, 'row')} of the learning share, each scored by a fit "
-        "without it",
+        f"{count(plan.rule.n_learning, 'row')} of the learning share, "
+        + ("each scored by a fit without it" if learned else "by their labels; nothing is fitted"),
     )
     alone = table_of(
         plan.alone,
@@ -561,7 +562,7 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
         for judge in plan.dropped_stages
     ]
     share = plan.rule.learning
-    risk = "mean fitted error probability" if plan.candidate == "learned" else "share of errors"
+    risk = "mean fitted error probability" if learned else "share of errors"
     notes += [
         f"cost: per row, relative to {plan.last.judge} alone; accepted: the largest share with a "
         f"{risk} of at most alpha; error share: by the labels; * planned",
