@@ -6,6 +6,7 @@ The entry point `reproduce` of the group `adjudge.verbs` is REPRODUCE, a group o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from adjudge.cli.output import deliver, echo, remark, show, watch_run
 from adjudge.cli.verb import (
@@ -42,16 +43,34 @@ def _at_least(**least: int) -> list[Option]:
 
 
 def _open_files(arguments: Values, options: Values, *names: str) -> None:
-    """The files of these arguments, with the columns that the options name."""
+    """The files of these arguments, with the columns that the options name.
+
+    FILE:OURS=YOURS names a column of one file: of an option, or of a data set of --data.
+    """
     from adjudge.data.source import name_columns
 
-    with name_columns(options["column"], options.get("labels_as")) as named:
-        for name in names:
-            files = arguments.get(name)
+    shared: dict[str, str] = {}
+    of_file: dict[str, dict[str, str]] = {}
+    for ours, theirs in (options["column"] or {}).items():
+        file, colon, column = ours.rpartition(":")
+        (of_file.setdefault(file, {}) if colon else shared)[column] = theirs
+    given = {name: arguments.get(name) for name in names if arguments.get(name) is not None}
+    data = given.get("data")
+    sets = list(data) if isinstance(data, dict) else []
+    for file in of_file:
+        one_of(file, (*(name for name in given if name != "data"), *sets), "--column")
+
+    with name_columns(shared, options.get("labels_as")) as named:
+
+        def opened(name: str, path: Any) -> Any:
+            with name_columns(of_file.get(name)) as own:
+                return own(named(path))
+
+        for name, files in given.items():
             if isinstance(files, dict):
-                arguments[name] = {key: named(path) for key, path in files.items()}
+                arguments[name] = {key: opened(key, path) for key, path in files.items()}
             else:
-                arguments[name] = named(files)
+                arguments[name] = opened(name, files)
 
 
 def _check_figure(options: Values, drawings: Mapping[str, object]) -> None:
@@ -97,18 +116,18 @@ def run_diagnosis(arguments: Values, options: Values) -> bool:
 
 def run_all(arguments: Values, options: Values) -> bool:
     from adjudge.present.blocks import Headline
-    from adjudge_papers.everything import PAGE, reproduce_all
+    from adjudge_papers.everything import PAGE, SUMMARY, failed_papers, reproduce_all
     from adjudge_papers.items import count_items, describe_items
 
     _open_files(arguments, options, "data", "grades", "tournaments", "scores")
     with watch_run("asked") as watch:
         items = reproduce_all(**arguments, progress=remark, watch=watch.show)
-    remark(f"wrote {arguments['out'] / PAGE}")
+    remark(f"wrote {arguments['out'] / PAGE} and {SUMMARY}")
     if options["json"]:
         echo(safe_json(items.to_json()))
     else:
         show(Headline(describe_items(items.items)), count_items(items.items))
-    return False
+    return bool(failed_papers(items))
 
 
 def _data(text: str) -> Option:
@@ -231,9 +250,9 @@ REPRODUCE = Group(
             "adjudge_papers.everything:reproduce_all",
             "All four papers on one page, with the data you have.",
             "reproduce all --out papers",
-            "Each item is reproduced, simulated, or listed with the reason why it is not possible. "
-            "Writes OUT/index.html, which works without network, every result as JSON and every "
-            "picture.",
+            "Each item is reproduced, of other judges or data, simulated, or has the reason why it "
+            "is not possible. Writes OUT/index.html, which works without network, OUT/papers.md, "
+            "every result as JSON and every picture.",
             rows=(),
             main="out data grades summeval tournaments scores annotations judge store paper size "
             "json",

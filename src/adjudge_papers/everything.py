@@ -14,12 +14,24 @@ from typing import Any
 from adjudge.atomic import check_writable, replacing
 from adjudge.data import write_result
 from adjudge.data.tables import TableLike
+from adjudge.errors import AdjudgeError
 from adjudge.judges.flow import ProgressCallback
-from adjudge.present.blocks import Block, Document, Figure, Headline, Note, Part, Section
+from adjudge.present.blocks import (
+    Block,
+    Document,
+    Figure,
+    Headline,
+    Note,
+    Part,
+    Section,
+    Table,
+    notes_of,
+)
 from adjudge.present.figure import save_figure
 from adjudge.present.render.html import render_html
+from adjudge.present.render.markdown import render_markdown
 from adjudge.present.result import Result
-from adjudge.present.text import count
+from adjudge.present.text import DASH, count, number
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.validation import one_of, positive
 from adjudge_papers.diagnosis import reproduce_diagnosis
@@ -29,6 +41,8 @@ from adjudge_papers.items import (
     count_items,
     describe_items,
     one_item,
+    sort_items,
+    write_value,
 )
 from adjudge_papers.paper import REHEARSAL, costs_calls, read_published
 from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
@@ -36,7 +50,7 @@ from adjudge_papers.scope import reproduce_scope
 from adjudge_papers.simulated_release import simulate_release
 from adjudge_papers.soft_elo import reproduce_soft_elo
 
-PAGE = "index.html"
+PAGE, SUMMARY = "index.html", "papers.md"
 HOW_TO_READ = (
     "reproduced: judge and data are the paper's, or its own simulation was run again; both numbers "
     "are over the rows that match, and the difference is ours minus the paper's",
@@ -50,13 +64,14 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True, kw_only=True)
 class PaperRun:
-    """The outcome of one paper; `given` describes the data."""
+    """The outcome of one paper; `given` describes the data, `failure` is why it did not run."""
 
     name: str
     title: str
     given: str
     items: tuple[PaperItem, ...]
     result: Result | None = None
+    failure: str = ""
 
     @property
     def pictures(self) -> dict[str, Figure]:
@@ -83,9 +98,11 @@ def reproduce_all(
 ) -> ReproductionItems:
     """All four papers on one page, with the data you have.
 
-    Each item is reproduced (ours, published, difference), simulated, or listed with the reason why
-    it is not possible. Writes OUT/index.html, which works without network, every result as JSON
-    (`items.json` has what is returned) and every picture (`figures/PAPER/NAME.png`).
+    Each item is reproduced (ours, published, difference), of other judges or data, simulated, or
+    listed with the reason why it is not possible. Writes OUT/index.html, which works without
+    network, OUT/papers.md with what was claimed and what was measured, every result as JSON
+    (`items.json` has what is returned) and every picture (`figures/PAPER/NAME.png`). All of them
+    are written again after each paper; a paper that cannot run is a section with the reason.
 
     Args:
         out: Folder for the page, results and pictures.
@@ -128,19 +145,53 @@ def reproduce_all(
             PAPERS[name](small)
     for name in chosen:
         started = time.perf_counter()
-        run = PAPERS[name](given)
+        try:
+            run = PAPERS[name](given)
+        except AdjudgeError as error:
+            run = _failed(name, str(error))
         if run.result is not None:
             write_result(run.result, folder / f"{run.name}.json")
         for picture, figure in run.pictures.items():
             save_figure(figure.draw(), folder / "figures" / run.name / f"{picture}.png")
         runs.append(run)
+        items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
+        write_result(items, folder / "items.json")
+        subtitle = f"{count(len(runs), 'paper')}, seed {seed}"
+        write_papers(runs, folder / PAGE, subtitle=subtitle)
+        with replacing(folder / SUMMARY) as partial:
+            partial.write_text(
+                render_markdown(summarize(runs, subtitle=subtitle)), encoding="utf-8"
+            )
         if progress is not None:
             pictures, took = count(len(run.pictures), "picture"), time.perf_counter() - started
-            progress(f"{name}: {describe_items(run.items)}, {pictures}, {took:.0f} s")
-    items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
-    write_result(items, folder / "items.json")
-    write_papers(runs, folder / PAGE, subtitle=f"{count(len(runs), 'paper')}, seed {seed}")
+            outcome = f"failed: {run.failure}" if run.failure else describe_items(run.items)
+            progress(f"{name}: {outcome}, {pictures}, {took:.0f} s")
     return items
+
+
+def failed_papers(items: ReproductionItems) -> list[str]:
+    """The papers that could not run: all of their items have one reason."""
+    reasons: dict[str, set[tuple[str, str]]] = {}
+    for item in items.items:
+        reasons.setdefault(item.paper, set()).add((item.status, item.reason))
+    return [
+        paper
+        for paper, seen in reasons.items()
+        if len(seen) == 1 and next(iter(seen))[0] == "not possible"
+    ]
+
+
+def _failed(name: str, reason: str) -> PaperRun:
+    """A paper that could not run: none of its items is possible."""
+    paper = read_published(name)
+    items = [
+        PaperItem(paper=name, name=item, about=known["about"], status="not possible", reason=reason)
+        for item, known in paper["items"].items()
+    ]
+    given = f"did not run: {reason}"
+    return PaperRun(
+        name=name, title=paper["title"], given=given, items=sort_items(items), failure=reason
+    )
 
 
 # --- the papers ------------------------------------------------------------------------------
@@ -308,3 +359,50 @@ def _section(run: PaperRun) -> Section:
         ]
         parts.append(Part(name=f"{run.name}.json", blocks=tables))
     return Section(key=run.name, title=run.title, parts=parts)
+
+
+# --- the summary -----------------------------------------------------------------------------
+
+
+def summarize(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
+    """For each paper: what it claims, what was measured and on what, and what cannot be checked."""
+    sections = []
+    for run in runs:
+        rows = [line for item in run.items for line in _claims(item)]
+        columns = ("item", "value", "the paper", "measured", "on")
+        open_ends = [f"{item.name}: {item.reason}" for item in run.items if not item.values]
+        blocks: list[Block] = [
+            Headline(describe_items(run.items), run.given),
+            Table(columns, rows, "What the paper claims, and what was measured", text_columns=2),
+            *notes_of(open_ends),
+            *notes_of(
+                [f"cannot be checked: {text}" for text in read_published(run.name)["unchecked"]]
+            ),
+        ]
+        sections.append(
+            Section(key=run.name, title=run.title, parts=[Part(name=run.name, blocks=blocks)])
+        )
+    return Document(title="The papers: claimed and measured", subtitle=subtitle, sections=sections)
+
+
+def _claims(item: PaperItem) -> list[tuple[str, ...]]:
+    """A line for each number of an item; for an item that is not possible, what the paper has."""
+    where = {"reproduced": "the paper's data, or its own simulation"}.get(item.status, item.status)
+    if item.reason and item.status != "not possible":
+        where += f" ({item.reason})"
+    if item.values:
+        return [
+            (item.name, value.name, number(value.published, value.digits), ours, where)
+            for value in item.values
+            for ours in [write_value(item, value)[1]]
+        ]
+    known = read_published(item.paper)["items"].get(item.name, {}).get("values", {})
+    printed = {
+        name: value.get("paper") if isinstance(value, Mapping) else value
+        for name, value in known.items()
+    }
+    return [
+        (item.name, name, f"{value:g}", DASH, where)
+        for name, value in printed.items()
+        if value is not None
+    ]

@@ -52,7 +52,7 @@ def test_every_item_is_there_and_nothing_is_asked_for(
         f"{item.name}: {item.about} ({item.status})" for item in (OTHER, *PAPER.items)
     ]
     assert page.locator("#summary tbody tr").all_inner_texts() == [
-        "scope\t1\t0\t0\t1", "reporting\t3\t1\t1\t1",
+        "scope\t1\t0\t0\t0\t1", "reporting\t3\t1\t0\t1\t1",
     ]  # fmt: skip
     place = page.locator("h4", has_text="Figure 3").locator("xpath=following-sibling::*[2]")
     assert place.locator("svg").count() == 1

@@ -27,6 +27,11 @@ from adjudge_papers.everything import (
 )
 from adjudge_papers.items import ItemValue, PaperItem, ReproductionItems
 
+PUBLISHED = {
+    "title": "Small", "unchecked": ["its data"],
+    "items": {"Table 1": {"about": "Rates", "values": {"rate": 0.5, "unknown": {"digits": 1}}}},
+}  # fmt: skip
+
 
 def test_a_paper_is_a_function_and_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -40,6 +45,7 @@ def test_a_paper_is_a_function_and_a_line(
         return replace(RUN, name="small", result=few, given=given.words("", "--data NAME=FILE"))
 
     monkeypatch.setitem(PAPERS, "small", run_small)
+    monkeypatch.setattr("adjudge_papers.everything.read_published", lambda _: PUBLISHED)
     out = tmp_path / "all"
     rows = tmp_path / "rows.csv"
     pl.DataFrame({"judge": [1], "human": [1], "model": ["m"]}).write_csv(rows)
@@ -51,7 +57,7 @@ def test_a_paper_is_a_function_and_a_line(
         r"small: 4 items: 2 reproduced, 1 simulated, 1 not possible, 1 picture, \d+ s",
         shown.err.splitlines()[0],
     )
-    assert shown.err.splitlines()[-1] == f"wrote {out}/index.html"
+    assert shown.err.splitlines()[-1] == f"wrote {out}/index.html and papers.md"
     assert "Status of each paper's items" in shown.out
     [given] = asked
     assert (given.judge, given.size, given.seed, list(given.data)) == (
@@ -68,6 +74,57 @@ def test_a_paper_is_a_function_and_a_line(
     assert "on simulated data (give --data NAME=FILE), at 0.5 of the paper" in page
     assert run(["reproduce", "all", "--out", str(out), "--paper", "small", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "reproduction_items"
+
+
+def test_a_paper_that_fails_is_a_section_and_loses_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One bad file: its paper has the reason and the remedy, the other paper its page."""
+    bad = tmp_path / "bad.csv"
+    pl.DataFrame({"judge": ["gpt"], "p_a": [0.5]}).write_csv(bad)
+    out = tmp_path / "out"
+    command = ["reproduce", "all", "--out", str(out), "--size", "0.001", "--grades", str(bad)]
+    papers = ["--paper", "reporting", "--paper", "diagnosis"]
+    assert run([*command, *papers]) == 2
+    shown = capsys.readouterr()
+    first, second = shown.err.splitlines()[:2]
+    assert first.startswith(f"reporting: failed: {bad}, column human or label")
+    assert second.startswith("diagnosis: 18 items: 16 simulated, 2 not possible, 5 pictures")
+    items = read_result(out / "items.json")
+    assert isinstance(items, ReproductionItems)
+    failed = [item for item in items.items if item.paper == "reporting"]
+    assert len(failed) == 21
+    assert {item.status for item in failed} == {"not possible"}
+    assert all("is missing" in item.reason for item in failed)
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert f"did not run: {bad}" in page
+    assert not (out / "reporting.json").exists()
+    summary = (out / "papers.md").read_text(encoding="utf-8").splitlines()
+    # Claims of a paper that did not run, and numbers of one that did, each with its own column.
+    assert (
+        "| Figure 2 | rate at which the judge's bias changes sign | 0.75 | – | not possible |"
+        in summary
+    )
+    [line] = [line for line in summary if line.startswith("| Section 5.2, width and error | all")]
+    assert line.split(" | ")[2] == "0.576"
+    assert line.endswith("| simulated |")
+    assert any("cannot be checked: the answers of its four judges" in line for line in summary)
+
+
+def test_a_column_can_be_named_for_one_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "trivia.csv"
+    grades = {"model": ["m"] * 80, "GPT-4": [1, 1, 0, 0] * 20, "human": [1, 0, 0, 0] * 20}
+    pl.DataFrame(grades).write_csv(rows)
+    out = tmp_path / "out"
+    command = ["reproduce", "all", "--out", str(out), "--size", "0.001", "--paper", "reporting"]
+    files = ["--grades", str(rows)]
+    assert run([*command, *files, "--column", "grades:judge=GPT-4"]) == 0
+    assert run([*command, *files, "--column", "scores:judge=GPT-4"]) == 1
+    assert "grades" in capsys.readouterr().err
+    assert run([*command, *files, "--column", "grades:judge=nope"]) == 1
+    assert "nope" in capsys.readouterr().err
 
 
 def test_own_rows_reach_the_paper_they_are_for(tmp_path: Path) -> None:
