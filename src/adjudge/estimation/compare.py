@@ -26,6 +26,7 @@ def compare(
     b: str | None = None,
     by: str = "model",
     within: str | None = None,
+    judge: str | None = None,
     judges: bool = False,
     screen: bool = False,
     until_sure: bool = False,
@@ -57,6 +58,7 @@ def compare(
         b: The system that is compared; differences are B - A.
         by: Column of the systems.
         within: Compare the two systems within each value of this column.
+        judge: The judge whose verdicts count, if the rows have several.
         judges: Compare judges or prompts by people's labels, not systems. Rows are judgments or
             grades of several judges on the same rows.
         screen: A screening list of differences, of which a share of 1 - confidence_level is false.
@@ -109,6 +111,7 @@ def compare(
         "b": b,
         "by": by,
         "within": within,
+        "judge": judge,
         "cluster": "none" if until_sure else cluster,
         "judge_column": judge_column,
         "human_column": human_column,

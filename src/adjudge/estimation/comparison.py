@@ -39,7 +39,7 @@ from adjudge.present.figure import (
     themed,
 )
 from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
-from adjudge.present.text import DASH, clip, count, level
+from adjudge.present.text import DASH, clip, count, level, number
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.differences import (
     FEWEST,
@@ -209,7 +209,7 @@ def compare_two(systems: Systems, a: str, b: str, *, confidence_level: float) ->
             if m < len(gaps.judge):
                 by_labels = paired_gap(labels, zero_one=exact)
                 alone = Difference.of(by_labels, confidence_level, bound)
-        if not systems.drawn_at_random:
+        if not systems.drawn_at_random and (m < len(gaps.judge) or not paired):
             warnings.append(
                 "the labels must be a random sample of the questions; the file does not record "
                 "how they were drawn (sampled_by)"
@@ -309,6 +309,17 @@ def amount(measure: str) -> Callable[[float | None], str]:
 def unit_of(measure: str) -> str:
     """The unit of the amounts, with the blank before it."""
     return "" if measure == "scores" else " points"
+
+
+def p_text(value: float | None) -> str:
+    """A p-value; the smallest ones by their bound.
+
+    >>> p_text(0.0321), p_text(0.0), p_text(None)
+    ('0.0321', '< 0.0001', '')
+    """
+    if value is None:
+        return ""
+    return "< 0.0001" if value < 0.0001 else number(value, 4)
 
 
 def with_ends(difference: Difference, measure: str) -> str:

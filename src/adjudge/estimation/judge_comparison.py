@@ -21,7 +21,7 @@ from adjudge.data.rows import Rows, cluster_column, code_clusters, code_column, 
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import DataError
-from adjudge.estimation.comparison import Difference, with_ends
+from adjudge.estimation.comparison import Difference, p_text, with_ends
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, explain, notes_of, table_of
 from adjudge.present.figure import ForestRow, forest_figure
 from adjudge.present.result import (
@@ -356,7 +356,7 @@ def view_judges(result: JudgeComparison) -> list[Block]:
             "behind the best": lambda judge: (
                 "" if judge.behind is None else with_ends(judge.behind, "verdicts")
             ),
-            "p, Holm": lambda judge: "" if judge.adjusted is None else number(judge.adjusted, 4),
+            "p, Holm": lambda judge: p_text(judge.adjusted),
             "can be best": lambda judge: "yes" if judge.can_be_best else "",
             **({"cost a row": lambda judge: number(judge.cost, 5)} if costs else {}),
         },

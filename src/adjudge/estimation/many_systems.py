@@ -21,6 +21,7 @@ from adjudge.estimation.comparison import (
     amount,
     compare_two,
     differences_figure,
+    p_text,
     unit_of,
     with_ends,
 )
@@ -49,7 +50,7 @@ from adjudge.present.figure import (
     themed,
 )
 from adjudge.present.result import Check, Count, Level, Proportion, Result, frozen, not_empty
-from adjudge.present.text import clip, clip_names, count, level, number, percent
+from adjudge.present.text import clip, clip_names, count, level, percent
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.differences import (
     FEWEST,
@@ -386,7 +387,7 @@ def view_many(result: ComparisonOfMany) -> list[Block]:
             "A": lambda pair: clip(pair.a),
             "B": lambda pair: clip(pair.b),
             "B - A": lambda pair: with_ends(_as_difference(pair), result.measure),
-            "p, adjusted": lambda pair: number(pair.adjusted, 4),
+            "p, adjusted": lambda pair: p_text(pair.adjusted),
             "shown": lambda pair: "yes" if pair.shown else "",
             "n": lambda pair: f"{pair.n:,}",
         },

@@ -19,7 +19,7 @@ from adjudge.data.grades import Grades, load_grades, prepare_grades
 from adjudge.data.names import GIVE_IDS, recognise, shorten
 from adjudge.data.rows import code_clusters, code_column, has_values, merge_dropped, tidy
 from adjudge.data.scores import prepare_scores, read_scores
-from adjudge.data.source import Reading, Source, open_table
+from adjudge.data.source import Reading, Source, open_table, open_values
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import BoolArray, FloatArray, IntArray
@@ -173,6 +173,7 @@ def read_systems(
     b: str | None = None,
     by: str = "model",
     within: str | None = None,
+    judge: str | None = None,
     labels: TableLike | None = None,
     cluster: str | None = None,
     judge_column: str = "judge",
@@ -198,6 +199,7 @@ def read_systems(
             if other is not None:
                 remedy = "judgments of pairs hold both systems: give one file"
                 raise ArgumentError("other", str(other), remedy)
+            table = _of_judge(table, "judge", judge, by)
             rows, names = _preferences(table, given, a, b, judge_column, model_labels)
             return _by_slice(rows, within, cluster, names=names)
         tables = [table] if other is None else [table, open_table(source.other("other"))]
@@ -210,7 +212,8 @@ def read_systems(
                 column=by,
                 remedy="name the systems' column: --by COLUMN (by=), or give two files",
             )
-        opened = None if given is None else open_table(given)
+        table = _of_judge(table, "judge_name", judge, by)
+        opened = None if given is None else open_values(given)
         if table.format == "scores":
             opened = None  # already joined, all raters
         table, opened = _name_answers(table, opened, by, within)
@@ -310,6 +313,31 @@ def _join_runs(tables: Sequence[Table], by: str) -> Table:
         fields=None,
         dropped=merge_dropped(*(table.dropped for table in tables)),
     )
+
+
+def _of_judge(table: Table, column: str, judge: str | None, by: str) -> Table:
+    """The rows of one judge; several on the same rows are refused if none is named."""
+    frame = table.frame
+    if column not in frame.columns:
+        if judge is not None:
+            raise ArgumentError("judge", judge, "the rows do not name their judge")
+        return table
+    names = tidy(frame[column], table.name, column)
+    judges = names.drop_nulls().unique().sort().to_list()
+    if judge is None:
+        answer = [c for c in ("id", by, "metric", "criterion", "repeat") if c in frame.columns]
+        several = len(judges) > 1 and "id" in answer
+        if several and frame.select(*dict.fromkeys(answer)).is_duplicated().any():
+            raise DataError(
+                table.name,
+                f"has {len(judges)} judges: {shorten(judges, 5)}",
+                column="judge",
+                remedy="name one: --judge NAME (judge=); to compare them: --judges",
+            )
+        return table
+    if judge not in judges:
+        raise ArgumentError("judge", judge, f"choose one of {shorten(judges)}")
+    return replace(table, frame=frame.filter(names == judge), fields=None)
 
 
 def _name_answers(

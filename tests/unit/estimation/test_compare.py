@@ -275,3 +275,32 @@ def test_the_exit_code_follows_the_interval(
     assert run(["compare", "few.csv", "--a", "old"]) == 2  # of two systems, b is the other
     assert run(["compare", "few.csv", "--a", "oldest"]) == 1
     assert "choose one of new, old" in capsys.readouterr().err
+
+
+def test_of_several_judges_one_is_named() -> None:
+    rows = two_systems().drop("human")
+    lenient = rows.with_columns(judge=pl.lit(1, pl.Int64), judge_name=pl.lit("lenient"))
+    both = pl.concat([rows.with_columns(judge_name=pl.lit("strict")), lenient])
+    with pytest.raises(DataError, match="has 2 judges: lenient, strict; name one: --judge NAME"):
+        compare(both, a="old", b="new")
+    got = compare(both, a="old", b="new", judge="strict")
+    assert got.judge == compare(rows, a="old", b="new").judge
+    with pytest.raises(ArgumentError, match="choose one of lenient, strict"):
+        compare(both, a="old", b="new", judge="nobody")
+    with pytest.raises(ArgumentError, match="do not name their judge"):
+        compare(rows, a="old", b="new", judge="strict")
+
+
+def test_labels_of_label_studio_join_by_id() -> None:
+    pairs = [
+        {"id": f"p{n}", "model_a": "x", "model_b": "y", "p_a": 0.3 + 0.01 * (n % 30)}
+        for n in range(40)
+    ]
+    got = compare(pairs, a="x", b="y", labels=LOGS / "label_studio.json")
+    assert got.n_labelled == 3
+    with pytest.raises(DataError, match="adjudge rank"):
+        compare(LOGS / "judgearena.jsonl")
+
+
+def test_labels_of_every_question_need_no_sampling() -> None:
+    assert compare(two_systems(80, labels=80), a="old", b="new").warnings == ()
