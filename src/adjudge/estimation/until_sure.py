@@ -33,6 +33,7 @@ from adjudge.statistics.betting import (
     LABELS_A_ROUND,
     POCOCK,
     ROUNDS,
+    decide,
     log_capital,
     smallest_decided,
 )
@@ -40,7 +41,7 @@ from adjudge.statistics.differences import labelled_gap
 from adjudge.store import StorePlace, store_name, use_store
 from adjudge.store.interface import STATE_OF_COMPARISON, sha256_json
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, score_labels
-from adjudge.validation import FloatArray, IntArray, positive
+from adjudge.validation import FloatArray, positive
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -326,22 +327,11 @@ def _decide(
     if terms.method == "rounds":
         return _decide_in_rounds(people, drawn, exact=exact)
     h, j = people[None], drawn[None]
-    up, down = log_capital(h, j)[0], log_capital(-h, -j)[0]
-    looks: dict[str, IntArray] = {
-        "better": np.flatnonzero(up >= needs[0]),
-        "worse": np.flatnonzero(down >= needs[1]),
-    }
-    if terms.equal_within is not None:
-        both = np.ones(t, dtype=np.bool_)
-        for sign in (1, -1):
-            capital = log_capital(sign * h, sign * j, -terms.equal_within)[0]
-            both &= np.maximum.accumulate(capital >= -math.log(alpha))
-        looks["equal"] = np.flatnonzero(both)
-    first = {name: int(at[0]) + 1 for name, at in looks.items() if len(at)}
-    decision: Any = min(first, key=lambda name: first[name]) if first else None
-    ends = [np.clip(path, -_MOST, _MOST) for path in (up, down)]
-    at = first.get(decision) if decision else None
-    return _State(decision, at, decision is not None or t == n, ends[0], ends[1], needs)
+    done = decide(h, j, alpha=alpha, delta=terms.equal_within, favoured=side)
+    at = int(done.label[0]) or None
+    decision: Any = {1: "better", -1: "worse", 0: "equal"}[int(done.sign[0])] if at else None
+    up, down = (np.clip(log_capital(sign * h, sign * j)[0], -_MOST, _MOST) for sign in (1, -1))
+    return _State(decision, at, at is not None or t == n, up, down, needs)
 
 
 def _decide_in_rounds(people: FloatArray, drawn: FloatArray, *, exact: bool) -> _State:
