@@ -101,8 +101,9 @@ def reproduce_all(
     Each item is reproduced (ours, published, difference), of other judges or data, simulated, or
     listed with the reason why it is not possible. Writes OUT/index.html, which works without
     network, OUT/papers.md with what was claimed and what was measured, every result as JSON
-    (`items.json` has what is returned) and every picture (`figures/PAPER/NAME.png`). All of them
-    are written again after each paper; a paper that cannot run is a section with the reason.
+    (`items.json` has what is returned) and every picture (`figures/PAPER/NAME.png`). A paper
+    that cannot run is a section with the reason; if the run is stopped, the papers that are done
+    have their page.
 
     Args:
         out: Folder for the page, results and pictures.
@@ -143,29 +144,32 @@ def reproduce_all(
         small = replace(given, judge=REHEARSAL, store=None, watch=None, size=min(size, 0.01))
         for name in chosen:
             PAPERS[name](small)
-    for name in chosen:
-        started = time.perf_counter()
-        try:
-            run = PAPERS[name](given)
-        except AdjudgeError as error:
-            run = _failed(name, str(error))
-        if run.result is not None:
-            write_result(run.result, folder / f"{run.name}.json")
-        for picture, figure in run.pictures.items():
-            save_figure(figure.draw(), folder / "figures" / run.name / f"{picture}.png")
-        runs.append(run)
+    try:
+        for name in chosen:
+            started = time.perf_counter()
+            try:
+                run = PAPERS[name](given)
+            except AdjudgeError as error:
+                run = _failed(name, str(error))
+            if run.result is not None:
+                write_result(run.result, folder / f"{run.name}.json")
+            for picture, figure in run.pictures.items():
+                save_figure(figure.draw(), folder / "figures" / run.name / f"{picture}.png")
+            runs.append(run)
+            if progress is not None:
+                pictures, took = count(len(run.pictures), "picture"), time.perf_counter() - started
+                outcome = f"failed: {run.failure}" if run.failure else describe_items(run.items)
+                progress(f"{name}: {outcome}, {pictures}, {took:.0f} s")
+    finally:
+        # Also if a later paper is stopped: what is done is not lost.
         items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
         write_result(items, folder / "items.json")
         subtitle = f"{count(len(runs), 'paper')}, seed {seed}"
-        write_papers(runs, folder / PAGE, subtitle=subtitle)
         with replacing(folder / SUMMARY) as partial:
             partial.write_text(
                 render_markdown(summarize(runs, subtitle=subtitle)), encoding="utf-8"
             )
-        if progress is not None:
-            pictures, took = count(len(run.pictures), "picture"), time.perf_counter() - started
-            outcome = f"failed: {run.failure}" if run.failure else describe_items(run.items)
-            progress(f"{name}: {outcome}, {pictures}, {took:.0f} s")
+        write_papers(runs, folder / PAGE, subtitle=subtitle)
     return items
 
 
