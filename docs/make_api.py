@@ -1,4 +1,4 @@
-"""Write docs/api.md: the public Python names with their docstrings. A test keeps it current."""
+"""Write docs/api.md and docs/api/: the public Python names, a page for each room."""
 
 from __future__ import annotations
 
@@ -65,27 +65,33 @@ IN_ROOMS = {
 HOMES = {name: room for room, names in IN_ROOMS.items() for name in names.split()} | adjudge._HOME
 
 
-def render() -> str:
-    """The whole page: a table of the public names, and a directive of mkdocstrings for each.
+def render() -> dict[str, str]:
+    """Every file by its path: a page that lists the names, and a page for each room.
 
-    The tables are for those who read the page without the site, where directives stay as they are.
+    A room's page has a table and a directive of mkdocstrings for each name. The table is for those
+    who read it without the site, where directives stay as they are.
     """
-    parts = [
+    index = [
         "# Python",
         "The verbs, their options, `Result` and the errors are imported from `adjudge` itself:\n"
-        "`from adjudge import estimate`. Everything else is imported from its room. The site\n"
-        "(`make site`) adds signatures and docstrings; so does `help(adjudge.estimate)`.",
+        "`from adjudge import estimate`. Everything else is imported from its room. Each room has\n"
+        "a page; on the site (`make site`) it has signatures and docstrings, as has\n"
+        "`help(adjudge.estimate)`.",
     ]
+    pages = {}
     for heading, rooms in SECTIONS.items():
         names = sorted((name, room) for name, room in HOMES.items() if room in rooms)
+        path = f"api/{rooms[0].split('.')[1]}.md"
+        index.append(f"## [{heading}]({path})\n\n" + ", ".join(f"`{name}`" for name, _ in names))
         table = [
             f"| `{name}` | `{place(name)}` | {summary(getattr(import_module(room), name))} |"
             for name, room in names
         ]
         head = ["| name | from | what it is |", "|---|---|---|"]
-        parts += [f"## {heading}", "\n".join([*head, *table])]
+        parts = [f"# {heading}", "\n".join([*head, *table])]
         parts += [f"::: {room}.{name}" for name, room in names]
-    return "\n\n".join(parts) + "\n"
+        pages[path] = "\n\n".join(parts) + "\n"
+    return {"api.md": "\n\n".join(index) + "\n", **pages}
 
 
 def place(name: str) -> str:
@@ -100,4 +106,7 @@ def summary(named: object) -> str:
 
 
 if __name__ == "__main__":
-    Path(__file__).with_name("api.md").write_text(render(), encoding="utf-8")
+    for file, content in render().items():
+        target = Path(__file__).parent / file
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(content, encoding="utf-8")

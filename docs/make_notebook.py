@@ -1,4 +1,4 @@
-"""Write docs/notebook.ipynb, executed, and docs/notebook.md, the same as a page of the site.
+"""Write docs/notebook.ipynb, executed, and docs/notebook.md, its text as a page of the site.
 
     python docs/make_notebook.py
 
@@ -76,8 +76,8 @@ print(judgments.select("id", numbers, "verdict", "label").row(0, named=True))
 ## Which verdicts can I trust?
 
 The policy accepts a verdict if its uncertainty is below a threshold. Averaged over calibration
-sets, at most 10 % of the accepted verdicts are wrong. Other guarantees are in the table;
-[guarantees](guarantees.md) explains them.
+sets, at most 10 % of the accepted verdicts are wrong. `policy.explain()` prints the other
+[guarantees](guarantees.md).
 #%%
 policy = adjudge.calibrate(labelled, alpha=0.1)
 policy
@@ -134,7 +134,9 @@ adjudge.write_report(folder, "report.html").as_posix()
 Every result also has `to_frame()`, `to_dict()`, `plot()` and, for a terminal, `print(result)`. The
 [tour](tour.md) has the same chain on the command line.
 """
-_DOWNLOAD = "\n\n[Download it as a notebook](notebook.ipynb).\n\n## "
+_DOWNLOAD = (
+    "\n\n[The notebook](notebook.ipynb) shows tables and pictures; here results are text.\n\n## "
+)
 DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 
 
@@ -168,7 +170,7 @@ def _value_of(last: ast.stmt | None, names: dict[str, Any]) -> dict[str, str]:
         return {}
     html = getattr(value, "_repr_html_", None)
     return {"text/plain": repr(value)} if html is None else {
-        "text/html": html(), "text/plain": repr(value),
+        "text/html": html(), "text/plain": str(value),
     }  # fmt: skip
 
 
@@ -196,9 +198,7 @@ def render() -> dict[str, str]:
             }
         )
         page.append(f"```py\n{text}\n```")
-        if "text/html" in value:
-            page.append(value["text/html"])
-        elif shown := printed + value.get("text/plain", ""):
+        if shown := printed + value.get("text/plain", ""):
             page.append(f"```text\n{shown.strip()}\n```")
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook = {

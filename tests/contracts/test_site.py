@@ -46,11 +46,20 @@ def test_every_page_of_docs_is_on_the_site(site: Path) -> None:
     } - {"404"}
 
 
+def test_what_makes_the_pages_is_not_published(site: Path) -> None:
+    assert list(DOCS.glob("*.py"))
+    assert list(site.rglob("*.py")) == []
+
+
 def test_every_page_is_in_the_menu() -> None:
     menu = str(
         tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
     )
-    assert [page.name for page in DOCS.glob("*.md") if page.name not in menu] == []
+    assert [
+        page.name
+        for page in DOCS.rglob("*.md")
+        if f"'{page.relative_to(DOCS).as_posix()}'" not in menu
+    ] == []
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
@@ -80,10 +89,13 @@ def test_the_notebook_shows_what_its_cells_give(monkeypatch: pytest.MonkeyPatch)
         assert maker.DRAWING.sub("", kept) == maker.DRAWING.sub("", content), "run: make docs"
 
 
-def test_the_python_page_is_up_to_date_and_shows_examples(site: Path) -> None:
-    maker = load_maker("make_api")
-    assert (DOCS / "api.md").read_text(encoding="utf-8") == maker.render(), "run: make docs"
-    page = (site / "api.html").read_text(encoding="utf-8")
+def test_the_python_pages_are_up_to_date_and_show_examples(site: Path) -> None:
+    pages = load_maker("make_api").render()
+    made = {path.relative_to(DOCS).as_posix() for path in (DOCS / "api").iterdir()}
+    assert made | {"api.md"} == set(pages)
+    for name, content in pages.items():
+        assert (DOCS / name).read_text(encoding="utf-8") == content, "run: make docs"
+    page = (site / "api" / "estimation.html").read_text(encoding="utf-8")
     assert "language-pycon" in page
     assert "&gt;&gt;&gt; " not in re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
 

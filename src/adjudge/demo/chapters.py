@@ -67,6 +67,11 @@ def check_against_answers(context: DemoContext) -> None:
     statuses = {"preference": _ask_protocol(context, "preference", limit=limit)}
     if context.main == "likelihood":
         statuses["likelihood"] = _ask_protocol(context, "likelihood", limit=None)
+        context.say(
+            "Asked by preference: both answers are shown, once in each order, and the judge says "
+            "which is better. Asked by likelihood: each answer is scored by how probable it is as "
+            "the model's own reply, and the more probable one wins; there is no order."
+        )
 
     check = check_judge(context.judgments, judge=context.judge, by="kind", bands=_BANDS)
     context.keep(check, "judge_check")
@@ -81,10 +86,7 @@ def check_against_answers(context: DemoContext) -> None:
     if main.protocol == "likelihood":
         worst = min(main.groups, key=lambda group: group.share or 0.0, default=None)
         where = "" if worst is None else f"; worst on {worst.name}, {percent(worst.share, 0)}"
-        context.say(
-            "By likelihood (which answer would it write?) it is right on "
-            f"{describe_share(main.right)}{where}."
-        )
+        context.say(f"By likelihood it is right on {describe_share(main.right)}{where}.")
     (right, pairs), (other_right, other_pairs) = halves(main.bands)
     if pairs and other_pairs:
         context.say(
@@ -149,6 +151,12 @@ def _say_position(context: DemoContext, way: Way) -> None:
 
 def accept_verdicts(context: DemoContext) -> None:
     """A policy on all labels, then the results of calibrating on a thousand random halves."""
+    rules = ", ".join(f"{rule.name} ({rule.summary})" for rule in all_guarantees())
+    context.say(
+        "A rule accepts the verdicts with the least doubt and gives the others to people. Alpha is "
+        "the share of wrong verdicts that you allow among the accepted. The rules differ in what "
+        f"they promise about it: {rules}."
+    )
     policy = calibrate(context.rows, alpha=_ALPHA, guarantee=_GUARANTEE, seed=context.seed)
     context.keep(policy, "policy")
     asked = f"Calibrated on {policy.n_calibration} labels, with at most {percent(_ALPHA)} wrong"
@@ -261,10 +269,10 @@ def rank_writers(context: DemoContext) -> None:
         seed=context.seed,
     )
     context.keep(board, "leaderboard")
+    places = {row.model: row.rank for row in board.models}
     held_out = sorted(
         (row for row in board.held_out if row.method == "soft-elo"),
-        key=lambda row: row.human_elo,
-        reverse=True,
+        key=lambda row: places[row.model],
     )
     if not held_out:
         context.say(f"No leaderboard: {board.reason}.")
@@ -307,6 +315,12 @@ def rank_writers(context: DemoContext) -> None:
         f"The judge's Elos span {number(max(by_judge) - min(by_judge), 0)} points, those of the "
         f"votes {number(max(by_votes) - min(by_votes), 0)}. A judge that is often wrong pulls "
         "models together, and this makes the conformal intervals wide."
+    )
+    best = max(held_out, key=lambda row: row.human_elo).model
+    first = held_out[0].model
+    context.say(
+        f"{first} is first by the judge"
+        + (" and by votes." if best == first else f", as in the report; by votes {best} is.")
     )
     context.picture(panel(draw_intervals, (7.2, 4.2), board), "leaderboard")
 

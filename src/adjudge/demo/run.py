@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Show = Callable[[Any], None]
 EMBEDDED = "llamacpp:smollm2"
 #: The judge of `--judge simulated`: right on four of five, with a bias to the first answer.
-SIMULATED = "simulated:accuracy=0.8,position_bias=0.3,noise=0.3"
+SIMULATED = "simulated:accuracy=0.8,position_bias=0.3,noise=0.3,seed=0"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from adjudge.estimation.rate import (
     Request,
     assumes_of,
     condition_of_people,
+    describe_rate,
     estimate_rate,
     exact_intervals,
     known_seed,
@@ -259,17 +260,21 @@ def _group_headline(result: GroupedEstimate) -> Headline:
     else:
         text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
     text = sentence(None, text)
+    numbers = [f"{rate.group} {describe_rate(rate)}" for rate in estimated]
+    decision = "; ".join(numbers) if len(numbers) == groups <= IN_A_SENTENCE else ""
     if result.refused:
         without = list_names(result.refused)
-        return Headline(text, f"No estimate for {without}: the reasons are below.", tone="bad")
+        why = f"No estimate for {without}: the reasons are below."
+        return Headline(text, why, tone="bad", decision=decision)
     ends = [(a.low, a.high) for a in estimated if a.low is not None and a.high is not None]
     # If two intervals overlap, then two that follow each other in this order.
     if any(low <= high for (_, high), (low, _) in pairwise(sorted(ends))):
         return Headline(
             text,
             "Overlapping intervals do not show whether two groups differ: see adjudge compare.",
+            decision=decision,
         )
-    return Headline(text)
+    return Headline(text, decision=decision)
 
 
 # --- the picture ---

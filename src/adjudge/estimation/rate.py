@@ -414,7 +414,15 @@ def _rate_headline(result: Estimate) -> Headline:
     if alone is not None and result.people_are_narrower:
         ends = show_interval(alone.interval)
         action += f". People alone are narrower{condition_of_people(result)}: {ends}"
-    return Headline(text, f"{action}.")
+    return Headline(text, f"{action}.", decision=sentence(result.group, describe_rate(result)))
+
+
+def describe_rate(result: Estimate) -> str:
+    """The rate to report with its interval, and the judge's own where it differs as printed."""
+    own = number(result.naive)
+    if not result.estimator.uses_judge or result.naive is None or own == number(result.estimate):
+        return result.text
+    return f"{result.text}, not {own}"
 
 
 def condition_of_people(result: Estimate) -> str:

@@ -450,6 +450,7 @@ def _alarm_headline(monitor: Monitor) -> Headline:
         return Headline(
             f"No alarm in {text.count(n, 'audit')}, {wrong:,} of them wrong{share}; {above}",
             _wait(monitor),
+            decision=f"No alarm in {text.count(n, 'audit')}, {wrong:,} of them wrong{share}",
         )
     places = []
     for group in rung:
@@ -458,7 +459,9 @@ def _alarm_headline(monitor: Monitor) -> Headline:
         if group.alarm_after != group.alarm_at:
             place += f" ({text.number(group.alarm_after)} counted)"
         places.append(place)
-    return Headline(f"ALARM {' and '.join(places)}; {above}", _what_to_do(monitor), tone="bad")
+    alarm = f"ALARM {' and '.join(places)}"
+    decision = f"Stop accepting: {alarm}"
+    return Headline(f"{alarm}; {above}", _what_to_do(monitor), tone="bad", decision=decision)
 
 
 def _what_to_do(monitor: Monitor) -> str:

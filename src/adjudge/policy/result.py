@@ -501,7 +501,8 @@ def policy_headline(policy: Policy) -> Headline:
     wrong = f"{percent(policy.empirical_risk)} wrong"
     if policy.indicative:
         return Headline(
-            f"{rule} accepts ~{percent(policy.coverage)} of a batch (halves of {labels}), ~{wrong}"
+            f"{rule} accepts ~{percent(policy.coverage)} of a batch (halves of {labels}), ~{wrong}",
+            decision=f"About {percent(policy.coverage)} of a batch accepted, the rest to people",
         )
     strict = [
         other.guarantee
@@ -520,7 +521,12 @@ def policy_headline(policy: Policy) -> Headline:
         what = f"{score} <= {policy.threshold:.5g}"
     elif policy.accepts == "groups":
         what = f"by a rule for each of {count(len(policy.groups), 'group')}"
-    return Headline(f"{rule} accepts {what}: {percent(policy.coverage)} of {labels}, {wrong}")
+    left = policy.n_calibration - policy.n_accepted
+    return Headline(
+        f"{rule} accepts {what}: {percent(policy.coverage)} of {labels}, {wrong}",
+        decision=f"{policy.n_accepted:,} of {policy.n_calibration:,} labelled {verdict}s accepted, "
+        f"{left:,} to people; of the accepted, {wrong}",
+    )
 
 
 def _whose(policy: Policy) -> str:

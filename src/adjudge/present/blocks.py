@@ -22,11 +22,15 @@ PROMISED = "What this assumes and does not promise"
 
 @dataclass(frozen=True)
 class Headline:
-    """The answer in one sentence, computed from the numbers below it, and what to do about it."""
+    """The answer in one sentence, computed from the numbers below it, and what to do about it.
+
+    `decision` is what follows from it, in a few words: the summary of a report begins with it.
+    """
 
     text: str
     action: str = ""
     tone: Tone = "plain"
+    decision: str = ""
 
 
 @dataclass(frozen=True)

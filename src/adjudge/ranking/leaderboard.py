@@ -299,19 +299,21 @@ def _board_headline(board: Leaderboard) -> Headline:
     if len(board.components) > 1:
         sentence += f", in the first of {len(board.components)} groups without battles between them"
     ranks = spell_range(first)
+    decision = sentence
     if ranks is not None and board.confidence_level is not None:
         sentence += f"; {text.level(board.confidence_level)} rank range {ranks}"
         others = sum(row.rank_low == 1 for row in group) - len(leaders(board))
         if others:
-            sentence += f"; {text.count(others, 'other model')} can also be first"
+            more = f"; {text.count(others, 'other model')} can also be first"
+            sentence, decision = sentence + more, decision + more
     if board.interval == "none":
         action = f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
-        return Headline(sentence, action)
+        return Headline(sentence, action, decision=decision)
     if not board.covers_judge_error:
         sentence += f"; {_interval_name(board)}s do not include judge errors"
     elif board.outcome != "votes":
         sentence += f"; {_interval_name(board)}s ({board.interval}) include judge errors"
-    return Headline(sentence, _held_out(board))
+    return Headline(sentence, _held_out(board), decision=decision)
 
 
 def _held_out(board: Leaderboard) -> str:

@@ -39,13 +39,15 @@ class Folder:
     """The results of a folder, the texts of its pairs and items, its judgments and grades, and the
     files left out.
 
-    `tables` are the names of the files with rows, `store` is where the judge's replies are kept.
+    `tables` are the names of the files with rows; the report takes texts or verdicts from those in
+    `shown`. `store` is where the judge's replies are kept.
     `damaged` are files of results that cannot be shown as they are; `skipped` those of others.
     """
 
     path: Path
     files: tuple[ResultFile, ...]
     tables: tuple[str, ...] = ()
+    shown: frozenset[str] = frozenset()
     pairs: pl.DataFrame | None = None
     judgments: tuple[pl.DataFrame, ...] = ()
     items: pl.DataFrame | None = None
@@ -89,11 +91,12 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
             f"holds no result of adjudge{first}",
             remedy="write results there with -o FILE.json",
         )
-    held, unread = _read_tables(tables)
+    held, shown, unread = _read_tables(tables)
     return Folder(
         path=path,
         files=tuple(files),
         tables=tuple(table.name for table in tables if table.name not in unread),
+        shown=shown,
         pairs=_texts(held["pairs"]),
         judgments=tuple(held["judgments"]),
         items=_texts(held["items"]),
@@ -124,11 +127,14 @@ def _read_checked(path: Path) -> tuple[Result, str | None]:
     return result, command
 
 
-def _read_tables(paths: Sequence[Path]) -> tuple[dict[str, list[pl.DataFrame]], dict[str, str]]:
-    """Every table of a known kind, and the files that could not be read, each read once."""
+def _read_tables(
+    paths: Sequence[Path],
+) -> tuple[dict[str, list[pl.DataFrame]], frozenset[str], dict[str, str]]:
+    """Every table of a known kind, the names of their files, and those that could not be read."""
     held: dict[str, list[pl.DataFrame]] = {
         kind: [] for kind in ("pairs", "judgments", "items", "grades")
     }
+    shown: set[str] = set()
     skipped: dict[str, str] = {}
     for path in paths:
         if path.stat().st_size > _LARGEST_TABLE:
@@ -140,12 +146,15 @@ def _read_tables(paths: Sequence[Path]) -> tuple[dict[str, list[pl.DataFrame]], 
             if set(_PAIR) <= columns:
                 held["pairs"].append(read_pairs(frame).select(_PAIR))
             elif set(_ITEM) <= columns:
-                shown = (*_ITEM, *(c for c in _WITH_ITEM if c in columns))
-                held["items"].append(read_items(frame).select(shown))
+                texts = (*_ITEM, *(c for c in _WITH_ITEM if c in columns))
+                held["items"].append(read_items(frame).select(texts))
             elif {"id", "status"} <= columns and are_grades(columns):
                 held["grades"].append(read_grades(frame))
             elif {"id", "judge", "status"} <= columns and columns & {"p_a", "p_fwd"}:
                 held["judgments"].append(read_judgments(frame))
+            else:
+                continue
+            shown.add(path.name)
         except AdjudgeError as error:
             skipped[path.name] = str(error)
-    return held, skipped
+    return held, frozenset(shown), skipped

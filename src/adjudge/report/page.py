@@ -10,8 +10,9 @@ import json
 import os
 import platform
 import shlex
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -46,6 +47,7 @@ from adjudge.report.folder import Folder, ResultFile, read_folder
 from adjudge.validation import one_of
 
 FORMATS = ("html", "md", "json")
+_LONG_NAME = 24
 
 
 def build_document(folder: str | Path | Folder, *, title: str | None = None) -> Document:
@@ -69,8 +71,66 @@ def build_document(folder: str | Path | Folder, *, title: str | None = None) -> 
     sections += [
         Section(key=key, title=heading, parts=parts) for (key, heading), parts in added.items()
     ]
+    names = short_names(held)
+    sections = [replace(each, parts=rename(each.parts, names)) for each in sections]
     sections.append(appendix_section(held))
     return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=sections)
+
+
+def short_names(folder: Folder) -> dict[str, str]:
+    """Judges with long names, and what the report calls them; the appendix has the long ones.
+
+    Two judges never get the same short name: both keep their own then.
+    """
+    full = {name for file in folder.files for name in _judges(file.result.to_dict())}
+    short = {name: _short_name(name) for name in full}
+    taken = Counter(short.values())
+    names = {name: word for name, word in short.items() if name != word and taken[word] == 1}
+    # A name can begin like another one.
+    return dict(sorted(names.items(), key=lambda each: -len(each[0])))
+
+
+def _short_name(name: str) -> str:
+    """The backend of a judge with settings, else the last part of its model's name.
+
+    >>> _short_name("simulated:accuracy=0.8,noise=0.3"), _short_name("openai:gpt-4.1-mini")
+    ('simulated', 'openai:gpt-4.1-mini')
+    >>> _short_name("llamacpp:/home/ann/models/judge-7b.gguf")
+    'judge-7b'
+    """
+    if len(name) <= _LONG_NAME:
+        return name
+    backend, _, rest = name.partition(":")
+    return backend if "=" in rest else rest.rpartition("/")[2].removesuffix(".gguf") or name
+
+
+def _judges(value: object) -> Iterator[str]:
+    """Every judge that a result names."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            if key in ("judge", "judges"):
+                listed = entry if isinstance(entry, list) else [entry]
+                yield from (name for name in listed if isinstance(name, str))
+            yield from _judges(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _judges(entry)
+
+
+def rename(value: Any, names: Mapping[str, str]) -> Any:
+    """Blocks with the short names of their judges; the texts of pairs stay as they are."""
+    if isinstance(value, str):
+        for name, short in names.items():
+            value = value.replace(name, short)
+        return value
+    if isinstance(value, Sides):
+        return replace(value, note=rename(value.note, names))
+    if isinstance(value, (list, tuple)):
+        return tuple(rename(entry, names) for entry in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        return replace(value, **{name: rename(part, names) for name, part in parts.items()})
+    return value
 
 
 def render_report(
@@ -162,12 +222,15 @@ def appendix_section(folder: Folder) -> Section:
             ("file", "content"),
             [
                 *((file.path.name, file.result.kind.replace("_", " ")) for file in folder.files),
-                *((name, "rows") for name in folder.tables),
+                *((name, "rows") for name in _used_tables(folder)),
             ],
             caption="Files",
             text_columns=2,
         ),
     ]
+    if names := short_names(folder):
+        columns = ("judge", "called here")
+        blocks.append(Table(columns, list(names.items()), caption="Judges", text_columns=2))
     blocks += [
         Table(
             ("setting", "value"),
@@ -193,18 +256,16 @@ def appendix_section(folder: Folder) -> Section:
             detail=True,
         )
     )
-    if folder.skipped:
-        blocks.append(
-            Table(
-                ("file", "reason"),
-                list(folder.skipped.items()),
-                caption=f"{count(len(folder.skipped), 'file')} skipped",
-                text_columns=2,
-            )
-        )
     return Section(
         key="appendix", title="To run it again", parts=[Part(name="Settings", blocks=blocks)]
     )
+
+
+def _used_tables(folder: Folder) -> list[str]:
+    """The files with rows that the report shows or a command of it names."""
+    words = {word for file in folder.files for word in (file.command or "").split()}
+    named = {Path(word.strip("'\"")).name for word in words}
+    return [name for name in folder.tables if name in folder.shown or name in named]
 
 
 def _commands(folder: Folder) -> list[Block]:

@@ -448,7 +448,10 @@ def _selection_headline(selection: Selection) -> Headline:
     elif not selection.n_accepted:
         action = "Give all of them to people."
     bad = drift.flagged or not selection.n_accepted
-    return Headline(text, action, tone="bad" if bad else "plain")
+    decision = f"{accepted}, {selection.n - selection.n_accepted:,} to people"
+    if drift.flagged:
+        decision += "; the new rows look different: label some first"
+    return Headline(text, action, tone="bad" if bad else "plain", decision=decision)
 
 
 def stage_table(selection: Selection) -> list[Block]:

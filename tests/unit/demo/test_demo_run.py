@@ -143,3 +143,29 @@ def test_the_leaderboard_counts_its_own_intervals(demo):
     assert f"for {covered} of {len(held_out)} writers" in chapter["findings"][0]
     assert f"contain it for {held}:" in chapter["findings"][1]
     assert covered >= 10
+
+
+def test_terms_are_explained_before_they_are_used(demo):
+    printed = " ".join(" ".join(str(part) for part in demo.shown).split())
+    assert printed.index("Asked by likelihood: each answer is scored") < printed.index(
+        "is right on"
+    )
+    assert printed.index(
+        "scope (on average, not proven), fdr (proven on average), pac (proven for one threshold)"
+    ) < printed.index("scope accepts")
+
+
+def test_terminal_and_report_name_the_same_winner(demo):
+    board = json.loads((demo.folder / "leaderboard.json").read_text())
+    first = board["models"][0]["model"]
+    held_out = [row for row in board["held_out"] if row["method"] == "soft-elo"]
+    best = max(held_out, key=lambda row: row["human_elo"])["model"]
+    assert first != best  # else the sentence below is not tested
+    (chapter,) = (part for part in demo.first["chapters"] if part["name"] == "ranking")
+    assert (
+        f"{first} is first by the judge, as in the report; by votes {best} is."
+        in (chapter["findings"])
+    )
+    assert f"<b>{first} is first of 12 models by soft-elo" in (
+        demo.folder / "report.html"
+    ).read_text(encoding="utf-8")

@@ -107,7 +107,7 @@ _IN_SHORT = 4
 def render_html(document: Document) -> str:
     """The whole page."""
     style = (files("adjudge.present.render") / "report.css").read_text(encoding="utf-8")
-    contents = "".join(_contents(section) for section in document.sections)
+    contents = "".join(_contents(section) for section in sorted(document.sections, key=_later))
     body = "\n".join(_section(section) for section in document.sections)
     return f"""<!doctype html>
 <html lang="en">
@@ -142,12 +142,24 @@ def render_cell(blocks: Iterable[Block]) -> str:
     return f"<style>{_CELL_STYLE}</style>{render_fragment(blocks)}"
 
 
+def _headlines(section: Section) -> list[Headline]:
+    """The section's headlines, those with a decision first."""
+    headlines = [part.headline for part in section.parts if part.headline is not None]
+    return sorted(headlines, key=lambda headline: not headline.decision)
+
+
+def _later(section: Section) -> bool:
+    """Whether the summary lists it after the decisions; damaged files come before them."""
+    return section.key != "damaged" and not any(each.decision for each in _headlines(section))
+
+
 def _contents(section: Section) -> str:
-    """The section's answers in short, a line for each result."""
-    headlines = [part.headline for part in section.parts]
-    answers = [headline for headline in headlines if headline is not None]
+    """The section's answers in short, a line for each result: the decision, else the finding."""
+    answers = _headlines(section)
     lines = "".join(
-        f'<span class="{answer.tone}">{_short(answer.text)}</span>'
+        f'<span class="{answer.tone}">'
+        + (f"<b>{_short(answer.decision)}</b>" if answer.decision else _short(answer.text))
+        + "</span>"
         for answer in answers[:_IN_SHORT]
     )
     if len(answers) > _IN_SHORT:
