@@ -13,6 +13,7 @@ from adjudge.cli.output import (
     SCORE_SETS,
     Watch,
     any_above,
+    command_line,
     deliver,
     deliver_rows,
     echo,
@@ -361,6 +362,21 @@ def _refuse_with_anchors(values: Values) -> None:
             if name == "confidence_level":
                 remedy = "use --alpha: with --anchors intervals are conformal"
             raise ArgumentError("--" + name.replace("_", "-"), str(value), remedy)
+
+
+def run_align(arguments: Values, options: Values) -> bool:
+    from adjudge.alignment import align, plan_alignment
+
+    arguments["announce"] = remark
+    if options["dry_run"]:
+        deliver(plan_alignment(**arguments), {**options, "output": None})
+        return False
+    run = align(**arguments)
+    if (folder := options["output"]) is not None:
+        for path in run.write(folder, command=command_line()):
+            remark(f"wrote {path}")
+    deliver(run.result, {**options, "output": None})
+    return not run.result.shown
 
 
 def run_report(arguments: Values, options: Values) -> bool:

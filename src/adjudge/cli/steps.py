@@ -196,6 +196,24 @@ def after_check(monitor: Any, typed: Typed) -> str | None:
     return save_as("monitor.json")(monitor, typed)
 
 
+def after_alignment(result: Any, typed: Typed) -> str | None:
+    if typed["dry_run"]:
+        line = typed.again()
+        return None if line is None else line.replace(" --dry-run", "")
+    folder, rows = typed["output"], "NEW_ROWS"
+    if result.chosen is None:
+        return command("judge", rows, "--judge", typed["judge"], "-o", "judged.jsonl")
+    if folder is None:
+        return typed.again("-o", "aligned")
+    words: list[object] = ["--prompt", Path(folder) / "prompt.txt"]
+    if result.demonstrations:
+        words += ["--demonstrations", Path(folder) / "demonstrations.jsonl"]
+    if result.reason:
+        words.append("--reason")
+    asked = ("--judge", typed["judge"], "--protocol", result.protocol)
+    return command("judge", rows, *asked, *words, "-o", "judged.jsonl")
+
+
 def after_labelling(summary: Any, typed: Typed) -> str | None:
     if (output := typed["output"]) is None:
         return None

@@ -22,6 +22,7 @@ from adjudge.cli.output import (
     finish_transitivity,
 )
 from adjudge.cli.runs import (
+    run_align,
     run_convert,
     run_demo,
     run_diagnose_scores,
@@ -39,6 +40,7 @@ from adjudge.cli.runs import (
     run_serve,
 )
 from adjudge.cli.steps import (
+    after_alignment,
     after_calibration,
     after_cascade_plan,
     after_check,
@@ -65,6 +67,7 @@ from adjudge.cli.verb import (
     store_option,
     thresholds,
 )
+from adjudge.errors import ArgumentError
 
 _SCORE_FIGURES = ("sizes", "coverage", "width", "agreement")
 _HOST = Option(
@@ -79,6 +82,13 @@ _STORE_OF_REPLIES = store_option("Store of the judge's replies.")
 
 def _written(name: str, text: str) -> Option:
     return Option(name, text, Path, written=True)
+
+
+def _shares(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ArgumentError("shares", text, "write three percentages, such as 20,30,50") from None
 
 
 def _port(default: int) -> Option:
@@ -539,6 +549,35 @@ _RANK = Verb(
     run=run_rank,
     step=save_as("leaderboard.json"),
 )
+_ALIGN = Verb(
+    "align",
+    "adjudge.alignment:align",
+    "Search a better prompt; certify its gain on unseen labels.",
+    "align pairs.jsonl --judge openai:gpt-4.1-mini --proposer openai:gpt-4.1 -o aligned",
+    "Exit 0: a gain is shown. Exit 2: no gain is shown, or your own prompt stays.\n\n"
+    "The labels are divided once, and the store remembers the parts and the looks.",
+    main="judge prompt proposer protocol candidates looks alpha guarantee store max_cost dry_run "
+    "output json",
+    without="announce",
+    added="output plot explain json",
+    options=[
+        Option("judge", type=str),
+        Option("proposer", type=str),
+        Option("shares", type=str, repeats=False, words="20,30,50", read=_shares),
+        Option(
+            "output",
+            "Write prompt, demonstrations, result, policy, changed rows and suspect labels into "
+            "this folder.",
+            Path,
+            short="-o",
+            written=False,
+        ),
+        store_option("Store of replies, parts and looks: a file or postgresql://..."),
+        Option("dry_run", "Print parts, smallest gain, most calls and cost; ask no judge.", bool),
+    ],
+    run=run_align,
+    step=after_alignment,
+)
 _LABEL = Verb(
     "label",
     "adjudge.server.rounds:open_round",
@@ -678,6 +717,6 @@ _MODELS = Group(
 
 VERBS: tuple[Verb | Group, ...] = (
     *(_DEMO, _START, _JUDGE, _REPLIES, _CONVERT, _CALIBRATE, _SELECT, _POLICY, _EVALUATE),
-    *(_ESTIMATE, _COMPARE, _PLAN, _MONITOR, _DIAGNOSE, _RANK, _LABEL, _SERVE, _REPORT),
+    *(_ESTIMATE, _COMPARE, _PLAN, _MONITOR, _DIAGNOSE, _RANK, _ALIGN, _LABEL, _SERVE, _REPORT),
     *(_STORE, _MODELS),
 )

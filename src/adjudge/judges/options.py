@@ -83,7 +83,8 @@ class JudgingOptions:
         prompt: Your own prompt file.
         criteria: Your own criteria (JSON) or rubric (text): for grade, likert, rubric, criterion.
         scale: Scale of likert's scores, such as 1-10. Default: 1-5. From 10 on it needs samples.
-        demonstrations: Labelled pairs to show, for annotators; not from your test set.
+        demonstrations: Labelled rows to show before every question (preference, grade,
+            annotators); not from your test set.
         seed: Seed for what a protocol draws: orders, personas. It also decides on which side the
             chosen response of a public data set is shown.
         base_url: Any OpenAI-compatible server, e.g. http://localhost:8000/v1
@@ -322,7 +323,8 @@ class JudgingOptions:
         if self.scale is not None:
             options["scale"] = parse_scale(self.scale)
         if self.demonstrations is not None:
-            options["demonstrations"] = list(Subjects(self.demonstrations).read())
+            kind = PROTOCOLS.load(self.protocol).subjects
+            options["demonstrations"] = list(Subjects(self.demonstrations, kind=kind).read())
         return parse_protocol(self.protocol, **options)
 
     def _given(self, names: tuple[str, ...]) -> dict[str, Any]:

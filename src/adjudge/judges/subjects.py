@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, compress, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -112,6 +112,7 @@ class Subjects:
         source: SubjectSource,
         *,
         protocol: JudgeProtocol | None = None,
+        kind: Literal["pairs", "items"] = "pairs",
         limit: int | None = None,
         format: str | None = None,
         columns: Mapping[str, str] | None = None,
@@ -137,7 +138,7 @@ class Subjects:
             items = open_items(source, format, **names)
             self._records = tournament_pairs(items, columns=named)
             return
-        if protocol is not None and protocol.subjects == "items":
+        if (kind if protocol is None else protocol.subjects) == "items":
             self._stream = open_items(source, format, **names)
         else:
             self._stream = open_pairs(source, format, seed=seed, **names)

@@ -57,7 +57,7 @@ from adjudge.present.result import (
 )
 from adjudge.records import CUT_COLUMNS, About, Interval
 from adjudge.store import is_store, store_name, use_store
-from adjudge.store.interface import STATE_OF_COMPARISON
+from adjudge.store.interface import STATES_OF_OTHERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -289,7 +289,7 @@ def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
     monitors = {
         key: _parse_monitor(text, f"{store_name(place)}, monitor {key}")
         for key, text in texts.items()
-        if name == key or (name is None and not key.startswith(STATE_OF_COMPARISON))
+        if name == key or (name is None and not key.startswith(STATES_OF_OTHERS))
     }
     if name is not None:
         return monitors.get(name)

@@ -118,6 +118,13 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "plan_battles": "adjudge.ranking.plan:BattlePlan",
         },
     ),
+    "alignment": (
+        "A better prompt",
+        {
+            "alignment": "adjudge.alignment.result:Alignment",
+            "plan_alignment": "adjudge.alignment.result:AlignmentPlan",
+        },
+    ),
     "monitoring": (
         "Is the promise still kept",
         {

@@ -44,7 +44,8 @@ DEFAULT_STORE = "adjudge.db"
 #: An owner on another machine, or one that cannot be checked, counts as dead after this time.
 SILENCE_S = 60.0
 #: The name of a state that is not a monitor's begins with this: a comparison that asks people.
-STATE_OF_COMPARISON = "compare: "
+STATE_OF_COMPARISON, STATE_OF_ALIGNMENT = "compare: ", "alignment: "
+STATES_OF_OTHERS = (STATE_OF_COMPARISON, STATE_OF_ALIGNMENT)
 #: Seconds between heartbeats of a living owner.
 HEARTBEAT_S = 10.0
 

@@ -23,8 +23,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Choice, Data, JudgeProtocol, Prompt, Question, Reasoned, Text
+from adjudge.errors import ArgumentError, DataError
+from adjudge.judges.interface import (
+    Choice,
+    Data,
+    JudgeProtocol,
+    Message,
+    Prompt,
+    Question,
+    Reasoned,
+    Text,
+)
 from adjudge.judges.parsing import WHOLE, check_format, locate_option, unread, write_option
 from adjudge.judges.prompting import PromptColumns, Value, check_prompt, fill
 from adjudge.present.text import percent, safe
@@ -37,6 +46,7 @@ from adjudge.records import (
     Pair,
     Reply,
     Status,
+    Subject,
 )
 from adjudge.statistics.entropy import entropy_of, verdict
 from adjudge.validation import count, non_negative, one_of, unit
@@ -305,6 +315,16 @@ def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) 
     }
 
 
+def labelled_pairs(pairs: Iterable[Subject]) -> list[Pair]:
+    """The pairs with a label that is not a tie."""
+    return [pair for pair in pairs if isinstance(pair, Pair) and pair.label in ("A", "B")]
+
+
+def letter_shown(pair: Pair, order: Order) -> str:
+    """The letter under which the better response is shown."""
+    return "A" if (pair.label == "A") == (order == "ab") else "B"
+
+
 def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgment:
     """A row about a pair; the runner fills in the judge."""
     return Judgment(
@@ -338,6 +358,45 @@ class Orders:
         return {"orders": list(self._fixed)}
 
 
+class Demonstrations:
+    """Labelled subjects that a judge is shown; one that is also judged is refused.
+
+    Demonstrations from calibration or test labels would show the judge the answers.
+    """
+
+    def __init__(self, subjects: Iterable[Subject]) -> None:
+        listed = list(subjects)
+        self._ids = frozenset(subject.id for subject in listed)
+        self._contents = frozenset(map(content_of, listed))
+
+    def refuse(self, subject: Subject) -> None:
+        """Refuse a subject with the id or the texts of a demonstration."""
+        same = "text" if content_of(subject) in self._contents else None
+        same = same or ("id" if subject.id in self._ids else None)
+        if same:
+            noun = "pair" if isinstance(subject, Pair) else "item"
+            problem = f"{noun} {subject.id!r} is both judged and a demonstration (same {same})"
+            remedy = f"take demonstrations from {noun}s that are neither calibration nor test"
+            raise DataError("demonstrations", problem, remedy=remedy)
+
+
+def content_of(subject: Subject) -> frozenset[str]:
+    """The texts of a subject; a swapped pair has the same texts."""
+    if isinstance(subject, Pair):
+        responses = (f"r{subject.response_a}", f"r{subject.response_b}")
+    else:
+        responses = (f"r{subject.response}",) * 2
+    return frozenset((f"p{subject.prompt}", *responses))
+
+
+def digest_of(messages: Iterable[Message]) -> str:
+    """SHA-256 of the roles and texts of messages."""
+    digest = hashlib.sha256()
+    for message in messages:
+        digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
 class PromptProtocol(JudgeProtocol):
     """A protocol that fills a prompt."""
 
@@ -353,15 +412,50 @@ class PromptProtocol(JudgeProtocol):
 
 
 class ChoiceProtocol(PromptProtocol):
-    """A protocol that asks for one of a few options. Call `use_prompt`, then `ask_for`."""
+    """A protocol that asks for one of a few options. Call `use_prompt`, then `ask_for`.
+
+    After `demonstrate`, every question begins with questions of the same form and their answers.
+    """
 
     asking: Asking
+    #: The demonstrations as turns of a conversation, with the system message.
+    opening: tuple[Message, ...] = ()
+    demonstrations: Demonstrations | None = None
 
     def ask_for(self, options: tuple[str, ...], **how: Any) -> None:
         """Ask for one of these options, in the way that `Asking` explains."""
         self.asking = Asking(options, prompt=self.prompt, **how)
         self.wants = frozenset({type(self.asking.want)})
         self.min_answer_mass = self.asking.min_answer_mass
+
+    def demonstrate(self, shown: Sequence[tuple[Subject, Mapping[str, Value], str]]) -> None:
+        """Show these subjects before every question: each with its values and its option."""
+        if not shown:
+            return
+        if isinstance(self.asking.want, Reasoned) or self.asking.format != WHOLE:
+            remedy = "leave out --reason: the answers that are shown have no reasons"
+            raise ArgumentError("demonstrations", f"{len(shown)} rows", remedy)
+        self.demonstrations = Demonstrations(subject for subject, _, _ in shown)
+        self.opening = self.turns((values, option) for _, values, option in shown)
+
+    def turns(self, shown: Iterable[tuple[Mapping[str, Value], str]]) -> tuple[Message, ...]:
+        """The system message, then each question with its answer, in the form of the question."""
+        messages: list[Message] = []
+        for values, option in shown:
+            filled = fill(self.prompt, values)
+            messages += [m for m in filled if m.role != "system" or not messages]
+            written = write_option(option, self.asking.format)
+            messages.append(Message("assistant", (written,)))
+        return tuple(messages)
+
+    def refuse_demonstrated(self, subject: Subject) -> None:
+        """Refuse a subject that is also a demonstration."""
+        if self.demonstrations is not None:
+            self.demonstrations.refuse(subject)
+
+    def demonstration_settings(self) -> dict[str, Any]:
+        """What the demonstrations add to the fingerprint."""
+        return {"demonstrations_sha256": digest_of(self.opening)} if self.opening else {}
 
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
         answer = self.asking.read([reply])
@@ -372,6 +466,8 @@ class ChoiceProtocol(PromptProtocol):
     ) -> list[Question]:
         """The prompt with these values, once for each sample."""
         messages = fill(self.prompt, values)
+        if self.opening:
+            messages = (*self.opening, *(m for m in messages if m.role != "system"))
         return [
             Question(messages, self.asking.want, order=order, repeat=repeat, slot=slot)
             for repeat in range(self.asking.repeats)
@@ -389,24 +485,33 @@ class LetterProtocol(ChoiceProtocol):
         optional: Sequence[str] = (),
         order: str = "both",
         seed: int = 0,
+        demonstrations: Iterable[Pair] = (),
         **how: Any,
     ) -> None:
         self.use_prompt(prompt, required=required, optional=optional)
         self.orders = Orders(order, seed=seed)
         tie = prompt.answer.get("tie")
         self.ask_for(LETTERS if tie is None else (*LETTERS, tie), **how)
+        self.demonstrate([self._shown(pair) for pair in labelled_pairs(demonstrations)])
+
+    def _shown(self, pair: Pair) -> tuple[Pair, Mapping[str, Value], str]:
+        order = seeded_order(pair.id, 0)
+        values = pair_values(pair, order, self.prompt_columns)
+        return pair, values, letter_shown(pair, order)
 
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
             **self.orders.settings(),
             **self.asking.settings(),
+            **self.demonstration_settings(),
         }
 
     def letter_questions(
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
         """The questions of each order, one for each sample, with more `values`."""
+        self.refuse_demonstrated(pair)
         asked: list[Question] = []
         for order in self.orders.of(pair):
             shown = {**pair_values(pair, order, self.prompt_columns), **(values or {})}

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from adjudge.errors import ArgumentError, DataError
+from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Message, Prompt, Question, Text
-from adjudge.judges.parsing import WHOLE, write_option
+from adjudge.judges.parsing import WHOLE
 from adjudge.judges.prompting import builtin_prompt, fill
 from adjudge.judges.protocols._choices import (
     LETTERS,
     PLACEHOLDERS,
     Answer,
     ChoiceProtocol,
+    Demonstrations,
+    digest_of,
     judgment,
+    labelled_pairs,
+    letter_shown,
     pair_values,
     seeded_order,
     smallest_mass,
@@ -67,7 +71,7 @@ class Annotators(ChoiceProtocol):
                 "samples", samples, "every persona votes once: give 1, or leave it out"
             )
         self.ask_for(LETTERS, samples=samples, temperature=0.0, **how)
-        labelled = [pair for pair in demonstrations if pair.label in ("A", "B")]
+        labelled = labelled_pairs(demonstrations)
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:
             needs = f"annotators need your own labelled pairs, at least {k} with label A or B"
@@ -78,8 +82,7 @@ class Annotators(ChoiceProtocol):
         rng = generator(self.seed)
         drawn = rng.permutation(len(labelled))[: count(pool_size, "pool_size", least=k)]
         self._pool = [labelled[i] for i in np.sort(drawn)]
-        self._ids = frozenset(pair.id for pair in labelled)
-        self._contents = frozenset(_content(pair) for pair in labelled)
+        self.demonstrations = Demonstrations(labelled)
         self.personas: list[list[Demonstration]] = [
             [
                 (self._pool[i], "ba" if rng.random() < 0.5 else "ab")
@@ -90,10 +93,6 @@ class Annotators(ChoiceProtocol):
         self._openings = [self._opening(persona) for persona in self.personas]
 
     def settings(self) -> Mapping[str, Any]:
-        digest = hashlib.sha256()
-        for messages in self._openings:
-            for message in messages:
-                digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
         written: dict[str, Any] = {}
         if isinstance(self.asking.want, Text):
             written = {"max_tokens": self.asking.want.max_tokens}
@@ -104,7 +103,7 @@ class Annotators(ChoiceProtocol):
             "personas": len(self.personas),
             "demonstrations": len(self.personas[0]),
             "pool": len(self._pool),
-            "personas_sha256": digest.hexdigest(),
+            "personas_sha256": digest_of(chain.from_iterable(self._openings)),
             "seed": self.seed,
             "votes": "text" if isinstance(self.asking.want, Text) else "logprobs",
             **written,
@@ -112,7 +111,7 @@ class Annotators(ChoiceProtocol):
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         pair = self.pair(subject)
-        self._refuse_overlap(pair)
+        self.refuse_demonstrated(pair)
         order = seeded_order(pair.id, self.seed)
         asked = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
         last = tuple(message for message in asked if message.role != "system")
@@ -147,22 +146,10 @@ class Annotators(ChoiceProtocol):
 
     def _opening(self, persona: Sequence[Demonstration]) -> tuple[Message, ...]:
         """The system message and the persona's comparisons, in the form of the question."""
-        messages: list[Message] = []
-        for pair, order in persona:
-            filled = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
-            messages += [m for m in filled if m.role != "system" or not messages]
-            chosen = pair.label if order == "ab" else ("B" if pair.label == "A" else "A")
-            shown = write_option(str(chosen), self.asking.format)
-            messages.append(Message("assistant", (shown,)))
-        return tuple(messages)
-
-    def _refuse_overlap(self, pair: Pair) -> None:
-        same = "text" if _content(pair) in self._contents else None
-        same = same or ("id" if pair.id in self._ids else None)
-        if same:
-            problem = f"pair {pair.id!r} is both judged and a demonstration (same {same})"
-            remedy = "take demonstrations from pairs that are neither calibration nor test"
-            raise DataError("demonstrations", problem, remedy=remedy)
+        return self.turns(
+            (pair_values(pair, order, self.prompt_columns), letter_shown(pair, order))
+            for pair, order in persona
+        )
 
 
 def _vote(answer: Answer) -> str | None:
@@ -174,8 +161,3 @@ def _vote(answer: Answer) -> str | None:
     if shares is None or shares["A"] == shares["B"]:
         return None
     return max(shares, key=shares.__getitem__)
-
-
-def _content(pair: Pair) -> frozenset[str]:
-    """The texts of a pair; a swapped pair has the same texts."""
-    return frozenset((f"p{pair.prompt}", f"r{pair.response_a}", f"r{pair.response_b}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adjudge.data.rows import human_share
@@ -38,7 +38,10 @@ class GradeProtocol(ChoiceProtocol):
     """
 
     name = "grade"
-    options = ("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass")
+    options = (
+        *("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass"),
+        "demonstrations",
+    )
     columns = ("samples",)
     subjects = "items"
     record = Grade
@@ -49,6 +52,7 @@ class GradeProtocol(ChoiceProtocol):
         criteria: Sequence[Criterion] = (CORRECT,),
         prompt: Prompt | None = None,
         reason: bool = False,
+        demonstrations: Iterable[Item] = (),
         **how: Any,
     ) -> None:
         self.criteria = check_criteria(criteria)
@@ -61,12 +65,21 @@ class GradeProtocol(ChoiceProtocol):
             remedy = "remove the line: an answer passes or fails"
             raise DataError(self.prompt.name, "declares a tie", remedy=remedy)
         self.ask_for((PASS, FAIL), reason=reason, **how)
+        shown = ((item, _human(item)) for item in demonstrations)
+        self.demonstrate(
+            [
+                (item, self._values(item), PASS if human else FAIL)
+                for item, human in shown
+                if human in (0, 1)
+            ]
+        )
 
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
             "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
             **self.asking.settings(),
+            **self.demonstration_settings(),
         }
 
     def factors(self) -> Mapping[str, int]:
@@ -76,7 +89,9 @@ class GradeProtocol(ChoiceProtocol):
         _human(self.item(subject))
 
     def questions(self, subject: Subject) -> Sequence[Question]:
-        return self.choice_questions(self._values(self.item(subject)))
+        item = self.item(subject)
+        self.refuse_demonstrated(item)
+        return self.choice_questions(self._values(item))
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
         item, answer = self.item(subject), self.asking.read(replies)

@@ -25,6 +25,9 @@ class Preference(LetterProtocol):
     (r + 1/2) / (k + 1), and the row's `extra` has the samples. With `reason` the judge writes its
     reasons first, and the letters' probabilities are read at its verdict.
 
+    `demonstrations` are labelled pairs of the user. They are shown before every question, as turns
+    of a conversation; a judged pair must not be among them.
+
     `order` "ab" or "ba" asks only in that order, "random" in one that `seed` draws for each pair.
     This halves the calls, but the position bias stays in p_a.
 
@@ -38,7 +41,10 @@ class Preference(LetterProtocol):
     """
 
     name = "preference"
-    options = ("prompt", "reason", "samples", "max_tokens", "min_answer_mass", "order", "seed")
+    options = (
+        *("prompt", "reason", "samples", "max_tokens", "min_answer_mass", "order", "seed"),
+        "demonstrations",
+    )
     columns = ("samples", "order")
 
     def __init__(self, *, prompt: Prompt | None = None, reason: bool = False, **how: Any) -> None:
@@ -59,7 +65,7 @@ class Preference(LetterProtocol):
 
     def plain_hashes(self, subject: Subject) -> PlainHashes | None:
         pair = self.pair(subject)
-        if self.asking.repeats > 1 or self.prompt_columns.names:
+        if self.asking.repeats > 1 or self.prompt_columns.names or self.opening:
             return None
         a, b = pair.response_a, pair.response_b
         ab = {"prompt": pair.prompt, "response_a": a, "response_b": b}
