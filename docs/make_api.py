@@ -16,6 +16,7 @@ SECTIONS = {
     "Report": ("adjudge.estimation", "adjudge.report", "adjudge.present.result"),
     "Diagnose": ("adjudge.diagnosis",),
     "Rank": ("adjudge.ranking",),
+    "Align": ("adjudge.alignment",),
     "Monitor": ("adjudge.monitoring", "adjudge.auditing"),
     "Label": ("adjudge.server.label_summary",),
     "Errors": ("adjudge.errors",),
@@ -37,6 +38,7 @@ IN_ROOMS = {
         "family_scores length_bias position_bias reliability retest score_set_rows "
         "verbosity_bias"
     ),
+    "adjudge.alignment": "Alignment AlignmentPlan AlignmentRun plan_alignment",
     "adjudge.estimation": (
         "ClassEstimate Comparison ComparisonOfMany ComparisonPlan Counts Estimate GroupedEstimate "
         "JudgeComparison LabelShift PanelEstimate RatePlan SequentialComparison VerdictCounts "

@@ -9,6 +9,7 @@ from typing import Any
 #: imported from its room. They are loaded on first use, so that `import adjudge` and the command
 #: line start fast.
 _ROOMS: dict[str, str] = {
+    "adjudge.alignment": "align",
     "adjudge.auditing": "check_audits",
     "adjudge.data": "convert_log",
     "adjudge.diagnosis": "diagnose_bias diagnose_prompts diagnose_scores diagnose_transitivity",

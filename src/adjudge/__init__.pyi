@@ -1,5 +1,6 @@
 """adjudge: trustworthy LLM-as-a-judge evaluation."""
 
+from adjudge.alignment import align as align
 from adjudge.auditing import check_audits as check_audits
 from adjudge.data import convert_log as convert_log
 from adjudge.diagnosis import diagnose_bias as diagnose_bias
@@ -46,6 +47,7 @@ __all__ = [
     "PolicyMismatchError",
     "Result",
     "StoreError",
+    "align",
     "calibrate",
     "check_audits",
     "compare",

@@ -25,7 +25,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"judges"}),
     frozenset({"policy"}),
     ANALYSES,
-    frozenset({"auditing"}),
+    frozenset({"auditing", "alignment"}),
     frozenset({"report"}),
     frozenset({"demo"}),
     frozenset({"server"}),

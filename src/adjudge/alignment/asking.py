@@ -13,6 +13,7 @@ import polars as pl
 from adjudge.alignment.candidates import Candidate
 from adjudge.alignment.parts import Labelled
 from adjudge.errors import JudgeError, UnusableRepliesError
+from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, JudgeProtocol
 from adjudge.judges.judging import JudgingRun, run_options
 from adjudge.judges.options import JudgingOptions
@@ -71,9 +72,10 @@ class Asking:
         left = None if self.max_cost is None else self.max_cost - (self.cost or 0.0)
         if left is not None and left <= 0:
             raise _stopped("max_cost")
-        run = run_options(
-            list(subjects), replace(self.running, judge=backend, protocol=protocol, max_cost=left)
+        options = replace(
+            self.running, judge=backend, protocol=protocol, max_cost=left, stop=Stop()
         )
+        run = run_options(list(subjects), options)
         summary = run.summary
         # Halving asks about the same rows again, which costs nothing: each counts once.
         asked = {(repr(protocol.settings()), subject.id) for subject in subjects}

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adjudge.present.blocks import (
     Block,
-    Fact,
-    Facts,
     Figure,
     Headline,
     Note,
@@ -144,7 +142,19 @@ def _view(result: Alignment) -> list[Block]:
             policy = f"{result.guarantee} accepts {percent(result.accepted_share)}"
         blocks.append(Note([f"policy: {policy} at alpha {result.alpha:g}"]))
     blocks += [
-        Facts([_accuracy(result, "own"), _accuracy(result, "aligned")], detail=True),
+        table_of(
+            ("own", "aligned") if result.gain is not None else (),
+            {
+                "prompt": str,
+                "accuracy": lambda which: _number(getattr(result, f"{which}_accuracy")),
+                "interval": lambda which: _interval(getattr(result, f"{which}_interval")),
+                "dollars a row": lambda which: _number(
+                    getattr(result, f"{which}_cost_per_row"), digits=5
+                ),
+            },
+            caption="Both prompts on labels that the search never saw",
+            detail=True,
+        ),
         table_of(
             result.tried,
             {
@@ -237,17 +247,8 @@ def _ends(interval: Interval | None) -> str:
     return f"[{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _accuracy(result: Alignment, which: str) -> Fact:
-    accuracy, interval = getattr(result, f"{which}_accuracy"), getattr(result, f"{which}_interval")
-    cost = getattr(result, f"{which}_cost_per_row")
-    note = _interval(interval) if interval is not None else ""
-    if cost is not None:
-        note += f", ${cost:.5f} a row"
-    return Fact(f"{which} prompt", _number(accuracy), note.lstrip(", "))
+def _number(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def _changed(rows: Sequence[ChangedRow]) -> Block:
@@ -270,8 +271,8 @@ def _changed(rows: Sequence[ChangedRow]) -> Block:
 def _difference(result: Alignment) -> list[str]:
     before = result.own_prompt.splitlines()
     after = (result.aligned_prompt or "").splitlines()
-    lines = list(difflib.unified_diff(before, after, "own", "aligned", lineterm="", n=1))
-    return lines[:200]
+    lines = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
+    return [line for line in lines if not line.startswith("@@")][:_SHOWN]
 
 
 def _draw(result: Alignment) -> Drawing:
