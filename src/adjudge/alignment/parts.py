@@ -209,7 +209,10 @@ def open_partition(
     overlaps = [partition for partition in known if clusters & partition.parts.keys()]
     if not overlaps:
         parts = assign(rows, shares, seed=seed)
-        name = STATE_OF_ALIGNMENT + hashlib.sha256("".join(sorted(parts)).encode()).hexdigest()[:_DIGITS]
+        name = (
+            STATE_OF_ALIGNMENT
+            + hashlib.sha256("".join(sorted(parts)).encode()).hexdigest()[:_DIGITS]
+        )
         return Partition(name=name, shares=shares, parts=parts)
     partition = max(overlaps, key=lambda each: len(clusters & each.parts.keys()))
     if partition.shares != shares:
@@ -221,7 +224,9 @@ def open_partition(
 
 
 def _states(store: Store) -> dict[str, str]:
-    return {name: text for name, text in store.monitors().items() if name.startswith(STATE_OF_ALIGNMENT)}
+    return {
+        name: text for name, text in store.monitors().items() if name.startswith(STATE_OF_ALIGNMENT)
+    }
 
 
 def _parse(name: str, text: str) -> Partition:
