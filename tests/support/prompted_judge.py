@@ -6,19 +6,19 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from adjudge.judges.interface import Backend, Choice, Message, Question, Text
-from adjudge.records import Item, Pair, Reply, Subject
+from adjudge.judges.interface import Backend, Choice, Question, Text
+from adjudge.records import Item, Pair, Reply
 
 
 def labelled_pairs(n: int, *, seed: int = 0, wrong_labels: float = 0.0) -> list[Pair]:
     """Pairs whose better answer is known to `PromptedJudge`; some labels can be wrong."""
     pairs = []
     for at in range(n):
-        truth = "A" if _unit(f"truth {seed} {at}") < 0.5 else "B"
-        flipped = _unit(f"label {seed} {at}") < wrong_labels
-        label = ("B" if truth == "A" else "A") if flipped else truth
+        truth: Literal["A", "B"] = "A" if _unit(f"truth {seed} {at}") < 0.5 else "B"
+        other: Literal["A", "B"] = "B" if truth == "A" else "A"
+        label = other if _unit(f"label {seed} {at}") < wrong_labels else truth
         pairs.append(
             Pair(
                 id=f"p{at}",
@@ -114,8 +114,3 @@ def _insert(prompt: str, words: str) -> str:
 
 def _unit(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
-
-
-def texts(messages: Sequence[Message], subject: Subject) -> bool:
-    """Whether the subject's prompt is in the messages."""
-    return any(subject.prompt in message.text for message in messages)
