@@ -553,11 +553,10 @@ _ALIGN = Verb(
     "align",
     "adjudge.alignment:align",
     "Search a better prompt; certify its gain on unseen labels.",
-    "align pairs.jsonl --judge openai:SMALL --proposer openai:LARGE -o aligned",
+    "align pairs.jsonl --judge openai:M --proposer openai:BIG -o aligned",
     "Exit 0: a gain is shown. Exit 2: no gain is shown, or your own prompt stays.\n\n"
     "The labels are divided once, and the store remembers the parts and the looks.",
-    main="judge prompt proposer protocol candidates looks alpha guarantee store max_cost dry_run "
-    "output json",
+    main="judge prompt proposer protocol candidates looks store max_cost dry_run output json",
     without="announce",
     added="output plot explain json",
     options=[
