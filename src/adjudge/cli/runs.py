@@ -41,7 +41,7 @@ Values = dict[str, Any]
 #: Options of rank that --anchors refuses: the anchors fix them, or only a full board has them.
 _NOT_WITH_ANCHORS = (
     *("method", "human", "beta", "smoothing", "l2", "interval", "confidence_level", "replicates"),
-    *("cluster", "by", "against", "jury", "evaluate", "splits", "time_limit"),
+    *("cluster", "by", "against", "jury", "evaluate", "mix", "splits", "time_limit"),
     *("engine", "workers", "ray_address"),
 )
 #: Options of rank that say how battles are read.
@@ -346,9 +346,11 @@ def run_rank(arguments: Values, options: Values) -> bool:
         how = _some(arguments, "alpha", "families", "seed")
         board = place(prepared, anchors, quantile=options["quantile"], **how)
     else:
-        board = rank(prepared, **arguments)
+        plain = {} if arguments.get("evaluate") or save_anchors is None else {"mix": None}
+        board = rank(prepared, **{**arguments, **plain})
     if save_anchors is not None:
-        saved = make_anchors(prepared, **_some(arguments, "method", "smoothing", "l2", "seed"))
+        taken = _some(arguments, "method", "smoothing", "l2", "mix", "seed")
+        saved = make_anchors(prepared, **taken)
         write(saved, save_anchors)
         remark(f"wrote {save_anchors}: {str(saved).splitlines()[0]}")
     return finish_board(board, options)

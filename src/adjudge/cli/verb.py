@@ -179,6 +179,14 @@ def _families(path: Path) -> dict[str, str]:
     return families
 
 
+def _mix(text: str) -> dict[str, float]:
+    try:
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        return {name.strip(): float(share) for name, _, share in pairs}
+    except ValueError:
+        raise ArgumentError("--mix", text, "write VALUE=SHARE,..., such as en=0.3,de=0.7") from None
+
+
 def _folder(path: Path) -> Path:
     """A folder that files can be written to; it need not exist."""
     check_writable(path / "picture.png")
@@ -350,6 +358,7 @@ SPELLED: Mapping[str, Option] = {
         Path,
         read=_families,
     ),
+    "mix": Option("mix", type=str, metavar="VALUE=SHARE,...", read=_mix),
     "judges": Option("judge", type=str, repeats=True),
     "alphas": Option("alpha", type=float, repeats=True),
     "costs": Option("costs", type=str, repeats=False, read=numbers("costs", "1,5,30")),

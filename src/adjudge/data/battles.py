@@ -227,7 +227,10 @@ _PERSON = re.compile(
     r"(expert|author|human|person|people|annotator|rater|voter)([\W_]|\d|s?$)", re.I
 )
 #: The fields of Battles with one value per battle.
-_COLUMNS = ("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes")
+_COLUMNS = (
+    *("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes"),
+    "weights",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +240,8 @@ class Battles:
     `human` and `verdict` are targets of people and of the judge, `score` the judge's score
     difference (positive favours model_a), `other` the targets of a second opinion to compare with;
     NaN if a battle has none. `panel` has a column of scores for each judge of a jury. `prompts`
-    are codes of the column `cluster`, `groups` the values of the grouping column `by`. `source`
+    are codes of the column `cluster`, `groups` the values of the grouping column `by`. `weights`
+    count each battle more or less (`ranking.shift`; None: all once). `source`
     names the columns of the score (None: the judge gave none), `named` the verdict column that the
     user named, `identities` the judges. `voters` is whose votes `human` are, `of_people` whether
     that is people; `command` ranks the same battles again.
@@ -256,6 +260,7 @@ class Battles:
     by: str | None = None
     groups: tuple[str, ...] | None = None
     group_codes: IntArray | None = None
+    weights: FloatArray | None = None
     source: str | None = None
     named: str | None = None
     voters: str = "people's votes"
@@ -448,7 +453,9 @@ def code_battles(
             )
     column = cluster_column(frame, cluster)
     groups = group_codes = None
-    if by is not None:
+    if by == "difficulty" and by not in frame.columns:
+        groups, group_codes = _DIFFICULTIES, _grade_difficulty(frame, said.score)
+    elif by is not None:
         groups, group_codes = code_sorted(text_column(frame, by, "by"))
     coded = Battles(
         names=names,
@@ -480,6 +487,33 @@ def code_battles(
     )
     out = nameless | itself
     return coded.take(~out) if out.any() else coded
+
+
+#: Thirds of the prompts, by how far apart the judge scores their answers.
+_DIFFICULTIES = ("easy", "medium", "hard")
+
+
+def _grade_difficulty(frame: pl.DataFrame, score: FloatArray | None) -> IntArray:
+    """Third of each battle's prompt by its mean |s|: prompts with close answers are hard.
+
+    It does not use votes, so quantiles within a third keep their promise.
+    """
+    if score is None:
+        remedy = "give judge scores, or a column difficulty"
+        raise ArgumentError("by", "difficulty", remedy)
+    prompts = (
+        frame["prompt_id"]
+        if "prompt_id" in frame.columns
+        else pl.int_range(frame.height, eager=True)
+    )
+    code = np.unique(as_text(prompts).fill_null("").to_numpy(), return_inverse=True)[1]
+    size = np.where(np.isfinite(score), np.abs(score), 0.0)
+    mean = np.bincount(code, weights=size) / np.maximum(
+        np.bincount(code, weights=np.isfinite(score)), 1
+    )
+    third = np.empty(len(mean), dtype=np.int64)
+    third[np.argsort(-mean, kind="stable")] = np.arange(len(mean)) * 3 // len(mean)
+    return third[code]
 
 
 def _same_answers(

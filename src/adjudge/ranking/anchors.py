@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -51,6 +51,7 @@ from adjudge.ranking.evaluation import (
     residuals,
 )
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts
+from adjudge.ranking.shift import effective_battles, spell_mix, weigh_battles
 from adjudge.ranking.targets import (
     choose_method,
     fixed_rule,
@@ -85,6 +86,7 @@ class AnchorRow:
     residual: float | None
     se: NotNegative | None
     n_battles: Count
+    effective_battles: NotNegative | None = None
 
 
 @frozen
@@ -93,7 +95,8 @@ class Anchors(ResultWithDigest):
 
     `method` is how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
     `score_quantiles` of |s| are kept to detect a judge that has changed. `cluster` is the column
-    that was resampled for standard errors; None: battle by battle.
+    that was resampled for standard errors; None: battle by battle. `mix` are the shares that the
+    battles were weighted to.
     """
 
     kind: ClassVar[str] = "anchors"
@@ -116,6 +119,7 @@ class Anchors(ResultWithDigest):
     dropped: Mapping[str, Count]
     adjudge_version: str
     cluster: str | None = None
+    mix: Mapping[str, float] = field(default_factory=dict)
 
     def view(self) -> list[Block]:
         scales = [row.se for row in self.models if row.residual is not None and row.se is not None]
@@ -135,6 +139,8 @@ class Anchors(ResultWithDigest):
         ]
         if self.cluster is not None:
             facts.append(Fact("errors resampled by", self.cluster))
+        if self.mix:
+            facts.append(Fact("battles weighted to", spell_mix(self.mix)))
         table = table_of(
             sorted(self.models, key=lambda row: -row.theta),
             {
@@ -160,6 +166,8 @@ def make_anchors(
     verdict: str | None = None,
     score: str | None = None,
     cluster: str | None = "auto",
+    by: str | None = None,
+    mix: Mapping[str, float] | None = None,
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
@@ -181,6 +189,8 @@ def make_anchors(
         score: Column of score differences, positive for model_a.
         cluster: Column of rows that belong together, such as the prompt. Standard errors resample
             its values, as in `rank`; `place` does the same.
+        by: Column of the values in `mix`.
+        mix: Share of each value of `by` in the battles of new models. Battles are weighted to it.
         smoothing: Constant of smoothed, instead of choosing it.
         l2: Penalty l2 |theta|^2.
         replicates: Bootstrap resamples of each standard error.
@@ -200,8 +210,10 @@ def make_anchors(
         verdict=verdict,
         score=score,
         cluster=cluster,
+        by=by,
         **reading,
     )
+    ready = weigh_battles(ready, mix)
     if ready.human is None:
         raise ArgumentError(
             "battles", "no human votes", "anchors need battles that people voted on"
@@ -213,7 +225,7 @@ def make_anchors(
     if target.values is None:
         raise ArgumentError("method", method, str(target.reason))
     used, y = target_battles(ready, target.values)
-    wins = wins_table(used.a, used.b, y, used.n_models)
+    wins = wins_table(used.a, used.b, y, used.n_models, used.weights)
     _one_scale(wins, used.names)
     theta = fit_strengths(wins, l2=l2)
     rule = fixed_rule(method, ready, target.values)
@@ -228,6 +240,7 @@ def make_anchors(
     human_elo = _human_elo(ready, l2)
     seen = {name: k for k, name in enumerate(held.names)}
     n_battles = battles_per_model(used.a, used.b, used.n_models)
+    effective = effective_battles(used)
     warnings = list(ready.warnings)
     if target.temperature is not None:
         warnings += target.temperature.warnings
@@ -252,6 +265,7 @@ def make_anchors(
                 residual=float_at(held.values, seen.get(name)),
                 se=float_at(held.se, seen.get(name)),
                 n_battles=int(n_battles[k]),
+                effective_battles=float_at(effective, k),
             )
             for k, name in enumerate(used.names)
         ),
@@ -264,6 +278,7 @@ def make_anchors(
         dropped=merge_dropped(ready.dropped, {"no judge score": len(ready) - len(used)}),
         adjudge_version=__version__,
         cluster=ready.cluster,
+        mix=dict(mix or {}),
     )
 
 
@@ -285,7 +300,7 @@ def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
 def _human_elo(battles: Battles, l2: float) -> FloatArray:
     """People's leaderboard of the anchors; NaN for models outside its largest component."""
     voted, y = target_battles(battles, np.asarray(battles.human))
-    wins = wins_table(voted.a, voted.b, y, voted.n_models)
+    wins = wins_table(voted.a, voted.b, y, voted.n_models, voted.weights)
     _, group = connected_groups(wins + wins.T)
     largest = group == np.bincount(group).argmax()
     return np.where(largest, to_elo(fit_strengths(wins, l2=l2)), np.nan)
@@ -413,7 +428,11 @@ def place(
             remedy="judge new models against the anchors' models, under the same names",
         )
     prompts = None if saved.cluster is None else ready.prompts
-    typical = float(np.median([row.n_battles for row in saved.models]))
+    counts = [
+        row.n_battles if row.effective_battles is None else row.effective_battles
+        for row in saved.models
+    ]
+    typical = float(np.median(counts))
     rows: list[ModelRow] = []
     for new in np.unique(np.where(a_known, ready.b, ready.a)[usable]):
         mine = usable & ((ready.a == new) | (ready.b == new))
@@ -473,6 +492,7 @@ def place(
             f"{100 * (1 - float(level)):g} % have people's Elo inside, which is not a promise "
             "about one of them or about a new kind of model",
             "people's Elo is the one that their votes on these same battles would give",
+            *([f"the new battles have the mix {spell_mix(saved.mix)}"] if saved.mix else []),
         ),
     )
 

@@ -130,6 +130,7 @@ def hold_out_each(
     if replicates:
         a, b = battles.a[rule.rows], battles.b[rule.rows]
         prompts = None if battles.prompts is None else battles.prompts[rule.rows]
+        weights = None if battles.weights is None else battles.weights[rule.rows]
         for model in np.flatnonzero(valid):
             as_a, as_b = np.flatnonzero(a == model), np.flatnonzero(b == model)
             rows = np.concatenate([as_a, as_b])
@@ -142,6 +143,7 @@ def hold_out_each(
                 replicates=replicates,
                 rng=rng,
                 prompts=None if prompts is None else prompts[rows],
+                battle_weights=None if weights is None else weights[rows],
             )
     return HeldOut(
         method=rule.name,
@@ -199,6 +201,7 @@ def anchored_standard_error(
     replicates: int,
     rng: np.random.Generator,
     prompts: IntArray | None = None,
+    battle_weights: FloatArray | None = None,
 ) -> float:
     """Standard error in Elo of one model's anchored fit, its battles drawn with replacement.
 
@@ -209,6 +212,8 @@ def anchored_standard_error(
     if prompts is not None:
         code = np.unique(prompts, return_inverse=True)[1]
     weights = cluster_weights(int(code.max()) + 1, replicates, rng)[code]
+    if battle_weights is not None:
+        weights *= battle_weights[:, None]
     shape = len(anchors), len(code)
     fought = csr_array((np.ones(len(code)), (opponent, np.arange(len(code)))), shape=shape)
     met = np.asarray(fought @ weights, dtype=np.float64).T

@@ -39,6 +39,7 @@ from adjudge.ranking.evaluation_view import (
     interval_notes,
 )
 from adjudge.ranking.orders import RankAgreement, agreement_facts
+from adjudge.ranking.shift import spell_mix
 from adjudge.ranking.targets import JurorRow
 from adjudge.ranking.temperature import GroupRow, Temperature, temperature_blocks
 from adjudge.records import Interval
@@ -242,6 +243,7 @@ class Leaderboard(Result):
     references: tuple[str, ...] = ()
     whose: str | None = None
     advice: str = ""
+    mix: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def feasible(self) -> bool:
@@ -322,7 +324,8 @@ def _held_out(board: Leaderboard) -> str:
         if row.method == board.method and row.mae is not None:
             return (
                 f"With each of {text.count(row.n_models, 'model')} left out in turn, its Elo by "
-                f"{row.method} was {text.number(row.mae, 1)} from people's on average."
+                f"{row.method} was {text.number(row.mae, 1)} from people's on average"
+                f"{f', battles weighted to {spell_mix(board.mix)}' if board.mix else ''}."
             )
     return "" if board.loo or board.interval == "none" else board.advice
 

@@ -47,6 +47,7 @@ from adjudge.ranking.orders import (
     ranking_agreement,
     win_rate,
 )
+from adjudge.ranking.shift import spell_mix, weigh_battles
 from adjudge.ranking.targets import JurorRow, Target, calibrate_jury, choose_method, make_target
 from adjudge.ranking.temperature import group_temperatures
 from adjudge.records import Interval
@@ -98,6 +99,7 @@ def rank(
     families: Mapping[str, str] | None = None,
     evaluate: bool = False,
     alpha: float = 0.1,
+    mix: Mapping[str, float] | None = None,
     splits: int = 5,
     time_limit: float = 10.0,
     model_labels: bool = False,
@@ -139,7 +141,8 @@ def rank(
         replicates: Bootstrap resamples.
         cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
             repeats; none: all rows are independent. They are resampled together.
-        by: Fit a temperature for each value of this column, such as language.
+        by: Fit a temperature for each value of this column, such as language. `difficulty`, if
+            there is no such column: thirds of the prompts by the judge's mean |s|.
         against: votes, or a column: print the rank correlation with that leaderboard. It is the
             Bradley-Terry leaderboard of that column.
         jury: All judges of the file as one: mean of calibrated scores, majority of verdicts. It
@@ -148,6 +151,8 @@ def rank(
             `evaluate`.
         evaluate: Leave every model out in turn and compare hard, soft and smoothed with people.
         alpha: Error level of conformal intervals.
+        mix: Share of each value of `by` in the battles of new models, such as en=0.3,de=0.7.
+            Battles are weighted to it in `evaluate` and in saved anchors; the leaderboard is not.
         splits: Random halves of the models.
         time_limit: Time limit for mfas, in seconds.
         model_labels: Use labels that a model made (labelled_by model); the result states it. They
@@ -220,9 +225,12 @@ def rank(
             )
     groups, pooling = group_temperatures(ready)
     evaluation = Evaluation()
+    if mix is not None and not evaluate:
+        raise ArgumentError("mix", spell_mix(mix), "add --evaluate (evaluate=True)")
     if evaluate:
+        weighed = weigh_battles(ready, mix)
         evaluation = evaluate_methods(
-            ready, l2=penalty, alpha=alpha, splits=splits, families=families, seed=rng
+            weighed, l2=penalty, alpha=alpha, splits=splits, families=families, seed=rng
         )
     kappa = None
     if ready.human is not None and ready.verdict is not None:
@@ -236,6 +244,7 @@ def rank(
         kappa=kappa,
         agreement=agreement,
         groups=groups,
+        mix=dict(mix or {}),
         pooling=pooling,
         jury=jurors,
         seed=seed if isinstance(seed, int) else None,

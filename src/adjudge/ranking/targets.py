@@ -199,7 +199,7 @@ def fixed_rule(name: str, battles: Battles, target: FloatArray) -> Rule:
     rows = np.flatnonzero(np.isfinite(target))
     y = target[rows]
     n = battles.n_models
-    table = wins_table(battles.a[rows], battles.b[rows], y, n)
+    table = wins_table(battles.a[rows], battles.b[rows], y, n, _weights(battles, rows))
     return Rule(
         name=name,
         rows=rows,
@@ -208,6 +208,10 @@ def fixed_rule(name: str, battles: Battles, target: FloatArray) -> Rule:
         parameter=None,
         usable=np.ones(n, dtype=bool),
     )
+
+
+def _weights(battles: Battles, rows: IntArray) -> FloatArray | None:
+    return None if battles.weights is None else battles.weights[rows]
 
 
 def soft_rule(battles: Battles) -> Rule:
@@ -223,7 +227,11 @@ def soft_rule(battles: Battles) -> Rule:
     flip = a > b
     pair = np.where(flip, b * n + a, a * n + b)
     levels, level = np.unique(np.where(flip, -s, s), return_inverse=True)
-    counts = csr_array((np.ones(len(pair)), (pair, level)), shape=(n * n, len(levels)))
+    weights = _weights(battles, rows)
+    counts = csr_array(
+        (np.ones(len(pair)) if weights is None else weights, (pair, level)),
+        shape=(n * n, len(levels)),
+    )
     met: FloatArray = np.asarray(counts.sum(axis=1), dtype=np.float64).reshape(n, n)
 
     def tables(folds: IntArray) -> FloatArray:
@@ -262,7 +270,7 @@ def smoothed_rule(battles: Battles) -> Rule:
     np.divide(hits, seen, out=constant, where=seen > 0)
     rows = np.flatnonzero(np.isfinite(battles.verdict))
     v = battles.verdict[rows]
-    hard = wins_table(battles.a[rows], battles.b[rows], v, n)
+    hard = wins_table(battles.a[rows], battles.b[rows], v, n, _weights(battles, rows))
     half = (hard + hard.T) / 2
 
     def tables(folds: IntArray) -> FloatArray:
@@ -313,7 +321,7 @@ def jury_rule(battles: Battles) -> Rule:
     betas = [fold_temperatures(scores, human, battles.a, battles.b, n) for scores in panel.T]
     weights = np.stack(betas, axis=1) / len(betas)
     scores = [panel @ weights[m] for m in range(n)]
-    beta = np.full(n, np.nan)
+    beta, weight = np.full(n, np.nan), battles.weights
     for m, score in enumerate(scores):
         others = (battles.a != m) & (battles.b != m) & ((human == 0) | (human == 1))
         t = signed_differences(score[others], human[others])
@@ -324,7 +332,8 @@ def jury_rule(battles: Battles) -> Rule:
         return np.asarray(expit(beta[m] * scores[m]), dtype=np.float64)
 
     def tables(folds: IntArray) -> FloatArray:
-        return np.stack([wins_table(battles.a, battles.b, targets(int(m)), n) for m in folds])
+        every = (wins_table(battles.a, battles.b, targets(int(m)), n, weight) for m in folds)
+        return np.stack(list(every))
 
     rows = np.arange(len(battles))
     return Rule("soft-elo", rows, targets, tables, parameter=beta, usable=beta > 0)

@@ -1,0 +1,101 @@
+"""Battles weighted to a mix of prompts, and prompts by difficulty."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge.data.battles import code_battles, prepare_battles
+from adjudge.errors import ArgumentError
+from adjudge.ranking import hold_out_each, human_reference, make_anchors, rank
+from adjudge.ranking.shift import effective_battles, weigh_battles
+from adjudge.ranking.targets import fixed_rule, smoothed_rule, soft_rule
+from adjudge.simulate.battles import simulate_battles
+
+FRAME = simulate_battles(models=8, battles=600, seed=4).frame
+
+
+def test_a_weight_of_three_is_three_battles() -> None:
+    battles = code_battles(FRAME, by="language")
+    assert battles.groups == ("de", "en")
+    counts = np.bincount(np.asarray(battles.group_codes))
+    mix = {"de": 3.0 * counts[0], "en": 1.0 * counts[1]}
+    weighed = weigh_battles(battles, mix)
+    copies = np.repeat(np.arange(len(battles)), np.where(battles.group_codes == 0, 3, 1))
+    repeated = battles.take(copies)
+    assert weighed.weights is not None
+    ratio = len(battles) / len(copies)
+    rules = (
+        lambda some: fixed_rule("hard-elo", some, some.verdict),
+        lambda some: fixed_rule("human", some, some.human),
+        lambda some: soft_rule(some),
+        lambda some: smoothed_rule(some),
+    )
+    folds = np.arange(8)
+    for rule in rules[:2]:
+        np.testing.assert_allclose(
+            rule(weighed).tables(folds), ratio * rule(repeated).tables(folds)
+        )
+    for rule in rules[2:]:
+        # Temperature and constant are those of all battles once.
+        total = rule(weighed).tables(folds).sum(axis=(1, 2))
+        np.testing.assert_allclose(total, ratio * rule(repeated).tables(folds).sum(axis=(1, 2)))
+    plain = hold_out_each(battles, fixed_rule("h", battles, battles.verdict), seed=1)
+    same = weigh_battles(battles, {"de": float(counts[0]), "en": float(counts[1])})
+    again = hold_out_each(same, fixed_rule("h", same, same.verdict), seed=1)
+    np.testing.assert_allclose(again.elo, plain.elo)
+    np.testing.assert_allclose(again.se, plain.se)
+    assert not np.allclose(human_reference(weighed).elo, human_reference(battles).elo)
+
+
+def test_effective_battles_and_groups_outside_the_mix() -> None:
+    battles = code_battles(FRAME, by="language")
+    assert effective_battles(battles) is None
+    counts = np.bincount(np.asarray(battles.group_codes))
+    one = weigh_battles(battles, {"de": 1.0})
+    assert len(one) == counts[0]
+    assert one.dropped == {"language outside the mix": counts[1]}
+    np.testing.assert_allclose(
+        np.asarray(effective_battles(one)),
+        np.bincount(one.a, minlength=8) + np.bincount(one.b, minlength=8),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mix", "by", "match"),
+    [
+        ({"de": 1.0}, None, "--by"),
+        ({"fr": 1.0}, "language", "choose among de, en"),
+        ({"de": -1.0, "en": 2.0}, "language", "not negative"),
+        ({"de": 0.0}, "language", "not all 0"),
+    ],
+)
+def test_a_mix_that_cannot_be_used(mix: dict[str, float], by: str | None, match: str) -> None:
+    with pytest.raises(ArgumentError, match=match):
+        rank(FRAME, by=by, mix=mix, evaluate=True, interval="none")
+
+
+def test_the_mix_is_in_the_result_and_in_the_anchors() -> None:
+    mix = {"de": 0.75, "en": 0.25}
+    board = rank(FRAME, by="language", mix=mix, evaluate=True, interval="none", alpha=0.3)
+    assert board.mix == mix
+    assert "battles weighted to de 75 %, en 25 %" in str(board)
+    anchors = make_anchors(FRAME, by="language", mix=mix)
+    assert anchors.mix == mix
+    assert all((row.effective_battles or 0) < row.n_battles for row in anchors.models)
+    with pytest.raises(ArgumentError, match="--evaluate"):
+        rank(FRAME, by="language", mix=mix)
+
+
+def test_prompts_by_difficulty() -> None:
+    battles = prepare_battles(FRAME, by="difficulty")
+    assert battles.groups == ("easy", "medium", "hard")
+    sizes = [
+        np.abs(np.asarray(battles.score)[battles.group_codes == third]).mean() for third in range(3)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    own = FRAME.with_columns(difficulty=pl.lit("all"))
+    assert prepare_battles(own, by="difficulty").groups == ("all",)
+    with pytest.raises(ArgumentError, match="give judge scores"):
+        prepare_battles(FRAME.select("model_a", "model_b", "human_pref"), by="difficulty")
