@@ -490,7 +490,7 @@ def code_battles(
 
 
 #: Thirds of the prompts, by how far apart the judge scores their answers.
-_DIFFICULTIES = ("easy", "medium", "hard")
+_DIFFICULTIES: tuple[str, ...] = ("easy", "medium", "hard")
 
 
 def _grade_difficulty(frame: pl.DataFrame, score: FloatArray | None) -> IntArray:

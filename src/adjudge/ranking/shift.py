@@ -73,7 +73,9 @@ def effective_battles(battles: Battles) -> FloatArray | None:
         + np.bincount(battles.b, weights=values, minlength=battles.n_models)
         for values in (battles.weights, battles.weights**2)
     )
-    return np.divide(total**2, squares, out=np.zeros(battles.n_models), where=squares > 0)
+    equal = np.zeros(battles.n_models)
+    np.divide(total**2, squares, out=equal, where=squares > 0)
+    return equal
 
 
 def spell_mix(mix: Mapping[str, float]) -> str:
