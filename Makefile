@@ -68,7 +68,7 @@ hosts: $(HOSTS)/.made  ## docs/integrations.md inside the real promptfoo, Inspec
 coverage: $(VENV)/.dev  ## the tests with line coverage of src; fails below the floor
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" --cov --cov-report=term src tests
 
-docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md, the notebook and the type stub, from the code
+docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md and docs/api/, the notebook and the type stub, from the code
 	$(BIN)/python docs/make_cli.py
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_notebook.py
