@@ -17,7 +17,8 @@ TARGET = Path(__file__).with_name("cli.md")
 HEAD = """# The command line
 
 Made from the commands themselves by `make docs`; do not edit. The lists are
-complete, as with `--help-all`; `--help`, which every command has, shows the options that people need most.
+complete, as with `--help-all`; `--help`, which every command has, shows the options that
+people need most.
 """
 #: An option that this many commands explain in the same words is explained once.
 MANY = 4
