@@ -177,6 +177,20 @@ def after_estimate(result: Any, typed: Typed) -> str | None:
     return save_as("estimate.json")(result, typed)
 
 
+def after_comparison(result: Any, typed: Typed) -> str | None:
+    if (ids := typed["write_ids"]) is not None:
+        return command("label", "ROWS", "--plan", ids, "-o", "labels.csv")
+    if getattr(result, "people", result) is None and typed["other"] is None:
+        names = [
+            word
+            for side in "ab"
+            if typed[side] is None
+            for word in (f"--{side}", getattr(result, side))
+        ]
+        return typed.again(*map(shlex.quote, names), "--until-sure", "--write-ids", "to_label.csv")
+    return save_as("comparison.json")(result, typed)
+
+
 def after_cascade_plan(_: Any, typed: Typed) -> str | None:
     if (output := typed["output"]) is None:
         return typed.again("-o", "plan.json")

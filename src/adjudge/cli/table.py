@@ -44,6 +44,7 @@ from adjudge.cli.steps import (
     after_calibration,
     after_cascade_plan,
     after_check,
+    after_comparison,
     after_conversion,
     after_drawing,
     after_estimate,
@@ -297,6 +298,7 @@ _COMPARE = Verb(
         Option("fail_if_worse", "Exit 2 if B is shown to be worse.", bool),
     ],
     finish=finish_comparison,
+    step=after_comparison,
 )
 _PLAN = Group(
     "plan",
@@ -340,6 +342,7 @@ _PLAN = Group(
                 Option("positive", argument="positive_class"),
             ],
             finish=bad_if("feasible", False),
+            step=save_as("comparison_plan.json"),
         ),
         Verb(
             "plan selection",

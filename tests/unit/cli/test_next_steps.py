@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import click
+import polars as pl
 import pytest
 
 from adjudge.cli.app import build, run
@@ -24,6 +25,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finally:
         sys.path.remove(str(ROOT / "examples"))
     write_examples(folder)
+    pl.read_csv(folder / "answers.csv").drop("human").write_csv(folder / "unlabelled.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert run(["judge", "pairs.jsonl", "--judge", JUDGE, "-o", "judged.jsonl", "--json"]) == 0
@@ -112,6 +114,14 @@ def _parse(root: click.Group, words: list[str]) -> None:
         ("diagnose bias judged.jsonl", "diagnose bias judged.jsonl -o bias.json"),
         ("diagnose transitivity tournaments.csv -o sub/cycles.json", "report sub"),
         ("rank battles.csv -o board.json", "report ."),
+        (
+            "compare answers.csv --a small --b large",
+            "compare answers.csv --a small --b large -o comparison.json",
+        ),
+        (
+            "compare unlabelled.csv",
+            "compare unlabelled.csv --a small --b large --until-sure --write-ids to_label.csv",
+        ),
     ],
 )
 def test_the_command_that_comes_next(
