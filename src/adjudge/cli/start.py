@@ -10,10 +10,12 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Unpack
 
 import numpy as np
+import polars as pl
 
 from adjudge.data import (
     Reading,
@@ -25,6 +27,8 @@ from adjudge.data import (
     prepare_scores,
     prepare_tournaments,
 )
+from adjudge.data.names import columns_here, shorten
+from adjudge.data.tables import read_table
 from adjudge.errors import AdjudgeError, DataError
 from adjudge.present.blocks import Block, Commands, Headline, Note
 from adjudge.present.result import Count, Result, frozen
@@ -45,15 +49,28 @@ class _Kind:
     unlabelled: Mapping[str, str]
 
 
-def _judgments(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
-    frame = prepare_judgments(file, **reading).frame
+def _judgments(file: Path, about: str = "pairs", **reading: Unpack[Reading]) -> tuple[int, int]:
+    prepared = prepare_judgments(file, **reading)
+    if prepared.about != about:
+        raise DataError(str(file), f"holds {prepared.about}, not {about}")
+    frame = prepared.frame.filter(pl.col("uncertainty").is_not_null() | (about == "pairs"))
     return frame.height, frame["label"].count() if "label" in frame.columns else 0
 
 
-def _grades(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
-    grades = prepare_grades(file, needs_labels=False, **reading)
+def _grades(file: Path, by: str | None = None, **reading: Unpack[Reading]) -> tuple[int, int]:
+    grades = prepare_grades(file, by=by, needs_labels=False, **reading)
     labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
     return grades.frame.height, int(labelled.sum())
+
+
+def _metrics(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
+    try:
+        prepare_grades(file, needs_labels=False, **reading)
+    except DataError as error:
+        if error.column == "metric":
+            return _grades(file, by="metric", **reading)
+        raise
+    raise DataError(str(file), "has one metric")
 
 
 def _scores(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
@@ -108,6 +125,18 @@ _KINDS = (
             "How many more labels do I need?": "plan rate {}",
         },
         {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
+    ),
+    _Kind(
+        "grades by several metrics",
+        _metrics,
+        {"What rate can I report for each metric?": "estimate {} --by metric"},
+        {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
+    ),
+    _Kind(
+        "judgments of answers",
+        partial(_judgments, about="grades"),
+        {"Which grades can I trust?": "calibrate {} --alpha 0.1 -o policy.json"},
+        {},
     ),
     _Kind("battles", _battles, {"How do the models rank?": "rank {}"}, {}),
     _Kind(
@@ -213,13 +242,13 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
         listed = (Answer(question=q, command=f"adjudge {c}") for q, c in _NOTHING.items())
         return Guide(file=None, answers=tuple(listed), refused={})
     readable: dict[_Kind, ReadAs] = {}
-    refused: dict[str, str] = {}
+    refused: dict[str, AdjudgeError] = {}
     for kind in _KINDS:
         with _collected_remarks() as remarks:
             try:
                 rows, labels = kind.measure(file, **reading)
             except AdjudgeError as error:
-                refused[kind.name] = str(error)
+                refused[kind.name] = error
                 continue
         if rows:
             readable[kind] = ReadAs(
@@ -231,11 +260,7 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
             kind: reading_as for kind, reading_as in readable.items() if reading_as.labels != 0
         }
     if not readable:
-        raise DataError(
-            str(file),
-            f"cannot be read as rows of any kind; as {_KINDS[0].name}: {refused[_KINDS[0].name]}",
-            remedy="name its columns with --column OURS=YOURS (docs/files.md lists ours)",
-        )
+        raise _unreadable(file, list(refused.values()))
     named = _typed_again(reading)
     answers = [
         Answer(question=question, command=f"adjudge {command.format(_quote(file))}{named}")
@@ -245,7 +270,24 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
         ).items()
     ]
     return Guide(
-        file=str(file), read_as=tuple(readable.values()), answers=tuple(answers), refused=refused
+        file=str(file),
+        read_as=tuple(readable.values()),
+        answers=tuple(answers),
+        refused={kind: str(error) for kind, error in refused.items()},
+    )
+
+
+def _unreadable(file: Path, errors: list[AdjudgeError]) -> AdjudgeError:
+    """What all readers say, or one that knew the columns; else how to name the columns."""
+    for error in errors:
+        if len({*map(str, errors)}) == 1 or getattr(error, "row", None) is not None:
+            return error
+    here = shorten(columns_here(read_table(file).columns))
+    return DataError(
+        str(file),
+        f"cannot be read as rows of any kind; columns here: {here}",
+        remedy="say what yours hold: --column judge=NAME (pass or fail), judge_score=NAME "
+        "(scores), p_a=NAME (preferences), model_a=NAME, model_b=NAME and winner=NAME (battles)",
     )
 
 

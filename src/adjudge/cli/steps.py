@@ -233,6 +233,7 @@ def after_labelling(summary: Any, typed: Typed) -> str | None:
         return None
     if summary.about == "scores":
         return command("diagnose scores", "SCORES", "--labels", output)
-    verb = "calibrate" if summary.about == "pairs" else "estimate"
-    rows = "JUDGMENTS" if summary.about == "pairs" else "GRADES"
-    return command(verb, rows, "--labels", output)
+    if summary.about == "pairs":
+        policy = ("--alpha", "0.1", "-o", "policy.json")
+        return command("calibrate", "JUDGMENTS", "--labels", output, *policy)
+    return command("estimate", "GRADES", "--labels", output)

@@ -154,8 +154,9 @@ def _labels_as(text: str) -> dict[str, str]:
     return parse_labels_as(text)
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
+def _names(texts: Sequence[str]) -> list[str]:
+    """Names that were given in one option, with commas, or in several."""
+    return [name.strip() for text in texts for name in text.split(",")]
 
 
 def numbers(name: str, example: str) -> Callable[[str], tuple[float, ...]]:
@@ -365,7 +366,7 @@ SPELLED: Mapping[str, Option] = {
     "accuracies": Option(
         "accuracies", type=str, repeats=False, read=numbers("accuracies", "0.97,0.9,0.7")
     ),
-    "raters": Option("raters", type=str, repeats=False, read=_names),
+    "raters": Option("raters", type=str, repeats=True, read=_names),
     "seed": Option("seed", read=at_least("seed", 0)),
     "store": store_option("Store of the judge's replies, to name what differs between judges."),
     "state": Option("state", type=str),

@@ -379,11 +379,17 @@ def check_columns(
 
 
 def missing_columns(
-    here: Sequence[str], absent: Sequence[str], source: str, *, option: str = "column"
+    here: Sequence[str],
+    absent: Sequence[str],
+    source: str,
+    *,
+    option: str = "column",
+    instead: str = "",
 ) -> DataError:
     """The error for missing columns, with the columns that the file has."""
-    flag = f"--{option} {absent[0]}=NAME ({option.replace('-', '_')}s=)"
-    remedy = f"name yours: {flag}; columns here: {shorten(columns_here(here))}"
+    flags = " ".join(f"--{option} {name}=NAME" for name in absent)
+    flags += f" ({option.replace('-', '_')}s=)"
+    remedy = f"name yours: {flags}{instead}; columns here: {shorten(columns_here(here))}"
     if len(absent) == 1:
         return DataError(source, "is missing", column=absent[0], remedy=remedy)
     return DataError(source, "has no columns " + ", ".join(absent), remedy=remedy)

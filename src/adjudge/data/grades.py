@@ -579,7 +579,8 @@ def _require(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> None
     here = [column for column in frame.columns if not column.startswith("__")]
     absent = [column for column in columns.values() if column not in frame.columns]
     if absent:
-        raise missing_columns(here, absent, name)
+        second = ", or give a second file with people's labels: --labels FILE (labels=)"
+        raise missing_columns(here, absent, name, instead=second * (columns.get("human") in absent))
 
 
 Scale = Literal["binary", "probability", "scores", "classes"]
@@ -684,7 +685,8 @@ def _refuse_other_words(verdict: pl.Series, label: pl.Series, name: str, column:
     """Refuse verdicts and labels without a common value, such as yes and no against 1 and 0."""
     said, known = _words(verdict), _words(label)
     if min(len(said), len(known)) > 1 and not said & known:
-        remedy = "write verdicts and labels in the same words"
+        meaning = ",".join(f"{word}=..." for word in sorted(known)[:3])
+        remedy = f"give the meaning of each label in the judge's words: --labels-as '{meaning}'"
         if _are_shares(verdict):
             remedy += ", or name the label that a verdict of 1 means: --positive NAME (positive=)"
         raise DataError(

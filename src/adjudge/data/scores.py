@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import Column, Layout, add_unnamed, check_columns
+from adjudge.data.columns import Column, Layout, absent_column, add_unnamed, check_columns
 from adjudge.data.labels import (
     count_model_labels,
     read_labels,
@@ -68,6 +68,9 @@ def read_scores(
     """
     frame, name = SCORE_COLUMNS.load(source, columns), source_name(source)
     named = list(raters) if raters is not None else [c for c in frame.columns if _RATER.match(c)]
+    for rater in named:
+        if rater not in frame.columns:
+            raise absent_column(rater, frame.columns, name)
     more = [Column(name=rater, type="number", required=True) for rater in named]
     frame = SCORE_COLUMNS.check(frame, name, more, labels_as=labels_as_of(source))
     frame = _with_status(_with_names(add_documents(frame, name)), name)
@@ -204,7 +207,10 @@ def prepare_scores(
         dropped = merge_dropped(lost, dependent)
     if "human_scores" not in frame.columns:
         raise DataError(
-            name, "has no human scores", remedy="add human_score, or name the raters' columns"
+            name,
+            "has no human scores",
+            remedy="name the column, --column human_score=NAME (columns=), or one column for each "
+            "rater, --raters NAME,NAME (raters=)",
         )
     if given is None:
         usable, dropped = without_dependent(frame, frame["human_scores"], name)

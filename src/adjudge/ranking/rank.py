@@ -440,7 +440,10 @@ def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
     """Votes on a random sample of the battles, the judge on all: prediction-powered."""
     if battles.verdict is None or battles.human is None:
         raise ArgumentError(
-            "method", "prediction-powered", "give votes on some battles and verdicts on all"
+            "method",
+            "prediction-powered",
+            "give verdicts on all battles (--verdict NAME) and people's votes on a random part of "
+            "them, empty elsewhere (--human NAME)",
         )
     l2 = request.l2 or DEFAULT_L2
     fit = prediction_powered(battles, battles.human, battles.verdict, l2=l2)

@@ -107,7 +107,7 @@ def plan_labels(
     judgments: TableLike | Judgments,
     *,
     surest: float | Fraction | None = None,
-    n: int = 200,
+    n: int | None = None,
     labels: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
@@ -133,7 +133,7 @@ def plan_labels(
         surest: Draw among this share of the judge's surest verdicts, for a policy by pac. Do not
             choose it with these labels. The policy accepts nothing outside this share. Without it,
             draw among all pairs: for any policy or rate.
-        n: How many pairs to label.
+        n: How many pairs to label. Default: 200, or all if there are fewer.
         labels: Human labels by id, for rows without a label.
         judge: Only this judge's rows.
         protocol: Only this protocol's rows.
@@ -147,7 +147,8 @@ def plan_labels(
     >>> plan.cut.share, plan.n_below, plan.to_frame()["sampled_by"].to_list()
     (0.5, 5, ['surest', 'surest'])
     """
-    check_count(n, "n", least=1)
+    if n is not None:
+        check_count(n, "n", least=1)
     check_count(seed, "seed")
     prepared = prepare_judgments(
         judgments, labels=labels, judge=judge, protocol=protocol, **reading
@@ -225,14 +226,14 @@ def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
 
 def _sample_ids(
     frame: pl.DataFrame,
-    n: int,
+    n: int | None,
     cluster: str | None,
     seed: int,
     *,
     again: tuple[str, ...],
     among: pl.DataFrame | None = None,
 ) -> list[str]:
-    """`n` ids of rows without a label in random order, one per cluster.
+    """`n` ids of rows without a label in random order, one per cluster; None: 200, or all.
 
     A row can be sampled again if its label was sampled in one of the ways in `again`. One row
     represents a cluster. It is chosen before checking whether it is `among` the wanted rows;
@@ -248,6 +249,7 @@ def _sample_ids(
         left = left[one_row_per_cluster(left[cluster].to_list(), seed=seed).tolist()]
     if among is not None:
         left = left.join(among, on="id", how="semi", maintain_order="left")
+    n = min(200, max(left.height, 1)) if n is None else n
     if left.height < n:
         where = "" if among is None else " below the cut"
         raise ArgumentError(

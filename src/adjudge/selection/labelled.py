@@ -8,8 +8,10 @@ the pairs below every cut: those whose score, by the judge that was cut, is at m
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -148,13 +150,15 @@ def read_labelled(
         rows = rows.without(pl.col("label") == "tie", "human tie")
     if rows.frame.height == 0:
         reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
+        file = prepared.name if Path(prepared.name).is_file() else "FILE"
+        command = shlex.join(["adjudge", "plan", "labels", file, "--write-ids", "to_label.csv"])
         only_ties = {*rows.dropped} == {"human tie"}
         raise DataError(
             prepared.name,
             f"no labelled verdict is left ({reasons or 'there are no rows'})",
             remedy="label some rows A or B, or count ties as errors: --ties error (ties=)"
             if only_ties
-            else "label some rows first",
+            else f"draw rows to label: {command}, then give the labels: --labels FILE (labels=)",
         )
     if by is not None:
         rows = rows.without(pl.col(by).is_null(), f"no {by}")

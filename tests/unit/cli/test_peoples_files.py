@@ -94,7 +94,8 @@ def test_what_was_read_is_what_was_there(capsys: pytest.CaptureFixture[str]) -> 
             "text,one,two\nq,a,b\n",
             "judge {} --judge simulated: -o o.jsonl",
             "has no columns prompt, response_a, response_b; name yours: --column prompt=NAME "
-            "(columns=); columns here: text, one, two",
+            "--column response_a=NAME --column response_b=NAME (columns=); "
+            "columns here: text, one, two",
         ),
         (
             "question,instruction,output_1,output_2\nq,i,a,b\n",

@@ -48,7 +48,7 @@ def test_the_last_one_does_not_win(
         (
             ["rank", "rows.csv", "--verdict", "robot"],
             "model_a,model_b,winner,robot\nx,y,model_a,up\nx,y,model_b,A\n",
-            "rows.csv, row 1, column robot: 'up' is not known; use A, B or tie",
+            "rows.csv, row 1, column robot: 'up' is not known; use A, B, tie or the winner's name",
         ),
     ],
 )

@@ -77,7 +77,39 @@ def test_names_of_columns_go_into_the_commands(
 def test_no_rows_of_any_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "odd.csv").write_text("x,y\n1,2\n")
     assert run(["start", str(tmp_path / "odd.csv")]) == 1
-    assert "--column OURS=YOURS" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "columns here: x, y; say what yours hold: --column judge=NAME (pass or fail)" in error
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds", "commands"),
+    [
+        (
+            "id,metric,judge,human\n1,exact,1,1\n1,style,0,1\n2,exact,0,\n2,style,1,\n",
+            ["grades by several metrics"],
+            ["adjudge estimate f.csv --by metric"],
+        ),
+        (
+            "id,p_pass,human\n1,0.9,1\n2,0.2,0\n3,0.7,\n",
+            ["grades", "judgments of answers"],
+            [
+                "adjudge estimate f.csv",
+                "adjudge plan rate f.csv",
+                "adjudge calibrate f.csv --alpha 0.1 -o policy.json",
+            ],
+        ),
+    ],
+)
+def test_grades_are_not_judgments_of_pairs(
+    capsys: pytest.CaptureFixture[str], rows: str, kinds: list[str], commands: list[str]
+) -> None:
+    Path("f.csv").write_text(rows)
+    shown = guide(capsys, "f.csv")
+    read_as, answers = shown["read_as"], shown["answers"]
+    assert isinstance(read_as, list)
+    assert isinstance(answers, list)
+    assert [each["rows_kind"] for each in read_as] == kinds
+    assert [each["command"] for each in answers] == commands
 
 
 def test_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:

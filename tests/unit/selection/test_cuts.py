@@ -326,3 +326,14 @@ def test_a_cut_that_was_taken_out_is_noticed(tmp_path):
     assert json.loads(path.read_text())["cuts"][0]["at"] == PLAN.cut.at
     differs = [one.field for one in contradictions(replace(POLICY, cuts=()), source="policy")]
     assert "promise" in differs
+
+
+def test_a_plan_draws_two_hundred_rows_or_all() -> None:
+    rows = {"id": range(30), "p_a": [0.6] * 30, "label": ["A"] * 10 + [None] * 20}
+    assert plan_labels(rows).n == 20
+    many = {"id": range(900), "p_a": [0.6] * 900}
+    assert plan_labels(many).n == 200
+    with pytest.raises(ArgumentError, match="only 20 unlabelled rows are left"):
+        plan_labels(rows, n=21)
+    with pytest.raises(ArgumentError, match="only 0 unlabelled rows are left"):
+        plan_labels({**rows, "label": ["A"] * 30})

@@ -287,6 +287,8 @@ class OpenAIBackend(ChatServerBackend):
                 "sample its verdicts instead: --samples 10",
                 http_status=status,
             )
+        if status == 404:
+            words += "; check the model's name, and --base-url: for most servers it ends in /v1"
         return super().refusal(status, words, question)
 
 
