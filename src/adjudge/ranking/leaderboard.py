@@ -313,6 +313,7 @@ def _board_headline(board: Leaderboard) -> Headline:
         return Headline(sentence, action, decision=decision)
     if not board.covers_judge_error:
         sentence += f"; {_interval_name(board)}s do not include judge errors"
+        decision += "; judge errors not included"
     elif board.outcome != "votes":
         sentence += f"; {_interval_name(board)}s ({board.interval}) include judge errors"
     return Headline(sentence, _held_out(board), decision=decision)

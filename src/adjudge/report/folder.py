@@ -39,15 +39,13 @@ class Folder:
     """The results of a folder, the texts of its pairs and items, its judgments and grades, and the
     files left out.
 
-    `tables` are the names of the files with rows; the report takes texts or verdicts from those in
-    `shown`. `store` is where the judge's replies are kept.
+    `tables` are the files that texts and verdicts come from, `store` has the judge's replies.
     `damaged` are files of results that cannot be shown as they are; `skipped` those of others.
     """
 
     path: Path
     files: tuple[ResultFile, ...]
     tables: tuple[str, ...] = ()
-    shown: frozenset[str] = frozenset()
     pairs: pl.DataFrame | None = None
     judgments: tuple[pl.DataFrame, ...] = ()
     items: pl.DataFrame | None = None
@@ -95,8 +93,7 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
     return Folder(
         path=path,
         files=tuple(files),
-        tables=tuple(table.name for table in tables if table.name not in unread),
-        shown=shown,
+        tables=tuple(shown),
         pairs=_texts(held["pairs"]),
         judgments=tuple(held["judgments"]),
         items=_texts(held["items"]),
@@ -129,12 +126,12 @@ def _read_checked(path: Path) -> tuple[Result, str | None]:
 
 def _read_tables(
     paths: Sequence[Path],
-) -> tuple[dict[str, list[pl.DataFrame]], frozenset[str], dict[str, str]]:
+) -> tuple[dict[str, list[pl.DataFrame]], list[str], dict[str, str]]:
     """Every table of a known kind, the names of their files, and those that could not be read."""
     held: dict[str, list[pl.DataFrame]] = {
         kind: [] for kind in ("pairs", "judgments", "items", "grades")
     }
-    shown: set[str] = set()
+    shown: list[str] = []
     skipped: dict[str, str] = {}
     for path in paths:
         if path.stat().st_size > _LARGEST_TABLE:
@@ -154,7 +151,7 @@ def _read_tables(
                 held["judgments"].append(read_judgments(frame))
             else:
                 continue
-            shown.add(path.name)
+            shown.append(path.name)
         except AdjudgeError as error:
             skipped[path.name] = str(error)
-    return held, frozenset(shown), skipped
+    return held, shown, skipped

@@ -104,17 +104,13 @@ def _short_name(name: str) -> str:
     return backend if "=" in rest else rest.rpartition("/")[2].removesuffix(".gguf") or name
 
 
-def _judges(value: object) -> Iterator[str]:
-    """Every judge that a result names."""
-    if isinstance(value, dict):
-        for key, entry in value.items():
-            if key in ("judge", "judges"):
-                listed = entry if isinstance(entry, list) else [entry]
-                yield from (name for name in listed if isinstance(name, str))
-            yield from _judges(entry)
-    elif isinstance(value, list):
-        for entry in value:
-            yield from _judges(entry)
+def _judges(value: object, field: str = "") -> Iterator[str]:
+    """Every judge that a result names, in a field of that name."""
+    if isinstance(value, str) and field in ("judge", "judges"):
+        yield value
+    listed = [(field, entry) for entry in value] if isinstance(value, list) else []
+    for name, entry in value.items() if isinstance(value, dict) else listed:
+        yield from _judges(entry, name)
 
 
 def rename(value: Any, names: Mapping[str, str]) -> Any:
@@ -222,7 +218,7 @@ def appendix_section(folder: Folder) -> Section:
             ("file", "content"),
             [
                 *((file.path.name, file.result.kind.replace("_", " ")) for file in folder.files),
-                *((name, "rows") for name in _used_tables(folder)),
+                *((name, "rows") for name in folder.tables),
             ],
             caption="Files",
             text_columns=2,
@@ -259,13 +255,6 @@ def appendix_section(folder: Folder) -> Section:
     return Section(
         key="appendix", title="To run it again", parts=[Part(name="Settings", blocks=blocks)]
     )
-
-
-def _used_tables(folder: Folder) -> list[str]:
-    """The files with rows that the report shows or a command of it names."""
-    words = {word for file in folder.files for word in (file.command or "").split()}
-    named = {Path(word.strip("'\"")).name for word in words}
-    return [name for name in folder.tables if name in folder.shown or name in named]
 
 
 def _commands(folder: Folder) -> list[Block]:

@@ -143,14 +143,14 @@ def render_cell(blocks: Iterable[Block]) -> str:
 
 
 def _headlines(section: Section) -> list[Headline]:
-    """The section's headlines, those with a decision first."""
+    """The section's headlines, decisions and bad findings first."""
     headlines = [part.headline for part in section.parts if part.headline is not None]
-    return sorted(headlines, key=lambda headline: not headline.decision)
+    return sorted(headlines, key=lambda each: not each.decision and each.tone != "bad")
 
 
 def _later(section: Section) -> bool:
-    """Whether the summary lists it after the decisions; damaged files come before them."""
-    return section.key != "damaged" and not any(each.decision for each in _headlines(section))
+    """Whether the summary lists it after the decisions and the bad findings."""
+    return not any(each.decision or each.tone == "bad" for each in _headlines(section))
 
 
 def _contents(section: Section) -> str:
