@@ -85,15 +85,11 @@ class Difference(HasInterval):
     reason: str | None = None
 
     @classmethod
-    def of(cls, gap: Gap, confidence_level: float, bound: float | None) -> Difference:
+    def of(cls, gap: Gap, confidence_level: float, bound: float) -> Difference:
         """From a gap; differences of verdicts and probabilities are in [-bound, bound]."""
-        interval = gap.interval(confidence_level)
-        if bound is not None and interval.low is not None and interval.high is not None:
-            low, high = max(interval.low, -bound), min(interval.high, bound)
-            interval = Interval(low, high, level=confidence_level)
         return cls(
             estimate=gap.estimate,
-            interval=interval,
+            interval=gap.interval(confidence_level, bound),
             standard_error=gap.standard_error,
             p_value=gap.p_value,
             detectable=gap.detectable(confidence_level),
@@ -144,8 +140,8 @@ class Comparison(Result):
     @property
     def reported(self) -> Difference:
         """People's difference if labels give one, else the judge's."""
-        shown = self.people is not None and self.people.interval is not None
-        return self.people if shown and self.people is not None else self.judge
+        people = self.people
+        return self.judge if people is None or people.interval is None else people
 
     @property
     def better(self) -> bool:
@@ -173,7 +169,7 @@ def compare_two(systems: Systems, a: str, b: str, *, confidence_level: float) ->
     """The difference of two systems, paired by question where they share questions."""
     gaps = systems.differences(a, b)
     sides, paired = gaps.sides, systems.paired_by is not None
-    bound = None if systems.measure == "scores" else 1.0
+    show = partial(Difference.of, confidence_level=confidence_level, bound=systems.bound)
     warnings = list[str]()
     if not paired:
         warnings.append(
@@ -185,7 +181,6 @@ def compare_two(systems: Systems, a: str, b: str, *, confidence_level: float) ->
             f"{len(gaps.judge)} questions with probabilities: coverage of the interval is a "
             f"little below its level under {_FEW_PROBABILITIES} questions"
         )
-    judge = _by_judge(gaps, paired=paired, confidence_level=confidence_level, bound=bound)
     known = ~np.isnan(gaps.human)
     m = int(known.sum())
     if not paired:
@@ -200,15 +195,13 @@ def compare_two(systems: Systems, a: str, b: str, *, confidence_level: float) ->
         means = _people_means(systems, a, b)
         labels, exact = gaps.human[known], gaps.people_zero_one
         if not paired:
-            people = Difference.of(difference_of_means(means), confidence_level, bound)
+            people = show(difference_of_means(means))
         elif not np.any(labels) and not exact:
             people = Difference(n=m, reason="people gave both answers the same score everywhere")
         else:
-            gap = labelled_gap(gaps.human, gaps.judge, zero_one=exact)
-            people = Difference.of(gap, confidence_level, bound)
+            people = show(labelled_gap(gaps.human, gaps.judge, zero_one=exact))
             if m < len(gaps.judge):
-                by_labels = paired_gap(labels, zero_one=exact)
-                alone = Difference.of(by_labels, confidence_level, bound)
+                alone = show(paired_gap(labels, zero_one=exact))
         if not systems.drawn_at_random and (m < len(gaps.judge) or not paired):
             warnings.append(
                 "the labels must be a random sample of the questions; the file does not record "
@@ -225,7 +218,7 @@ def compare_two(systems: Systems, a: str, b: str, *, confidence_level: float) ->
         discordant=int(np.count_nonzero(gaps.judge)),
         mean_a=float(sides[0].mean()) if len(sides[0]) else 0.0,
         mean_b=float(sides[1].mean()) if len(sides[1]) else 0.0,
-        judge=judge,
+        judge=_by_judge(gaps, show, paired=paired),
         n_labelled=m,
         people=people,
         people_alone=alone,
@@ -252,33 +245,23 @@ def _people_means(systems: Systems, a: str, b: str) -> list[Gap]:
 def difference_of_means(means: list[Gap]) -> Gap:
     """The difference of two means from other questions each."""
     first, second = means
+    estimate, centre = second.estimate - first.estimate, second.centre - first.centre
     error = math.hypot(first.standard_error, second.standard_error)
-    return Gap(
-        second.estimate - first.estimate,
-        second.centre - first.centre,
-        error,
-        min(first.freedom, second.freedom),
-        min(first.n, second.n),
-    )
+    freedom, n = min(first.freedom, second.freedom), min(first.n, second.n)
+    return Gap(estimate, centre, error, freedom, n)
 
 
-def _by_judge(
-    gaps: Differences, *, paired: bool, confidence_level: float, bound: float | None
-) -> Difference:
+def _by_judge(gaps: Differences, show: Callable[[Gap], Difference], *, paired: bool) -> Difference:
     """By the judge alone; no interval from too few questions, or if no score differs."""
-    if not paired:
-        few = min(map(len, gaps.sides))
-        if few < FEWEST:
-            reason = f"{count(few, 'answer')} of one system: {FEWEST} or more are needed"
-            return Difference(n=few, reason=reason)
-        gap = unpaired_gap(*gaps.sides, zero_one=gaps.zero_one)
-        return Difference.of(gap, confidence_level, bound)
-    n = len(gaps.judge)
+    n = len(gaps.judge) if paired else min(map(len, gaps.sides))
     if n < FEWEST:
-        return Difference(n=n, reason=f"{count(n, 'question')}: {FEWEST} or more are needed")
+        few = count(n, "question") if paired else f"{count(n, 'answer')} of one system"
+        return Difference(n=n, reason=f"{few}: {FEWEST} or more are needed")
+    if not paired:
+        return show(unpaired_gap(*gaps.sides, zero_one=gaps.zero_one))
     if not np.any(gaps.judge) and not gaps.zero_one:
         return Difference(estimate=0.0, n=n, reason="the scores are identical")
-    return Difference.of(paired_gap(gaps.judge, zero_one=gaps.zero_one), confidence_level, bound)
+    return show(paired_gap(gaps.judge, zero_one=gaps.zero_one))
 
 
 def _assumptions(systems: Systems, labelled: int) -> tuple[str, ...]:
@@ -352,28 +335,19 @@ def headline_of(result: Comparison) -> Headline:
             f"The smallest difference that {n} show in four of five samples is {smallest}.",
         )
     first, second = (result.a, result.b) if gap.worse else (result.b, result.a)
-    write, unit = amount(measure), unit_of(measure)
+    write, preferred = amount(measure), measure == "preferences"
     ends = sorted(abs(end) for end in (gap.low, gap.high) if end is not None)
     size, reach = write(abs(gap.estimate or 0.0)), " to ".join(map(write, ends))
+    more = f"{size}{unit_of(measure)} {'more often' if preferred else 'higher'} than {second}"
     tone: Tone = "bad" if gap.worse else "good"
     if by_people:
-        verb = f"prefer {first}" if measure == "preferences" else f"score {first}"
-        more = "more often" if measure == "preferences" else "higher"
-        return Headline(
-            f"People {verb} {size}{unit} {more} than {second}, {reach}",
-            f"By the judge alone: {with_ends(result.judge, measure)}.",
-            tone,
-        )
-    verb = "is preferred" if measure == "preferences" else "scores"
-    more = "more often" if measure == "preferences" else "higher"
+        text = f"People {'prefer' if preferred else 'score'} {first} {more}, {reach}"
+        return Headline(text, f"By the judge alone: {with_ends(result.judge, measure)}.", tone)
     few = result.people.reason if result.people is not None else None
     labels = min(LABELS_TO_START, result.n)
     action = f"label {labels} questions to know (next: --until-sure)" if few is None else few
-    return Headline(
-        f"{first} {verb} {size}{unit} {more} than {second} by this judge, {reach}",
-        f"People can differ: {action}.",
-        tone,
-    )
+    text = f"{first} {'is preferred' if preferred else 'scores'} {more} by this judge, {reach}"
+    return Headline(text, f"People can differ: {action}.", tone)
 
 
 def view_comparison(result: Comparison) -> list[Block]:
@@ -386,18 +360,17 @@ def view_comparison(result: Comparison) -> list[Block]:
     facts = [Fact("judge alone", with_ends(result.judge, measure), f"B - A, {how}")]
     for name, gap in (("people", result.people), ("people alone", result.people_alone)):
         if gap is not None:
-            note = f"{count(gap.n, 'labelled question')}"
             corrected = gap is result.people and result.people_alone is not None
-            note += ", corrected by the judge" * corrected
+            note = count(gap.n, "labelled question") + ", corrected by the judge" * corrected
             facts.append(Fact(name, with_ends(gap, measure), note if gap.reason is None else ""))
-    means = f"{clip(result.a)} {write(result.mean_a)}, {clip(result.b)} {write(result.mean_b)}"
     differ = f"{result.discordant:,} of {result.n:,} differ" if result.paired_by else ""
-    facts.append(Fact("judge's means", means, differ))
-    if result.people_mean_a is not None:
-        ours = f"{clip(result.a)} {write(result.people_mean_a)}, "
-        facts.append(
-            Fact("people's means", f"{ours}{clip(result.b)} {write(result.people_mean_b)}")
-        )
+    for whose, mean_a, mean_b, note in (
+        ("judge's", result.mean_a, result.mean_b, differ),
+        ("people's", result.people_mean_a, result.people_mean_b, ""),
+    ):
+        if mean_a is not None:
+            means = f"{clip(result.a)} {write(mean_a)}, {clip(result.b)} {write(mean_b)}"
+            facts.append(Fact(f"{whose} means", means, note))
     public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
     by_judge = result.reported is result.judge and (result.better or result.worse)
     return [
@@ -420,8 +393,8 @@ def view_comparison(result: Comparison) -> list[Block]:
 
 def comparison_figure(result: Comparison) -> Drawing:
     """The judge's difference, and people's, around zero."""
-    lines = [("judge alone", result.judge), ("people", result.people)]
-    lines.append(("people alone", result.people_alone))
+    names, gaps = ("judge alone", "people", "people alone"), (result.judge, result.people)
+    lines = zip(names, (*gaps, result.people_alone), strict=True)
     shown = [(name, gap) for name, gap in lines if gap is not None and gap.estimate is not None]
     title = headline_of(result).text
     return differences_figure(shown, title, f"{clip(result.b)} minus {clip(result.a)}", result)

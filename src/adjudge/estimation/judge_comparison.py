@@ -22,6 +22,7 @@ from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import DataError
 from adjudge.estimation.comparison import Difference, p_text, with_ends
+from adjudge.estimation.systems import file_names
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, explain, notes_of, table_of
 from adjudge.present.figure import ForestRow, forest_figure
 from adjudge.present.result import (
@@ -124,10 +125,8 @@ def read_judges(
     frames, names = [given.frame, second.frame], [given.name, second.name]
     if set(frames[0]["judge"].unique()) & set(frames[1]["judge"].unique()):
         # Two prompts of one judge: the files' names say which is which.
-        names = names if names[0] != names[1] else ["first", "second"]
-        shown = [name.rpartition("/")[2] for name in names]
-        shown = shown if shown[0] != shown[1] else names
-        frames = [f.with_columns(judge=pl.lit(n)) for f, n in zip(frames, shown, strict=True)]
+        runs = zip(frames, file_names(names), strict=True)
+        frames = [frame.with_columns(judge=pl.lit(name)) for frame, name in runs]
     return Judgments(
         frame=pl.concat(frames, how="diagonal_relaxed"),
         name=f"{given.name} and {second.name}",
@@ -174,54 +173,21 @@ def compare_judges(
     first = frame.with_columns(row=pl.Series(at)).unique("row", keep="first").sort("row")
     keys = first["id"] if column is None else first[column]
     codes = code_clusters(keys.filter(pl.Series(complete)))
-    scores = _question_means(right[complete], codes)
-    return _conclude(
-        scores,
-        names,
-        n,
-        _costs(frame, names),
-        dropped,
-        confidence_level=confidence_level,
-        seed=seed,
-    )
-
-
-def _question_means(right: FloatArray, codes: np.ndarray) -> FloatArray:
-    sizes = np.bincount(codes)
-    sums = [np.bincount(codes, weights=right[:, k]) for k in range(right.shape[1])]
-    return np.stack(sums, axis=1) / sizes[:, None]
-
-
-def _costs(frame: pl.DataFrame, names: tuple[str, ...]) -> list[float | None]:
-    if "cost" not in frame.columns:
-        return [None] * len(names)
-    means = dict(frame.group_by("judge").agg(pl.col("cost").cast(pl.Float64).mean()).rows())
-    return [means.get(name) for name in names]
-
-
-def _conclude(
-    scores: FloatArray,
-    names: tuple[str, ...],
-    n: int,
-    costs: list[float | None],
-    dropped: Mapping[str, int],
-    *,
-    confidence_level: float,
-    seed: Seed,
-) -> JudgeComparison:
-    rng = generator(seed)
-    zero_one = bool(np.isin(scores, (0.0, 1.0)).all())
-    gaps = all_gaps(scores, zero_one=zero_one)
+    sums = [np.bincount(codes, weights=column) for column in right[complete].T]
+    scores = np.stack(sums, axis=1) / np.bincount(codes)[:, None]
+    costs = dict[str, float]()
+    if "cost" in frame.columns:
+        costs = dict(frame.group_by("judge").agg(pl.col("cost").cast(pl.Float64).mean()).rows())
+    rng, means = generator(seed), scores.mean(axis=0)
+    gaps = all_gaps(scores, zero_one=bool(np.isin(scores, (0.0, 1.0)).all()))
     keep = possibly_best(
-        gaps, (scores - scores.mean(axis=0)) / len(scores), rng, confidence_level=confidence_level
+        gaps, (scores - means) / len(scores), rng, confidence_level=confidence_level
     )
     best = best_of(scores, rng, confidence_level=confidence_level)
     others = [k for k in range(len(names)) if k != best.winner]
-    statistics = gaps.statistic[best.winner, others]
-    adjusted = dict(
-        zip(others, holm(p_values(statistics, gaps.freedom[best.winner, others])), strict=True)
-    )
-    means = scores.mean(axis=0)
+    rest = best.winner, others
+    values = holm(p_values(gaps.statistic[rest], gaps.freedom[rest])).tolist()
+    adjusted = dict(zip(others, values, strict=True))
     judges = []
     for k in np.argsort(-means, kind="stable").tolist():
         behind = None
@@ -233,9 +199,9 @@ def _conclude(
                 accuracy=float(means[k]),
                 interval=_around(float(means[k]), float(means[k]), scores[:, k], confidence_level),
                 behind=behind,
-                adjusted=float(adjusted[k]) if k in adjusted else None,
+                adjusted=adjusted.get(k),
                 can_be_best=bool(keep[k]),
-                cost=costs[k],
+                cost=costs.get(names[k]),
             )
         )
     correlation = error_correlation(scores)

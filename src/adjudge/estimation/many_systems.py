@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import combinations
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
@@ -173,21 +174,17 @@ def compare_many(
 ) -> ComparisonOfMany:
     """All pairs of systems on their common questions; people's differences if labels allow it."""
     if systems.paired_by is None:
-        raise DataError(
-            "the rows",
-            "the systems share no question",
-            remedy="give all systems the same prompt_id, or name two: --a NAME --b NAME (a=, b=)",
-        )
+        remedy = "give all systems the same prompt_id, or name two: --a NAME --b NAME (a=, b=)"
+        raise DataError("the rows", "the systems share no question", remedy=remedy)
     table = systems.collapse()
     names, size = table.names, len(table.names)
     gaps, warnings = all_gaps(table.judge, zero_one=table.zero_one), list[str]()
     complete: BoolArray = np.asarray(~np.isnan(table.judge).any(axis=1))
     labelled: BoolArray = np.asarray(~np.isnan(table.human).any(axis=1)) & complete
-    m, by_people = int(labelled.sum()), False
-    influence = _centred(table.judge[complete])
-    if m >= FEWEST:
-        gaps, influence = _by_people(table, labelled, complete)
-        by_people = True
+    m, means = int(labelled.sum()), np.nanmean(table.judge, axis=0)
+    influence, by_people = _centred(table.judge[complete]), m >= FEWEST
+    if by_people:
+        gaps, influence, means = _by_people(table, labelled, complete)
     elif not np.isnan(table.human).all():
         warnings.append(
             f"{count(m, 'question')} labelled for all systems: {FEWEST} or more are needed; the "
@@ -196,26 +193,21 @@ def compare_many(
     first, second = np.triu_indices(size, 1)
     enough: BoolArray = np.asarray(gaps.n[first, second] >= FEWEST)
     values = p_values(gaps.statistic[first, second], gaps.freedom[first, second])
-    adjusted = np.ones(len(values))
-    adjusted[enough] = _adjust(values[enough], screen)
+    adjusted = _adjust(values, enough, screen)
     best = None
     if int(complete.sum()) >= FEWEST:
         best = possibly_best(gaps, influence, generator(seed), confidence_level=confidence_level)
     else:
         warnings.append("too few questions that all systems answered: no set of possibly best")
-    bound = None if systems.measure == "scores" else 1.0
     pairs, wins = [], np.zeros((size, size), dtype=np.bool_)
     for at, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         shown = bool(enough[at] and adjusted[at] <= 1 - confidence_level)
         gap = Difference(reason=f"{count(int(gaps.n[i, j]), 'question')}: {FEWEST} are needed")
         if enough[at]:
-            gap = Difference.of(gaps.of(i, j), confidence_level, bound)
+            gap = Difference.of(gaps.of(i, j), confidence_level, systems.bound)
         ahead = (i, j) if gaps.estimate[i, j] < 0 else (j, i)
         wins[ahead] |= shown
         pairs.append(_pair(names[i], names[j], gap, adjusted[at], shown=shown, n=int(gaps.n[i, j])))
-    means = np.nanmean(table.judge, axis=0)
-    if by_people:
-        means = _people_means(table, labelled, complete)
     scores = [
         SystemScore(
             name=name,
@@ -250,27 +242,25 @@ def compare_many(
 
 def _centred(scores: FloatArray) -> FloatArray:
     """What each question adds to the error of each mean."""
-    if not len(scores):
-        return scores
-    return np.asarray((scores - scores.mean(axis=0)) / len(scores))
+    return np.asarray((scores - scores.mean(axis=0)) / len(scores)) if len(scores) else scores
 
 
-def _by_people(table: Systems, labelled: BoolArray, complete: BoolArray) -> tuple[Gaps, FloatArray]:
-    """`labelled_gap` of all pairs, and the influence of each question by one common slope."""
+def _by_people(
+    table: Systems, labelled: BoolArray, complete: BoolArray
+) -> tuple[Gaps, FloatArray, FloatArray]:
+    """`labelled_gap` of all pairs, the influence of each question by one common slope, and means.
+
+    The means are what people would give to each system (`labelled_mean`).
+    """
     judge, size = table.judge[complete], len(table.names)
     known = labelled[complete]
     human = np.where(known[:, None], table.human[complete], np.nan)
-    numbers = np.zeros((4, size, size))
-    for i in range(size):
-        for j in range(i + 1, size):
-            gap = labelled_gap(
-                human[:, j] - human[:, i],
-                judge[:, j] - judge[:, i],
-                zero_one=table.zero_one and table.people_zero_one,
-            )
-            ends = (gap.estimate, gap.centre, gap.standard_error, gap.freedom)
-            numbers[:, i, j] = ends
-            numbers[:, j, i] = (-gap.estimate, -gap.centre, gap.standard_error, gap.freedom)
+    exact, numbers = table.zero_one and table.people_zero_one, np.zeros((4, size, size))
+    for i, j in combinations(range(size), 2):
+        h, d = human[:, j] - human[:, i], judge[:, j] - judge[:, i]
+        gap = labelled_gap(h, d, zero_one=exact)
+        numbers[:, i, j] = (gap.estimate, gap.centre, gap.standard_error, gap.freedom)
+        numbers[:, j, i] = (-gap.estimate, -gap.centre, gap.standard_error, gap.freedom)
     n = np.full((size, size), int(known.sum()), dtype=np.int64)
     people, said, rest = human[known], judge[known], judge[~known]
     slope = 0.0
@@ -281,22 +271,20 @@ def _by_people(table: Systems, labelled: BoolArray, complete: BoolArray) -> tupl
     influence = np.zeros_like(judge)
     influence[known] = _centred(people - slope * said)
     influence[~known] = slope * _centred(rest)
-    return Gaps(numbers[0], numbers[1], numbers[2], numbers[3], n), influence
+    ends = (float(people.min()), float(people.max()))
+    columns = zip(human.T, judge.T, strict=True)
+    means = np.array([labelled_mean(h, j, ends=ends).estimate for h, j in columns])
+    return Gaps(numbers[0], numbers[1], numbers[2], numbers[3], n), influence, means
 
 
-def _people_means(table: Systems, labelled: BoolArray, complete: BoolArray) -> FloatArray:
-    """The mean that people would give to each system, on the questions all of them answered."""
-    human = np.where(labelled[:, None], table.human, np.nan)[complete]
-    ends = (float(np.nanmin(human)), float(np.nanmax(human)))
-    columns = zip(human.T, table.judge[complete].T, strict=True)
-    return np.array([labelled_mean(h, j, ends=ends).estimate for h, j in columns])
-
-
-def _adjust(values: FloatArray, screen: bool) -> FloatArray:
-    if screen and len(values) < FEWEST_SCREENED:
+def _adjust(values: FloatArray, enough: BoolArray, screen: bool) -> FloatArray:
+    """p-values of the family; 1 for differences from too few questions, which are not in it."""
+    n, adjusted = int(enough.sum()), np.ones(len(values))
+    if screen and n < FEWEST_SCREENED:
         remedy = f"needs {FEWEST_SCREENED} differences or more; leave it out: Holm's rule is used"
-        raise ArgumentError("screen", f"{len(values)} differences", remedy)
-    return benjamini_hochberg(values) if screen else holm(values)
+        raise ArgumentError("screen", f"{n} differences", remedy)
+    adjusted[enough] = (benjamini_hochberg if screen else holm)(values[enough])
+    return adjusted
 
 
 def _pair(
@@ -341,10 +329,9 @@ def compare_slices(
     if not results:
         raise ArgumentError("a", a, f"no value of {within} has rows of both {a} and {b}")
     gaps = {name: result.reported for name, result in results.items()}
-    values = np.array([1.0 if gap.p_value is None else gap.p_value for gap in gaps.values()])
-    enough = np.array([gap.p_value is not None for gap in gaps.values()])
-    adjusted = np.ones(len(values))
-    adjusted[enough] = _adjust(values[enough], screen)
+    values = np.array([gap.p_value for gap in gaps.values()], dtype=np.float64)
+    enough = ~np.isnan(values)
+    adjusted = _adjust(values, enough, screen)
     shown = (enough & (adjusted <= 1 - confidence_level)).tolist()
     pairs = [
         _pair(a, b, gap, adjusted[at], shown=shown[at], n=gap.n, within=name)
@@ -395,10 +382,10 @@ def view_many(result: ComparisonOfMany) -> list[Block]:
         text_columns=2 if result.within is None else 3,
         detail=result.within is None,
     )
-    figure, caption = matrix_figure, "Difference of each pair (row minus column); bold: shown."
-    if result.within is not None:
-        figure = slices_figure
-        caption = f"Differences with {level(result.confidence_level)} intervals for each alone."
+    figure = Figure("slices", partial(slices_figure, result), f"{gaps.caption}.")
+    if result.within is None:
+        caption = "Difference of each pair (row minus column); bold: shown."
+        figure = Figure("matrix", partial(matrix_figure, result), caption)
     return [
         _headline(result),
         *warnings_of(result.warnings),
@@ -406,7 +393,7 @@ def view_many(result: ComparisonOfMany) -> list[Block]:
         gaps,
         *notes_of([f"{reason}: {n:,}" for reason, n in result.dropped.items()]),
         *explain(result.assumptions),
-        Figure("matrix" if result.within is None else "slices", partial(figure, result), caption),
+        figure,
     ]
 
 

@@ -222,7 +222,6 @@ def view_plan(result: ComparisonPlan) -> list[Block]:
     if result.people_spread is None and result.reason is not None:
         notes.insert(0, f"labels by people: {result.reason}")
     if result.correlation is not None:
-        notes.insert(
-            0, f"correlation of judge and people {number(result.correlation, 2)}, at least"
-        )
+        correlation = number(result.correlation, 2)
+        notes.insert(0, f"correlation of judge and people {correlation}, at least")
     return [headline, Facts(facts), *notes_of(notes), *explain(_ASSUMED)]

@@ -6,6 +6,7 @@ and, for some, people's number of every system on every question. What cannot be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from adjudge.data.scores import prepare_scores, read_scores
 from adjudge.data.source import Reading, Source, open_table, open_values
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
-from adjudge.validation import BoolArray, FloatArray, IntArray
+from adjudge.validation import FloatArray, IntArray
 
 #: What the numbers are: verdicts of 0 and 1, probabilities, scores, or preferences between pairs.
 Measure = Literal["verdicts", "probabilities", "scores", "preferences"]
@@ -66,6 +67,11 @@ class Systems:
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, int]
 
+    @property
+    def bound(self) -> float:
+        """The largest difference that there can be."""
+        return math.inf if self.measure == "scores" else 1.0
+
     def at(self, name: str, option: str) -> int:
         """The column of a system, by its name."""
         if name not in self.names:
@@ -101,45 +107,33 @@ class Systems:
         columns = [self.at(a, "a"), self.at(b, "b")]
         judge, human = self.judge[:, columns], self.human[:, columns]
         here = ~np.isnan(judge)
-        both, labelled = here.all(axis=1), ~np.isnan(human)
-        half = both & (labelled.sum(axis=1) == 1)
+        both = here.all(axis=1)
+        half = both & (np.isnan(human).sum(axis=1) == 1)
         alone = int((here.any(axis=1) & ~both).sum()) if self.paired_by is not None else 0
-        dropped = merge_dropped(self.dropped, {_ONE_SIDE: alone, _HALF_LABELLED: int(half.sum())})
-        d = judge[:, 1] - judge[:, 0]
-        h = human[:, 1] - human[:, 0]
-        zero_one, codes = self.zero_one, None if self.clusters is None else self.clusters[both]
-        d, h = d[both], h[both]
-        questions = [self.questions[at] for at in np.flatnonzero(both)]
-        rows = len(d)
-        if codes is not None and len(np.unique(codes)) < rows:
+        d, h = (numbers[both, 1] - numbers[both, 0] for numbers in (judge, human))
+        rows, zero_one, at = len(d), self.zero_one, np.flatnonzero(both)
+        codes = np.arange(rows) if self.clusters is None else self.clusters[both]
+        if len(np.unique(codes)) < rows:
             # A labelled cluster counts with its labelled questions: judge and people see the same.
-            used = ~np.isnan(h)
-            with_label = np.isin(codes, codes[used])
-            d, h, first = _cluster_means(d, h, codes, ~with_label | used)
-            questions, zero_one = [questions[at] for at in first], False
+            used = ~np.isnan(h) | ~np.isin(codes, codes[~np.isnan(h)])
+            _, first, codes = np.unique(codes[used], return_index=True, return_inverse=True)
+            size = (len(first), 1)
+            d, h = (_means(v[used], codes, 0 * codes, size)[0][:, 0] for v in (d, h))
+            at, zero_one = at[used][first], False
         return Differences(
             a=a,
             b=b,
             judge=d,
             human=h,
-            questions=tuple(questions),
+            questions=tuple(self.questions[place] for place in at),
             rows=rows,
             zero_one=zero_one,
             people_zero_one=self.people_zero_one and zero_one,
-            sides=(judge[:, 0][here[:, 0]], judge[:, 1][here[:, 1]]),
-            dropped=dropped,
+            sides=(judge[here[:, 0], 0], judge[here[:, 1], 1]),
+            dropped=merge_dropped(
+                self.dropped, {_ONE_SIDE: alone, _HALF_LABELLED: int(half.sum())}
+            ),
         )
-
-
-def _cluster_means(
-    d: FloatArray, h: FloatArray, codes: IntArray, used: BoolArray
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """The means of each cluster over the rows in use, and the first row of each."""
-    rows = np.flatnonzero(used)
-    _, first, numbered = np.unique(codes[rows], return_index=True, return_inverse=True)
-    sizes = np.bincount(numbered)
-    means = [np.bincount(numbered, weights=values[rows]) / sizes for values in (d, h)]
-    return means[0], means[1], rows[first]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,16 +200,11 @@ def read_systems(
         tables = [_as_grades(t, given, (judge_column, human_column), within) for t in tables]
         table = tables[0] if other is None else _join_runs(tables, by)
         if by not in table.frame.columns:
-            raise DataError(
-                table.name,
-                "is missing",
-                column=by,
-                remedy="name the systems' column: --by COLUMN (by=), or give two files",
-            )
+            remedy = "name the systems' column: --by COLUMN (by=), or give two files"
+            raise DataError(table.name, "is missing", column=by, remedy=remedy)
         table = _of_judge(table, "judge_name", judge, by)
-        opened = None if given is None else open_values(given)
-        if table.format == "scores":
-            opened = None  # already joined, all raters
+        # Labels of scores are joined already, all raters.
+        opened = None if given is None or table.format == "scores" else open_values(given)
         table, opened = _name_answers(table, opened, by, within)
         rows = prepare_grades(
             table,
@@ -230,12 +219,9 @@ def read_systems(
             scores=True,
         )
     if rows.scale == "classes":
-        raise DataError(
-            rows.name,
-            f"has the classes {shorten(rows.names, 5)}",
-            column=judge_column,
-            remedy="name the class that counts as 1: --positive NAME (positive=)",
-        )
+        remedy = "name the class that counts as 1: --positive NAME (positive=)"
+        problem = f"has the classes {shorten(rows.names, 5)}"
+        raise DataError(rows.name, problem, column=judge_column, remedy=remedy)
     return _by_slice(rows, within, cluster)
 
 
@@ -255,21 +241,13 @@ def _as_grades(
     if table.kind != "scores" and "scores" not in kinds_of(table.format):
         return replace(load_grades(table, *columns), kind="grades")
     human_column = columns[1]
-    if labels is not None or _has_human_scores(table):
+    frame, dropped = read_scores(table) if labels is None else None, table.dropped
+    if frame is None or has_values(frame, "human_scores"):
         prepared = prepare_scores(table, labels=labels)
         frame, dropped = prepared.frame, prepared.dropped
-    else:
-        frame, dropped = read_scores(table), table.dropped
-    criteria = frame["criterion"].drop_nulls().unique().sort().to_list()
-    if len(criteria) > 1 and within != "criterion":
-        raise DataError(
-            table.name,
-            f"has {len(criteria)} criteria: {shorten(criteria, 5)}",
-            column="criterion",
-            remedy="compare in each of them: --within criterion (within=), or keep the rows of one",
-        )
-    people = [human_column] if human_column in frame.columns else []
-    frame = frame.drop(*people, "human_score", "judge_name", strict=False)
+    remedy = "compare in each of them: --within criterion (within=), or keep the rows of one"
+    _refuse_several(frame, table.name, "criterion", "criteria", within, remedy)
+    frame = frame.drop(human_column, "human_score", "judge_name", strict=False)
     frame = frame.rename({"judge": "judge_name", "judge_score": "judge"})
     if "human_scores" in frame.columns:
         mean = pl.col("human_scores").list.mean().alias(human_column)
@@ -277,41 +255,45 @@ def _as_grades(
     return Table(frame=frame, name=table.name, kind="grades", format="scores", dropped=dropped)
 
 
-def _has_human_scores(table: Table) -> bool:
-    frame = read_scores(table)
-    return "human_scores" in frame.columns and frame["human_scores"].null_count() < frame.height
+def _refuse_several(
+    frame: pl.DataFrame, name: str, column: str, many: str, within: str | None, remedy: str
+) -> None:
+    """Several metrics or criteria are compared in each of them, not together."""
+    values = tidy(frame[column], name, column).drop_nulls().unique().sort().to_list()
+    if len(values) > 1 and within != column:
+        problem = f"has {len(values)} {many}: {shorten(values, 5)}"
+        raise DataError(name, problem, column=column, remedy=remedy)
+
+
+def file_names(names: Sequence[str]) -> list[str]:
+    """Two files by their last names, else by their paths, else by their order."""
+    paths = [Path(name) for name in names]
+    choices = ([path.name for path in paths], [str(path) for path in paths], ["first", "second"])
+    return next(pair for pair in choices if pair[0] != pair[1])
 
 
 def _join_runs(tables: Sequence[Table], by: str) -> Table:
     """Two runs as one table; a run is named by its one model, or by its file."""
+    first, second = tables
     models = []
     for table in tables:
         named = tidy(table.frame[by], table.name, by) if by in table.frame.columns else None
         values = [] if named is None else named.drop_nulls().unique().to_list()
         models.append(values[0] if len(values) == 1 else None)
-    paths = [Path(table.name) for table in tables]
-    names = models
-    if None in models or models[0] == models[1]:
-        names = [path.name for path in paths]
-        if names[0] == names[1]:
-            names = [str(path) for path in paths]
-        if names[0] == names[1]:
-            names = ["first", "second"]
-    frames = [
-        table.frame.with_columns(pl.lit(name).alias(by))
-        for table, name in zip(tables, names, strict=True)
-    ]
-    kinds = {table.kind for table in tables}
-    if len({table.format for table in tables}) > 1 and len(kinds) > 1:
+    by_file = None in models or models[0] == models[1]
+    names = file_names([first.name, second.name]) if by_file else models
+    if first.format != second.format and first.kind != second.kind:
         formats = " and ".join(str(table.format or "plain rows") for table in tables)
         remedy = "give two files of one kind"
-        raise DataError(tables[1].name, f"differs from {tables[0].name}: {formats}", remedy=remedy)
+        raise DataError(second.name, f"differs from {first.name}: {formats}", remedy=remedy)
+    runs = zip(tables, names, strict=True)
+    frames = [table.frame.with_columns(pl.lit(name).alias(by)) for table, name in runs]
     return replace(
-        tables[0],
+        first,
         frame=pl.concat(frames, how="diagonal_relaxed"),
-        name=f"{tables[0].name} and {tables[1].name}",
+        name=f"{first.name} and {second.name}",
         fields=None,
-        dropped=merge_dropped(*(table.dropped for table in tables)),
+        dropped=merge_dropped(first.dropped, second.dropped),
     )
 
 
@@ -328,12 +310,9 @@ def _of_judge(table: Table, column: str, judge: str | None, by: str) -> Table:
         answer = [c for c in ("id", by, "metric", "criterion", "repeat") if c in frame.columns]
         several = len(judges) > 1 and "id" in answer
         if several and frame.select(*dict.fromkeys(answer)).is_duplicated().any():
-            raise DataError(
-                table.name,
-                f"has {len(judges)} judges: {shorten(judges, 5)}",
-                column="judge",
-                remedy="name one: --judge NAME (judge=); to compare them: --judges",
-            )
+            problem = f"has {len(judges)} judges: {shorten(judges, 5)}"
+            remedy = "name one: --judge NAME (judge=); to compare them: --judges"
+            raise DataError(table.name, problem, column="judge", remedy=remedy)
         return table
     if judge not in judges:
         raise ArgumentError("judge", judge, f"choose one of {shorten(judges)}")
@@ -353,22 +332,13 @@ def _name_answers(
         return table, labels
     apart = [by]
     if "metric" in frame.columns:
-        metrics = tidy(frame["metric"], name, "metric").drop_nulls().unique().sort().to_list()
-        if len(metrics) > 1 and within != "metric":
-            raise DataError(
-                name,
-                f"has {len(metrics)} metrics: {shorten(metrics, 5)}",
-                column="metric",
-                remedy="compare in each of them: --within metric (within=), or keep one's rows",
-            )
+        remedy = "compare in each of them: --within metric (within=), or keep one's rows"
+        _refuse_several(frame, name, "metric", "metrics", within, remedy)
         apart.append("metric")
     if labels is not None and not {"id", by} <= set(labels.frame.columns):
-        raise DataError(
-            labels.name,
-            "ids name questions that several systems answered",
-            column="id",
-            remedy=f"add the column {by} to the labels, or give each answer its own id",
-        )
+        problem = "ids name questions that several systems answered"
+        remedy = f"add the column {by} to the labels, or give each answer its own id"
+        raise DataError(labels.name, problem, column="id", remedy=remedy)
     return _with_answer_ids(table, apart), labels and _with_answer_ids(labels, [by])
 
 
@@ -419,14 +389,8 @@ def _preferences(
         opponents = rows.frame["opponent"].drop_nulls().unique().sort().to_list()
         raise ArgumentError("a", a, f"{b} was compared with {shorten(opponents)}")
     lost = merge_dropped(rows.dropped, {"pair with another system": int((~keep).sum())})
-    kept = replace(
-        rows,
-        frame=rows.frame.filter(keep),
-        judge=rows.judge[keep],
-        human=rows.human[keep],
-        dropped=lost,
-    )
-    return kept, (a, b)
+    frame, said, people = rows.frame.filter(keep), rows.judge[keep], rows.human[keep]
+    return replace(rows, frame=frame, judge=said, human=people, dropped=lost), (a, b)
 
 
 def choose_two(systems: Systems, a: str | None, b: str | None) -> tuple[str, str]:
@@ -448,12 +412,9 @@ def _by_slice(
     rows: Grades, within: str | None, cluster: str | None, names: tuple[str, str] | None = None
 ) -> dict[str | None, Systems]:
     if rows.sampling_probability is not None:
-        raise DataError(
-            rows.name,
-            "labels were picked by a plan",
-            column="sampling_probability",
-            remedy="a difference needs labels of questions drawn at random",
-        )
+        column, problem = "sampling_probability", "labels were picked by a plan"
+        remedy = "a difference needs labels of questions drawn at random"
+        raise DataError(rows.name, problem, column=column, remedy=remedy)
     if within is None:
         return {None: _tabulate(rows, np.arange(len(rows.judge)), cluster, names)}
     if within not in rows.frame.columns:
@@ -477,10 +438,10 @@ def _tabulate(
         systems, names_of = rows.groups[at], rows.group_names
         key = _question_column(frame, systems)
     else:
-        systems, names_of, key = np.ones(len(at), dtype=np.int64), names, "id"
+        systems, names_of = np.ones(len(at), dtype=np.int64), names
         key = "id" if "id" in frame.columns else None
     texts = pl.Series([str(n + 1) for n in at.tolist()]) if key is None else as_text(frame[key])
-    codes = code_clusters(texts)
+    codes, keys = code_clusters(texts), texts.fill_null("")
     size = int(codes.max(initial=-1)) + 1, len(names_of)
     judge, most = _means(rows.judge[at], codes, systems, size)
     human, _ = _means(rows.human[at], codes, systems, size)
@@ -498,35 +459,23 @@ def _tabulate(
         names=tuple(names_of),
         judge=judge,
         human=human,
-        questions=tuple(texts.fill_null("").gather(first.tolist()).to_list()),
+        questions=tuple(keys.gather(first.tolist()).to_list()),
         clusters=None if column is None else code_clusters(frame[column][first.tolist()]),
         paired_by="id" if key == _QUESTION else key,
         clustered_by=column,
         measure=measure,
         zero_one=single and bool(np.isin(rows.judge[at], whole).all()),
         people_zero_one=single and bool(np.isin(labels[~np.isnan(labels)], whole).all()),
-        answers=_answers(frame, texts, systems, names_of, pairs=names is not None),
+        answers=pl.DataFrame(
+            {
+                "question": keys,
+                "system": [names_of[code] for code in systems.tolist()],
+                "id": as_text(frame["id"]) if "id" in frame.columns else keys,
+            }
+        ),
         drawn_at_random=rows.drawn_at_random,
         notes=rows.makers,
         dropped=rows.dropped,
-    )
-
-
-def _answers(
-    frame: pl.DataFrame,
-    questions: pl.Series,
-    systems: IntArray,
-    names: Sequence[str],
-    *,
-    pairs: bool,
-) -> pl.DataFrame:
-    ids = next((c for c in (_QUESTION, "id") if c in frame.columns), None)
-    return pl.DataFrame(
-        {
-            "question": questions.fill_null(""),
-            "system": [names[1 if pairs else code] for code in systems.tolist()],
-            "id": questions.fill_null("") if ids is None else as_text(frame["id"]),
-        }
     )
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -119,13 +118,9 @@ class SequentialComparison(Result):
 
     def rows_to_label(self) -> pl.DataFrame:
         """The answers to label next, for `adjudge label --plan`."""
-        rows = [
-            {"id": name, "question": item.question, "sampled_by": "random"}
-            for item in self.next
-            for name in item.ids
-        ]
-        schema = {"id": pl.String, "question": pl.String, "sampled_by": pl.String}
-        return pl.DataFrame(rows, schema=schema)
+        rows = [(name, item.question, "random") for item in self.next for name in item.ids]
+        schema = dict.fromkeys(("id", "question", "sampled_by"), pl.String)
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def view(self) -> list[Block]:
         return view_until_sure(self)
@@ -133,7 +128,7 @@ class SequentialComparison(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What is fixed before the first label."""
+    """What is fixed before the first label; `equal_within` is a share of the scale."""
 
     confidence_level: float
     method: Literal["bets", "rounds"]
@@ -143,6 +138,20 @@ class Terms:
     seed: int
 
 
+def check_terms(*, rounds: bool, equal_within: float | None, **fixed: Any) -> Terms:
+    """The terms of a sequential comparison, checked."""
+    if equal_within is not None:
+        positive(equal_within, "equal_within")
+        if rounds:
+            raise ArgumentError("equal_within", equal_within, "is not for rounds: leave one out")
+        equal_within = equal_within / _width(fixed["scale"])
+    return Terms(method="rounds" if rounds else "bets", equal_within=equal_within, **fixed)
+
+
+def _width(scale: tuple[float, float] | None) -> float:
+    return 1.0 if scale is None else float(scale[1] - scale[0])
+
+
 # --- labels in the store ---
 
 
@@ -150,8 +159,7 @@ def stored_labels(
     place: StorePlace, systems: Systems, scale: tuple[float, float] | None
 ) -> pl.DataFrame | None:
     """The labels of these answers that the labelling page kept in the store; None without any."""
-    kinds = {"preferences": PAIR_LABELS, "scores": ()}
-    labels = kinds.get(systems.measure, GRADE_LABELS)
+    labels = PAIR_LABELS if systems.measure == "preferences" else GRADE_LABELS
     if systems.measure == "scores":
         low, high = scale or (1, 5)
         labels = score_labels(int(low), int(high))
@@ -173,12 +181,13 @@ def look(systems: Systems, a: str, b: str, terms: Terms, place: StorePlace) -> S
     """Count the labels that have come in the order of drawing, decide, and keep the state."""
     gaps = systems.differences(a, b)
     if systems.paired_by is None or len(gaps.judge) < 2:
-        raise DataError(
-            "the rows",
-            "the systems share too few questions",
-            remedy="give both systems the same questions: one label is people's word on both",
-        )
-    width = _width(systems.measure, terms.scale)
+        remedy = "give both systems the same questions: one label is people's word on both"
+        raise DataError("the rows", "the systems share too few questions", remedy=remedy)
+    scores = systems.measure == "scores"
+    if scores and terms.scale is None:
+        remedy = "bets need the ends of the scale: --scale 1-5 (scale=)"
+        raise ArgumentError("scale", None, remedy)
+    width = _width(terms.scale) if scores else 1.0
     judge, human = gaps.judge / width, gaps.human / width
     for name, values in (("judge", judge), ("human", human)):
         if np.nanmax(np.abs(values), initial=0.0) > 1 + 1e-9:
@@ -197,14 +206,6 @@ def look(systems: Systems, a: str, b: str, terms: Terms, place: StorePlace) -> S
                 return result
 
 
-def _width(measure: str, scale: tuple[float, float] | None) -> float:
-    if measure != "scores":
-        return 1.0
-    if scale is None:
-        raise ArgumentError("scale", None, "bets need the ends of the scale: --scale 1-5 (scale=)")
-    return float(scale[1] - scale[0])
-
-
 def _parse(text: str, source: str) -> SequentialComparison:
     try:
         loaded = json.loads(text)
@@ -217,27 +218,14 @@ def _parse(text: str, source: str) -> SequentialComparison:
 def _check_same(previous: SequentialComparison, terms: Terms, digest: str) -> None:
     """Rules that change between looks would undo the guarantee."""
     if previous.pool_digest != digest:
-        raise DataError(
-            "the rows",
-            "the judge's numbers differ from those of the first look",
-            remedy="give the same rows as before, or start again with another --store",
-        )
+        remedy = "give the same rows as before, or start again with another --store"
+        problem = "the judge's numbers differ from those of the first look"
+        raise DataError("the rows", problem, remedy=remedy)
     for option in ("confidence_level", "method", "equal_within", "scale"):
         before, now = getattr(previous, option), getattr(terms, option)
         if before != now and not (option == "scale" and now is not None and tuple(now) == before):
             remedy = f"it was {before} at the first look and cannot change; or use another --store"
             raise ArgumentError(option, now, remedy)
-
-
-def _order(questions: Sequence[str], key: str, first: Sequence[str]) -> list[int]:
-    """Random and fixed by the key: labels drawn at random before the first look come first."""
-    started = set(first)
-
-    def place(at: int) -> tuple[bool, bytes]:
-        text = f"{key}\x1f{questions[at]}".encode("utf-8", "surrogatepass")
-        return questions[at] not in started, hashlib.sha256(text).digest()
-
-    return sorted(range(len(questions)), key=place)
 
 
 def _continue(
@@ -254,9 +242,15 @@ def _continue(
     started: tuple[str, ...] = previous.started_with if previous else ()
     if previous is None and systems.drawn_at_random:
         started = tuple(q for q, h in zip(questions, human, strict=True) if not math.isnan(h))
-    order = _order(questions, key, started)
-    counted = dict(zip(previous.counted, previous.people, strict=True)) if previous else {}
-    values = list(counted.values())
+    first = set(started)
+
+    def draw(at: int) -> tuple[bool, bytes]:
+        """Random and fixed by the key; labels drawn at random before the first look come first."""
+        text = f"{key}\x1f{questions[at]}".encode("utf-8", "surrogatepass")
+        return questions[at] not in first, hashlib.sha256(text).digest()
+
+    order = sorted(range(n), key=draw)
+    values = list(previous.people) if previous else []
     for at in order[len(values) :]:
         if math.isnan(human[at]):
             break
@@ -268,7 +262,7 @@ def _continue(
     state = _decide(people, drawn, side, terms, exact=systems.people_zero_one)
     labels = min(terms.max_labels or max(n // 2, 1), n)
     spread = float(np.std(people if t >= 30 else judge))
-    to_label = [] if state.finished else order[t : t + NEXT]
+    to_label = [questions[at] for at in order[t : t + NEXT] if not state.finished]
     return SequentialComparison(
         a=gaps.a,
         b=gaps.b,
@@ -285,7 +279,10 @@ def _continue(
         out_of_reach=smallest_decided(spread, n, labels, 1 - terms.confidence_level),
         reach_labels=labels,
         n_waiting=waiting,
-        next=tuple(_next(systems, gaps, at) for at in to_label),
+        next=tuple(
+            NextQuestion(question=question, ids=systems.answer_ids(question, (gaps.a, gaps.b)))
+            for question in to_label
+        ),
         counted=tuple(questions[at] for at in order[:t]),
         people=tuple(values),
         up=tuple(state.up.tolist()),
@@ -297,12 +294,6 @@ def _continue(
         started_with=started,
         pool_digest=digest,
     )
-
-
-def _next(systems: Systems, gaps: Differences, at: int) -> NextQuestion:
-    question = gaps.questions[at]
-    ids = systems.answer_ids(question, (gaps.a, gaps.b))
-    return NextQuestion(question=question, ids=ids)
 
 
 @dataclass(frozen=True)
@@ -364,7 +355,7 @@ def _estimate(people: FloatArray, drawn: FloatArray) -> float:
 def view_until_sure(result: SequentialComparison) -> list[Block]:
     """What is decided, the evidence so far, and the questions to label next."""
     write, unit = amount(result.measure), unit_of(result.measure)
-    width = 1.0 if result.scale is None else result.scale[1] - result.scale[0]
+    width = _width(result.scale)
     t = len(result.counted)
     facts = [Fact("labelled", f"{t:,} of {count(result.questions, 'question')}")]
     if result.estimate is not None:
@@ -382,10 +373,8 @@ def view_until_sure(result: SequentialComparison) -> list[Block]:
         labels = f"{count(result.reach_labels, 'label')} of {result.questions:,} questions"
         notes.append(f"with {labels}, a difference below about {reach} is out of reach")
     if result.n_waiting:
-        notes.append(
-            f"{count(result.n_waiting, 'label')} wait until the questions drawn before them are "
-            "labelled"
-        )
+        labels = count(result.n_waiting, "label")
+        notes.append(f"{labels} wait until the questions drawn before them are labelled")
     rows = [(item.question, ", ".join(item.ids)) for item in result.next]
     alpha = percent(1 - result.confidence_level)
     level_of = f"the chance of a wrong decision is {alpha} or less over all looks, for any judge"
@@ -410,25 +399,22 @@ def view_until_sure(result: SequentialComparison) -> list[Block]:
 def _headline(result: SequentialComparison) -> Headline:
     t, a, b = len(result.counted), result.a, result.b
     after = f"decided after {count(result.decided_at or 0, 'labelled question')}"
-    verb = "prefer" if result.measure == "preferences" else "rate"
-    higher = "" if result.measure == "preferences" else " higher"
     if result.decision == "equal":
-        width = 1.0 if result.scale is None else result.scale[1] - result.scale[0]
-        size = amount(result.measure)((result.equal_within or 0.0) * width)
-        within = size + unit_of(result.measure)
+        size = (result.equal_within or 0.0) * _width(result.scale)
+        within = amount(result.measure)(size) + unit_of(result.measure)
         return Headline(f"{b} and {a} are equal within {within} by people, {after}")
     if result.decision is not None:
         first, second = (b, a) if result.better else (a, b)
-        middle = " over " if result.measure == "preferences" else " than "
-        text = f"People {verb} {first}{higher}{middle}{second}, {after}"
+        verb, than = ("rate", "higher than")
+        if result.measure == "preferences":
+            verb, than = ("prefer", "over")
+        text = f"People {verb} {first} {than} {second}, {after}"
         return Headline(text, "No more labels are needed.", "good" if result.better else "bad")
     if result.finished:
         return Headline(f"Not decided: {b} and {a} are not separated by {t:,} labels")
-    start = f"Not decided after {t:,} labels" if t else f"Which of {b} and {a} is better by people"
-    return Headline(
-        start if t else f"{start} is not known yet",
-        f"Label the next {count(len(result.next), 'question')}, then run this command again.",
-    )
+    text = f"Which of {b} and {a} is better by people is not known yet"
+    labels = f"Label the next {count(len(result.next), 'question')}, then run this command again."
+    return Headline(f"Not decided after {t:,} labels" if t else text, labels)
 
 
 def evidence_figure(result: SequentialComparison) -> Drawing:
@@ -451,29 +437,3 @@ def evidence_figure(result: SequentialComparison) -> Drawing:
         axes.legend(fontsize=8.5)
         axes.set_title(_headline(result).text)
     return figure
-
-
-def check_terms(
-    *,
-    confidence_level: float,
-    rounds: bool,
-    equal_within: float | None,
-    scale: tuple[float, float] | None,
-    max_labels: int | None,
-    seed: int,
-) -> Terms:
-    """The terms of a sequential comparison, checked."""
-    if equal_within is not None:
-        positive(equal_within, "equal_within")
-        if rounds:
-            raise ArgumentError("equal_within", equal_within, "is not for rounds: leave one out")
-        width = 1.0 if scale is None else scale[1] - scale[0]
-        equal_within = equal_within / width
-    return Terms(
-        confidence_level=confidence_level,
-        method="rounds" if rounds else "bets",
-        equal_within=equal_within,
-        scale=scale,
-        max_labels=max_labels,
-        seed=seed,
-    )

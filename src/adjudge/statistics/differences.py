@@ -37,10 +37,11 @@ class Gap:
     freedom: float = math.inf
     n: int = 0
 
-    def interval(self, confidence_level: float) -> Interval:
-        """The two-sided interval."""
+    def interval(self, confidence_level: float, bound: float = math.inf) -> Interval:
+        """The two-sided interval, within [-bound, bound]."""
         reach = _quantile((1 + confidence_level) / 2, self.freedom) * self.standard_error
-        return Interval(self.centre - reach, self.centre + reach, level=confidence_level)
+        low, high = max(self.centre - reach, -bound), min(self.centre + reach, bound)
+        return Interval(low, high, level=confidence_level)
 
     @property
     def statistic(self) -> float:
@@ -106,8 +107,7 @@ def _shrink(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Centre, standard error and degrees of freedom of `paired_gap` from sums of d."""
     centre = total / (n + 2)
-    c = largest / 2
-    variance = np.maximum((squares + 2 * c**2) / (n + 2) - centre**2, 0.0)
+    variance = np.maximum((squares + largest**2 / 2) / (n + 2) - centre**2, 0.0)
     error = np.sqrt(variance / (n + 2 if zero_one else n + 1))
     freedom = np.full(np.shape(n), math.inf) if zero_one else np.asarray(n - 1.0)
     return centre, error, freedom
@@ -154,30 +154,33 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
     >>> round(gap.estimate, 3), gap.n
     (0.0, 100)
     """
-    known = ~np.isnan(people)
-    m, rest = int(known.sum()), judge[~known]
-    if not len(rest):
-        return paired_gap(people[known], zero_one=zero_one)
-    slope = _slope(people[known], judge, known, most=1.0 if zero_one else math.inf)
-    residual = people[known] - slope * judge[known]
-    estimate = float(residual.mean() + slope * rest.mean())
+    known, residual, moved, added = _corrected(people, judge, 1.0 if zero_one else math.inf)
+    m = len(known)
+    if m == len(judge):
+        return paired_gap(known, zero_one=zero_one)
+    estimate = float(residual.mean() + moved)
     about = residual - residual.mean()
     squares, below = float(about @ about), (m - 2) * m
     if m < FEW_LABELS or np.count_nonzero(residual) < _FEW_RESIDUALS:
-        c = 1.0 if zero_one else float(np.abs(people[known]).max()) / 2
+        c = 1.0 if zero_one else float(np.abs(known).max()) / 2
         squares, below = squares + 2 * c**2, m * (m + 2)
-    variance = squares / below + slope**2 * float(judge.var(ddof=1)) / len(rest)
-    return Gap(estimate, estimate, math.sqrt(variance), m - 2, m)
+    return Gap(estimate, estimate, math.sqrt(squares / below + added), m - 2, m)
 
 
-def _slope(labels: FloatArray, judge: FloatArray, known: BoolArray, *, most: float) -> float:
-    """lambda of PPI++: the covariance over labelled questions, the variance over all."""
-    m, spread = len(labels), float(judge.var(ddof=1))
-    if spread == 0:
-        return 0.0
-    shared = judge[known]
-    covariance = float((labels - labels.mean()) @ (shared - shared.mean())) / (m - 1)
-    return min(max(covariance / ((1 + m / (len(judge) - m)) * spread), 0.0), most)
+def _corrected(
+    labels: FloatArray, judge: FloatArray, most: float
+) -> tuple[FloatArray, FloatArray, float, float]:
+    """The labels h that are known, h - lambda j, and the mean and variance that others add.
+
+    lambda of PPI++ has the covariance over labelled questions, the variance over all.
+    """
+    known = ~np.isnan(labels)
+    h, shared, rest = labels[known], judge[known], judge[~known]
+    if not len(rest) or (spread := float(judge.var(ddof=1))) == 0:
+        return h, h, 0.0, 0.0
+    covariance = float((h - h.mean()) @ (shared - shared.mean())) / (len(h) - 1)
+    slope = min(max(covariance / ((1 + len(h) / len(rest)) * spread), 0.0), most)
+    return h, h - slope * shared, slope * float(rest.mean()), slope**2 * spread / len(rest)
 
 
 def labelled_mean(labels: FloatArray, judge: FloatArray, *, ends: tuple[float, float]) -> Gap:
@@ -191,25 +194,17 @@ def labelled_mean(labels: FloatArray, judge: FloatArray, *, ends: tuple[float, f
     >>> round(gap.estimate, 3)
     2.5
     """
-    known = ~np.isnan(labels)
-    given, rest = labels[known], judge[~known]
-    m, low, high = len(given), *ends
-    slope = _slope(given, judge, known, most=math.inf) if len(rest) else 0.0
-    residual = given - slope * judge[known]
-    moved = slope * float(rest.mean()) if len(rest) else 0.0
+    known, residual, moved, added = _corrected(labels, judge, math.inf)
+    m, mean, (low, high) = len(known), float(known.mean()), ends
     estimate = centre = float(residual.mean()) + moved
     about = residual - residual.mean()
     squares, below = float(about @ about), (m - 2) * m
-    at_one_end = max(np.count_nonzero(given == low), np.count_nonzero(given == high)) > m / 2
+    at_one_end = max(np.count_nonzero(known == low), np.count_nonzero(known == high)) > m / 2
     if m < FEW_LABELS or at_one_end:
         # A pseudo label has the judge's mean score: it moves the labels' mean alone.
-        centre += (low + high - 2 * float(given.mean())) / (m + 2)
-        ends_about = np.array(ends) - float(given.mean())
-        squares, below = squares + float(ends_about @ ends_about), m * (m + 2)
-    variance = squares / below
-    if len(rest):
-        variance += slope**2 * float(judge.var(ddof=1)) / len(rest)
-    return Gap(estimate, centre, math.sqrt(variance), m - 2, m)
+        centre += (low + high - 2 * mean) / (m + 2)
+        squares, below = squares + (low - mean) ** 2 + (high - mean) ** 2, m * (m + 2)
+    return Gap(estimate, centre, math.sqrt(squares / below + added), m - 2, m)
 
 
 # --- many systems ----------------------------------------------------------------------------
@@ -226,13 +221,8 @@ class Gaps(NamedTuple):
 
     def of(self, i: int, j: int) -> Gap:
         """System j minus system i."""
-        return Gap(
-            float(self.estimate[i, j]),
-            float(self.centre[i, j]),
-            float(self.standard_error[i, j]),
-            float(self.freedom[i, j]),
-            int(self.n[i, j]),
-        )
+        estimate, centre, error, freedom = (float(numbers[i, j]) for numbers in self[:4])
+        return Gap(estimate, centre, error, freedom, int(self.n[i, j]))
 
     @property
     def statistic(self) -> FloatArray:
@@ -279,9 +269,7 @@ def holm(values: FloatArray) -> FloatArray:
     """
     order = np.argsort(values, kind="stable")
     steps = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted
+    return np.minimum(steps, 1.0)[np.argsort(order)]
 
 
 def benjamini_hochberg(values: FloatArray) -> FloatArray:
@@ -292,9 +280,7 @@ def benjamini_hochberg(values: FloatArray) -> FloatArray:
     """
     order, n = np.argsort(values, kind="stable")[::-1], len(values)
     steps = np.minimum.accumulate(values[order] * n / np.arange(n, 0, -1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted
+    return np.minimum(steps, 1.0)[np.argsort(order)]
 
 
 def possibly_best(
