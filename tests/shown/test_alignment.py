@@ -69,8 +69,8 @@ def test_a_gain() -> None:
         [
             "Gain 0.213, 95 % interval [0.116, 0.300], on 150 labels that the search never saw "
             "(look 1 of 1)",
-            "own 0.607 [0.510, 0.690], aligned 0.820 [0.740, 0.880] (97.5 % intervals); 2 prompts "
-            "tried, 1,910 calls, $0.42",
+            "own 0.607 [0.510, 0.690], aligned 0.820 [0.740, 0.880] (97.5 % intervals); chosen: "
+            "rewrite 1.2, of 2 prompts tried, 1,910 calls, $0.42",
             "policy: scope accepts 54.7 % at alpha 0.1",
             "detail: Both prompts on labels that the search never saw",
             "detail: prompt | accuracy | interval | dollars a row",

@@ -10,15 +10,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from adjudge.alignment.asking import Answers, Asking
 from adjudge.alignment.candidates import (
@@ -32,21 +33,25 @@ from adjudge.alignment.candidates import (
 )
 from adjudge.alignment.numbers import (
     accuracy_interval,
+    mean_over_clusters,
     paired_gain,
     rows_needed,
     smallest_gain,
     standard_error,
 )
 from adjudge.alignment.parts import (
+    PARTS,
     SHARES,
     Labelled,
     Partition,
     check_labels,
     check_shares,
+    find_look,
     freeze,
     open_partition,
     read_labelled,
     take_look,
+    texts_of,
 )
 from adjudge.alignment.result import (
     Alignment,
@@ -56,19 +61,19 @@ from adjudge.alignment.result import (
     PastLook,
     TriedPrompt,
 )
-from adjudge.errors import ArgumentError, UnusableRepliesError
+from adjudge.errors import ArgumentError, JudgeError, UnusableRepliesError
+from adjudge.judges.criteria import read_criteria
 from adjudge.judges.interface import Backend
-from adjudge.judges.judging import plan_judging
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.prompting import builtin_prompt, read_prompt
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.policy.result import Policy
-from adjudge.records import Item, Pair, Subject
-from adjudge.selection import calibrate
-from adjudge.store import store_name
-from adjudge.store.interface import DEFAULT_STORE, StorePlace
-from adjudge.validation import FloatArray, count, one_of
+from adjudge.present.text import count as count_of
+from adjudge.selection import calibrate, find_guarantee
+from adjudge.store import store_name, use_store
+from adjudge.store.interface import DEFAULT_STORE, StorePlace, content_hash
+from adjudge.validation import count, exact_level, one_of
 
 PROTOCOLS = ("preference", "grade")
 #: The first rows of select that every candidate is asked about, at least.
@@ -154,8 +159,10 @@ def align(
     The gain is measured on rows that neither the proposals nor the choice used. "No gain shown" is
     the usual result: most other prompts are not better.
     """
-    setup = _set_up(locals())
-    return setup.search()
+    options = locals()
+    # Without a store, one temporary store serves the whole run, so that nothing is asked twice.
+    with use_store(None) if store is None else nullcontext(store) as place:
+        return _set_up({**options, "store": place}).search()
 
 
 def plan_alignment(rows: SubjectSource, **options: Any) -> AlignmentPlan:
@@ -165,11 +172,7 @@ def plan_alignment(rows: SubjectSource, **options: Any) -> AlignmentPlan:
         rows: Labelled pairs, or labelled items for grade.
         options: As in `align`.
     """
-    return _set_up({**_defaults(), **options, "rows": rows}).plan()
-
-
-def _defaults() -> dict[str, Any]:
-    return dict(align.__kwdefaults__ or {})
+    return _set_up({**(align.__kwdefaults__ or {}), **options, "rows": rows}).plan()
 
 
 @dataclass
@@ -178,7 +181,6 @@ class _Setup:
 
     asking: Asking
     own: Candidate
-    builtin: bool
     proposer: Backend | None
     labelled: Sequence[Labelled]
     dropped: Mapping[str, int]
@@ -191,67 +193,82 @@ class _Setup:
     store: StorePlace
     seed: int
     announce: Callable[[str], None]
+    builtin: bool
     tried: dict[Candidate, TriedPrompt] = field(default_factory=dict)
     rejected: list[TriedPrompt] = field(default_factory=list)
+    #: Candidates that were dropped because of errors of the server.
+    broken: set[Candidate] = field(default_factory=set)
 
     def part(self, name: str) -> list[Labelled]:
         rows = [row for row in self.labelled if self.partition.parts[row.cluster] == name]
         # By hash, so that every candidate is asked about the same first rows.
-        return sorted(rows, key=lambda row: (_hash(row.cluster), row.subject.id))
+        return sorted(rows, key=lambda row: (row.cluster, str(texts_of(row.subject))))
+
+    def check_parts(self) -> None:
+        """Refuse an empty part, and a further look, before the first call."""
+        prompts = len({row.cluster for row in self.labelled})
+        if any(len({row.cluster for row in self.part(name)}) < 2 for name in PARTS):
+            remedy = "each part needs two or more: label answers to other prompts too"
+            raise ArgumentError("rows", f"{prompts} different prompts", remedy)
+        find_look(self.partition, self.looks, self._compared(self.own))
 
     def plan(self) -> AlignmentPlan:
-        sizes = {name: len(self.part(name)) for name in ("propose", "select", "certify")}
-        each, cost = self._cost_of_a_row()
+        sizes = {name: len(self.part(name)) for name in PARTS}
         most = sizes["propose"] + sizes["select"] * (self.candidates + 1) + 2 * sizes["certify"]
+        longest = sorted(self.labelled, key=lambda row: -len(str(texts_of(row.subject))))
+        cases = [Mistake(row, row.label, 0.0) for row in longest]
+        each, cost = 0.0, 0.0
+        for way in (self.own, *self._without_proposer(self.own, cases)):
+            rows = [row for row in self.labelled if row.subject not in way.demonstrations]
+            plan = self.asking.plan([row.subject for row in rows], way)
+            each = max(each, plan.calls / len(rows))
+            cost = max(cost, (plan.cost_estimate or 0.0) / len(rows))
+            known = plan.cost_estimate is not None
+        calls, dollars = round(most * each), most * cost
+        if self.proposer is not None:
+            items, shown = rewrite_requests(cases, self.candidates, stage="1")
+            plan = self.asking.plan(items, Rewriting(self.own.prompt, shown), self.proposer)
+            calls, dollars = calls + plan.calls, dollars + (plan.cost_estimate or 0.0)
+            known = known and plan.cost_estimate is not None
         return AlignmentPlan(
             judge=self.asking.judge.name,
             **{f"n_{name}": size for name, size in sizes.items()},
             candidates=self.candidates,
-            smallest_gain=smallest_gain(max(1, sizes["certify"])),
-            looks_left=(self.partition.looks or self.looks) - len(self.partition.ledger),
-            most_calls=round(most * each) + (self.candidates if self.proposer else 0),
-            most_cost=None if cost is None else most * cost,
+            smallest_gain=smallest_gain(sizes["certify"]),
+            looks_left=self.looks - len(self.partition.ledger),
+            most_calls=calls,
+            most_cost=dollars if known else None,
             dropped=self.dropped,
         )
 
-    def _cost_of_a_row(self) -> tuple[float, float | None]:
-        subjects = [row.subject for row in self.labelled]
-        protocol = self.own.protocol(self.asking.protocol, self.asking.options)
-        running = {f.name: getattr(self.asking.running, f.name) for f in _shared_fields()}
-        plan = plan_judging(
-            subjects, **{**running, "judge": self.asking.judge, "protocol": protocol, "store": None}
-        )
-        cost = plan.cost_estimate
-        return plan.calls / len(subjects), None if cost is None else cost / len(subjects)
-
     def search(self) -> AlignmentRun:
         """Propose, select, certify."""
-        propose, select, certify = (self.part(name) for name in ("propose", "select", "certify"))
+        propose, select, certify = map(self.part, PARTS)
         first = self.asking.ask(self.own, propose)
-        accuracy = float(first.right(propose).mean())
-        self._refuse_little_headroom(accuracy, len(certify))
+        self._refuse_little_headroom(self._accuracy(self.own, propose), len(certify))
         self.partition = freeze(self.store, self.partition)
         mistakes = _mistakes(first, propose)
         best: Candidate | None = None
-        start = self.own
         for stage in range(1, self.rounds + 1):
-            proposals = self._propose(start, mistakes, stage)
-            fresh = [candidate for candidate in proposals if candidate not in self.tried]
-            survivors = self._halve([*([best] if best else []), *fresh], select)
-            if survivors:
-                best = max(survivors, key=lambda c: (self._right(c, select).mean(), c.name))
-                start = best
-        own_right = self._right(self.own, select)
+            fresh = self._propose(best or self.own, mistakes, stage)
+            finalists = [*self._halve(fresh, select), *([best] if best else [])]
+            if finalists:
+                best = max(finalists, key=lambda c: (self._accuracy(c, select), c.name))
         chosen = None
         if best is not None:
-            d = self._right(best, select) - own_right
+            d = self.asking.right(best, select) - self.asking.right(self.own, select)
             clusters = [row.cluster for row in select]
-            chosen = best if d.mean() > standard_error(d, clusters) else None
+            gains = mean_over_clusters(d, clusters) > standard_error(d, clusters)
+            chosen = best if gains else None
         return self._certify(chosen, best, select, certify)
+
+    def _accuracy(self, candidate: Candidate, rows: Sequence[Labelled]) -> float:
+        right = self.asking.right(candidate, rows)
+        return mean_over_clusters(right, [row.cluster for row in rows])
 
     def _refuse_little_headroom(self, accuracy: float, rows: int) -> None:
         headroom = 1 - accuracy
-        if rows == 0 or smallest_gain(rows) > headroom:
+        if smallest_gain(rows) > headroom:
             needed = rows_needed(max(headroom, 0.01))
             labels = math.ceil(100 * needed / self.partition.shares[2])
             remedy = (
@@ -261,88 +278,91 @@ class _Setup:
             )
             raise ArgumentError("rows", f"{len(self.labelled)} labels", remedy)
 
+    def _without_proposer(self, start: Candidate, mistakes: Sequence[Mistake]) -> list[Candidate]:
+        """Demonstrations, and reasons first; not those that the judge or prompt does not allow."""
+        reasons = reason_first(self.own, self.asking.protocol, builtin=self.builtin)
+        listed = [*show_mistakes(start, mistakes), *reasons]
+        return [candidate for candidate in listed if self.asking.refusal_of(candidate) is None]
+
     def _propose(
         self, start: Candidate, mistakes: Sequence[Mistake], stage: int
     ) -> list[Candidate]:
-        proposals = show_mistakes(start, mistakes)
-        if stage == 1:
-            proposals += [
-                candidate
-                for candidate in reason_first(self.own, self.asking.protocol, builtin=self.builtin)
-                if self.asking.can_ask(candidate)
-            ]
+        proposals = self._without_proposer(start, mistakes)
         left = self.candidates - len(self.tried) - len(self.rejected)
         share = math.ceil(left / (self.rounds - stage + 1))
-        if self.proposer is not None and mistakes:
-            wanted = max(0, share - len(proposals))
-            proposals += self._rewrites(start, mistakes, wanted, stage)
+        known = {self.own, *self.tried}
+        proposals = [candidate for candidate in proposals if candidate not in known]
+        wanted = share - len(proposals)
+        if self.proposer is not None and mistakes and wanted > 0:
+            rewrites = self._rewrites(self.proposer, start, mistakes, wanted, stage)
+            proposals += [candidate for candidate in rewrites if candidate not in known]
         return proposals[: max(0, left)]
 
     def _rewrites(
-        self, start: Candidate, mistakes: Sequence[Mistake], wanted: int, stage: int
+        self,
+        proposer: Backend,
+        start: Candidate,
+        mistakes: Sequence[Mistake],
+        wanted: int,
+        stage: int,
     ) -> list[Candidate]:
-        if wanted == 0 or self.proposer is None:
-            return []
-        self.announce(f"round {stage}: asking {self.proposer.name} for {wanted} prompts")
+        self.announce(f"round {stage}: asking {proposer.name} for {count_of(wanted, 'prompt')}")
         items, cases = rewrite_requests(mistakes, wanted, stage=str(stage))
-        run = self.asking.run(items, self.proposer, Rewriting(start.prompt, cases))
+        run = self.asking.run(items, proposer, Rewriting(start.prompt, cases))
+        if run.summary.statuses.get("error") == len(items):
+            detail = next(iter(run.judgments["detail"]), None)
+            remedy = "repair it and run the same command again to resume"
+            raise JudgeError(f"{proposer.name} failed on all requests ({detail}): {remedy}")
         texts = dict(run.judgments.select("id", "text").iter_rows())
-        rewrites: dict[str, Candidate] = {}
+        rewrites: dict[Candidate, None] = {}
         for item in items:
-            read = read_rewrite(
-                item.id,
-                texts.get(item.id),
-                start,
-                cases[item.id],
-                protocol=self.asking.protocol,
-                options=self.asking.options,
-            )
+            read = read_rewrite(item.id, texts.get(item.id), start, cases[item.id])
+            if isinstance(read, Candidate):
+                read = self.asking.refusal_of(read) or read
             if isinstance(read, str):
                 self.rejected.append(TriedPrompt(name=item.id, rows=0, accuracy=None, dropped=read))
             else:
-                rewrites.setdefault(read.prompt.sha256, read)
-        return list(rewrites.values())
+                rewrites.setdefault(read)
+        return list(rewrites)
 
     def _halve(self, candidates: list[Candidate], rows: Sequence[Labelled]) -> list[Candidate]:
         """Ask all about the first rows, the better half about twice as many, until all rows."""
         n = min(len(rows), max(_FIRST, math.ceil(len(rows) / 4)))
         alive = candidates
         while alive:
-            self.announce(f"asking {len(alive)} prompts about {n} rows")
-            alive = [candidate for candidate in alive if self._ask(candidate, rows[:n])]
-            self.asking.ask(self.own, rows[:n])
+            self.announce(f"asking {count_of(len(alive), 'prompt')} about {n} rows")
+            asked, alive = alive, [each for each in alive if self._ask(each, rows[:n])]
+            if len(asked) > 1 and self.broken.issuperset(asked):
+                reason = self.tried[asked[0]].dropped
+                remedy = "repair the judge and run the same command again to resume"
+                raise JudgeError(f"all prompts failed ({reason}): {remedy}")
             if n == len(rows):
                 break
-            ranked = sorted(alive, key=lambda c: (-self._right(c, rows[:n]).mean(), c.name))
+            ranked = sorted(alive, key=lambda c: (-self._accuracy(c, rows[:n]), c.name))
             alive = ranked[: math.ceil(len(ranked) / 2)]
             n = min(len(rows), 2 * n)
-        if not alive:
-            self.asking.ask(self.own, rows)
+        self.asking.ask(self.own, rows)
         return alive
 
     def _ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> bool:
         """Ask a candidate; False if its failures drop it."""
+        accuracy = dropped = None
         try:
-            answers = self.asking.ask(candidate, rows)
+            answers = self.asking.ask(candidate, rows, needed=False)
         except UnusableRepliesError as error:
-            self.tried[candidate] = TriedPrompt(
-                name=candidate.name, rows=len(rows), accuracy=None, dropped=str(error)
-            )
-            return False
-        failed = sum(verdict is None for verdict in answers.verdicts.values())
-        dropped = None
-        if failed > _MOST_FAILED * len(rows):
-            dropped = f"{failed} of {len(rows)} rows have no verdict"
+            dropped = str(error)
+        else:
+            accuracy = self._accuracy(candidate, rows)
+            failed = sum(verdict is None for verdict in answers.verdicts.values())
+            if answers.too_many_errors:
+                self.broken.add(candidate)
+                dropped = answers.too_many_errors
+            elif failed > _MOST_FAILED * len(rows):
+                dropped = f"{failed} of {len(rows)} rows have no verdict"
         self.tried[candidate] = TriedPrompt(
-            name=candidate.name,
-            rows=len(rows),
-            accuracy=float(answers.right(rows).mean()),
-            dropped=dropped,
+            name=candidate.name, rows=len(rows), accuracy=accuracy, dropped=dropped
         )
         return dropped is None
-
-    def _right(self, candidate: Candidate, rows: Sequence[Labelled]) -> FloatArray:
-        return self.asking.answers[candidate].right(rows)
 
     def _certify(
         self,
@@ -351,81 +371,71 @@ class _Setup:
         select: Sequence[Labelled],
         certify: Sequence[Labelled],
     ) -> AlignmentRun:
-        own_select = float(self._right(self.own, select).mean())
-        best_select = None if best is None else float(self._right(best, select).mean())
         suspects = self._suspects(select)
-        fields: dict[str, Any] = {
-            "judge": self.asking.judge.name,
-            "proposer": None if self.proposer is None else self.proposer.name,
-            "protocol": self.asking.protocol,
-            "chosen": None if chosen is None else chosen.name,
-            "looks": self.looks,
-            "n_propose": len(self.part("propose")),
-            "n_select": len(select),
-            "n_certify": len(certify),
-            "smallest_gain": smallest_gain(len(certify)),
-            "own_on_select": own_select,
-            "best_on_select": best_select,
-            "tried": (*self.tried.values(), *self.rejected),
-            "own_prompt": self.own.prompt.text,
-            "suspects": tuple(row.subject.id for row in suspects),
-            "alpha": self.alpha,
-            "guarantee": self.guarantee,
-            "seed": self.seed,
-            "store": store_name(self.store) or "memory",
-            "dropped": self.dropped,
-            "assumptions": _ASSUMED,
-        }
-        policy: Policy | None = None
-        changed: list[ChangedRow] = []
-        if chosen is not None:
-            compared, policy, changed = self._compare(chosen, certify)
-            fields |= compared
+        compared, policy, changed = ({}, None, []) if chosen is None else self._compare(chosen)
+        warnings = []
+        if self.broken:
+            dropped = count_of(len(self.broken), "prompt")
+            warnings = [f"{dropped} dropped because of errors: run again to ask again"]
         result = Alignment(
-            **fields,
+            judge=self.asking.judge.name,
+            proposer=None if self.proposer is None else self.proposer.name,
+            protocol=self.asking.protocol,
+            chosen=None if chosen is None else chosen.name,
+            looks=self.looks,
+            n_propose=len(self.part("propose")),
+            n_select=len(select),
+            n_certify=len(certify),
+            smallest_gain=smallest_gain(len(certify)),
+            own_on_select=self._accuracy(self.own, select),
+            best_on_select=None if best is None else self._accuracy(best, select),
+            tried=(*self.tried.values(), *self.rejected),
+            own_prompt=self.own.prompt.text,
+            suspects=tuple(row.subject.id for row in suspects),
             changed=tuple(changed),
             calls=self.asking.calls,
             cost=self.asking.cost,
+            alpha=self.alpha,
+            guarantee=self.guarantee,
+            seed=self.seed,
+            store=store_name(self.store) or "memory",
+            dropped=self.dropped,
             ledger=tuple(
                 PastLook(look=look.look, own=look.own, chosen=look.chosen)
                 for look in self.partition.ledger
             ),
+            warnings=tuple(warnings),
+            assumptions=_ASSUMED,
+            **compared,
         )
-        texts = {row.subject.id: row.subject for row in certify}
-        kept = chosen or self.own
+        subjects = {row.subject.id: row.subject for row in certify}
+        final = chosen or self.own
         return AlignmentRun(
             result=result,
-            prompt=kept.prompt,
-            demonstrations=kept.demonstrations,
+            prompt=final.prompt,
+            demonstrations=final.demonstrations,
             policy=policy,
             suspects=self._with_controls(suspects, select),
-            changed=[{**dataclasses.asdict(row), **_texts(texts[row.id])} for row in changed],
+            changed=[{**vars(row), **texts_of(subjects[row.id])} for row in changed],
         )
 
-    def _compare(
-        self, chosen: Candidate, certify: Sequence[Labelled]
-    ) -> tuple[dict[str, Any], Policy | None, list[ChangedRow]]:
+    def _compared(self, own: Candidate) -> dict[str, str]:
+        """What a look at certify compares, as the store remembers it."""
+        rows = sorted(
+            content_hash([*texts_of(row.subject).values(), row.label])
+            for row in self.part("certify")
+        )
+        return {"own": self.asking.describe(own), "rows": _hash("".join(rows))}
+
+    def _compare(self, chosen: Candidate) -> tuple[dict[str, Any], Policy, list[ChangedRow]]:
         """Take the look, ask both about certify, and compare them."""
-        settings = (
-            candidate.protocol(self.asking.protocol, self.asking.options).settings()
-            for candidate in (self.own, chosen)
-        )
-        own_name, chosen_name = (
-            f"{candidate.name} {_hash(repr(sorted(each.items())))[:12]}"
-            for candidate, each in zip((self.own, chosen), settings, strict=True)
-        )
-        self.partition, look = take_look(
-            self.store,
-            self.partition,
-            looks=self.looks,
-            own=f"{self.asking.judge.name}, {own_name}",
-            chosen=f"{self.asking.judge.name}, {chosen_name}",
-            rows=_hash("".join(sorted(_hash(row.subject.id + row.label) for row in certify))),
-        )
+        certify = self.part("certify")
+        compared = {**self._compared(self.own), "chosen": self.asking.describe(chosen)}
+        self.partition, look = take_look(self.store, self.partition, self.looks, compared)
         self.announce(f"look {look} of {self.looks}: asking both prompts about certify")
         before, after = (self.asking.ask(candidate, certify) for candidate in (self.own, chosen))
         clusters = [row.cluster for row in certify]
-        own, aligned = before.right(certify), after.right(certify)
+        own, aligned = (self.asking.right(candidate, certify) for candidate in (self.own, chosen))
         gain, interval = paired_gain(own, aligned, clusters, looks=self.looks)
         changed = [
             ChangedRow(
@@ -438,15 +448,25 @@ class _Setup:
             for row, was, right in zip(certify, own, aligned, strict=True)
             if was != right
         ]
+        frame, repeated = after.frame, len(set(clusters)) < len(clusters)
+        if repeated:
+            prompts = {row.subject.id: row.cluster for row in certify}
+            frame = frame.with_columns(
+                prompt_id=pl.col("id").replace_strict(prompts, return_dtype=pl.String)
+            )
         policy = calibrate(
-            after.frame, alpha=self.alpha, guarantee=self.guarantee, cluster=None, seed=self.seed
+            frame,
+            alpha=self.alpha,
+            guarantee=self.guarantee,
+            cluster="prompt_id" if repeated else None,
+            seed=self.seed,
         )
-        compared = {
+        fields = {
             "gain": gain,
             "interval": interval,
-            "own_accuracy": float(own.mean()),
+            "own_accuracy": mean_over_clusters(own, clusters),
             "own_interval": accuracy_interval(own, clusters, looks=self.looks),
-            "aligned_accuracy": float(aligned.mean()),
+            "aligned_accuracy": mean_over_clusters(aligned, clusters),
             "aligned_interval": accuracy_interval(aligned, clusters, looks=self.looks),
             "look": look,
             "aligned_prompt": chosen.prompt.text,
@@ -456,22 +476,20 @@ class _Setup:
             "aligned_cost_per_row": after.cost,
             "accepted_share": policy.coverage if policy.feasible else 0.0,
         }
-        return compared, policy, changed
+        return fields, policy, changed
 
     def _suspects(self, select: Sequence[Labelled]) -> list[Labelled]:
         """Rows of select on which every good prompt stands against the label."""
-        complete = {
-            candidate: answers.right(select)
-            for candidate, answers in self.asking.answers.items()
-            if len(answers.correct) == len(select)
-        }
-        if not complete:
-            return []
-        best = max(right.mean() for right in complete.values())
+        complete = [
+            self.asking.right(candidate, select)
+            for candidate, correct in self.asking.correct.items()
+            if all(row.subject.id in correct for row in select)
+        ]
+        best = max(right.mean() for right in complete)
         clusters = [row.cluster for row in select]
         good = [
             right
-            for right in complete.values()
+            for right in complete
             if right.mean() >= _GOOD and best - right.mean() <= 2 * standard_error(right, clusters)
         ]
         if len(good) < 2:
@@ -487,12 +505,7 @@ class _Setup:
         controls = [row for row in select if row.subject.id not in ids][: len(suspects)]
         mixed = [*suspects, *controls]
         mixed.sort(key=lambda row: _hash(f"{self.seed}{row.subject.id}"))
-        return [{"id": row.subject.id, **_texts(row.subject)} for row in mixed]
-
-
-def _shared_fields() -> list[dataclasses.Field[Any]]:
-    mine = ("judge", "protocol", "store", "announce", "stop", "progress")
-    return [each for each in dataclasses.fields(JudgingOptions) if each.name not in mine]
+        return [{"id": row.subject.id, **texts_of(row.subject)} for row in mixed]
 
 
 def _mistakes(answers: Answers, rows: Sequence[Labelled]) -> list[Mistake]:
@@ -500,39 +513,13 @@ def _mistakes(answers: Answers, rows: Sequence[Labelled]) -> list[Mistake]:
     wrong = [
         Mistake(row, answers.verdicts[row.subject.id], answers.doubts[row.subject.id])
         for row in rows
-        if answers.correct[row.subject.id] == 0 and answers.verdicts[row.subject.id] is not None
+        if answers.verdicts[row.subject.id] not in (None, row.label)
     ]
-    return sorted(wrong, key=lambda mistake: (mistake.doubt, mistake.row.subject.id))
+    return sorted(wrong, key=lambda mistake: (mistake.doubt, mistake.row.cluster))
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _texts(subject: Subject) -> dict[str, str]:
-    if isinstance(subject, Pair):
-        return {
-            "prompt": subject.prompt,
-            "response_a": subject.response_a,
-            "response_b": subject.response_b,
-        }
-    return {"prompt": subject.prompt, "response": subject.response}
-
-
-def rows_of(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
-    """The rows of a file that shows these subjects as demonstrations."""
-    return [
-        {
-            "id": subject.id,
-            **_texts(subject),
-            **(
-                {"label": subject.label}
-                if isinstance(subject, Pair)
-                else {"human": subject.extra.get("human")}
-            ),
-        }
-        for subject in subjects
-    ]
 
 
 def _set_up(given: Mapping[str, Any]) -> _Setup:
@@ -540,84 +527,51 @@ def _set_up(given: Mapping[str, Any]) -> _Setup:
     protocol = one_of(given["protocol"], PROTOCOLS, "protocol")
     for name, least in (("candidates", 1), ("rounds", 1), ("looks", 1), ("seed", 0)):
         count(given[name], name, least=least)
+    exact_level(given["alpha"])
+    find_guarantee(given["guarantee"])
     shares = check_shares(given["shares"])
     names = ("store", "max_cost", "prices", "concurrency", "rpm", "timeout")
-    shared = {name: given[name] for name in names}
-    reading = {name: given[name] for name in ("format", "columns", "labels_as")}
-    asked = {name: given[name] for name in ("samples", "max_tokens", "criteria")}
-    first = JudgingOptions(
-        judge=given["judge"],
-        protocol=protocol,
-        prompt=given["prompt"],
-        base_url=given["base_url"],
-        api_key_env=given["api_key_env"],
-        **asked,
-        **shared,
-    )
+    running = JudgingOptions(**{name: given[name] for name in names})
+    of_judge = ("judge", "protocol", "prompt", "base_url", "api_key_env")
+    asked = ("samples", "max_tokens", "criteria")
+    first = replace(running, **{name: given[name] for name in (*of_judge, *asked)})
     judge = first.make_judge()
     first.price_of(judge, for_run=True)
-    proposer = _proposer(given, shared)
-    kind: Literal["pairs", "items"] = "items" if protocol == "grade" else "pairs"
-    subjects = list(Subjects(given["rows"], kind=kind, seed=given["seed"], **reading).read())
-    wrong = next((s for s in subjects if isinstance(s, Item) != (kind == "items")), None)
-    if wrong is not None:
-        raise ArgumentError("protocol", protocol, "grade is for items, preference for pairs")
-    labelled, dropped = read_labelled(subjects)
+    reading = {name: given[name] for name in ("format", "columns", "labels_as", "seed")}
+    subjects = Subjects(given["rows"], protocol=judge.protocol, **reading)
+    subjects.survey()
+    labelled, dropped = read_labelled(list(subjects))
     check_labels(labelled)
-    for row in labelled:
-        judge.protocol.check(row.subject)
-    partition = open_partition(given["store"], labelled, shares=shares, seed=given["seed"])
-    if partition.looks is not None and partition.looks != given["looks"]:
-        remedy = f"{partition.looks} were declared before: give --looks {partition.looks}"
-        raise ArgumentError("looks", given["looks"], remedy)
-    options = {name: value for name, value in asked.items() if value is not None}
-    if given["criteria"] is not None:
-        from adjudge.judges.criteria import read_criteria
-
-        options["criteria"] = read_criteria(given["criteria"])
-    own = builtin_prompt(protocol) if given["prompt"] is None else read_prompt(given["prompt"])
-    announce = given["announce"] or (lambda _: None)
-    return _Setup(
-        asking=Asking(judge.backend, protocol, options, _running(first), given["max_cost"]),
-        own=Candidate("own", own),
-        builtin=given["prompt"] is None,
-        proposer=proposer,
+    options = {name: given[name] for name in asked if given[name] is not None}
+    if "criteria" in options:
+        options["criteria"] = read_criteria(options["criteria"])
+    builtin = given["prompt"] is None
+    prompt = builtin_prompt(protocol) if builtin else read_prompt(given["prompt"])
+    copied = ("candidates", "rounds", "looks", "alpha", "guarantee", "store", "seed")
+    setup = _Setup(
+        # What the backend object has is not repeated.
+        asking=Asking(judge.backend, protocol, options, replace(running, timeout=None)),
+        own=Candidate("own", prompt),
+        builtin=builtin,
+        proposer=_proposer(given, running),
         labelled=labelled,
-        dropped=dropped,
-        partition=partition,
-        candidates=given["candidates"],
-        rounds=given["rounds"],
-        looks=given["looks"],
-        alpha=given["alpha"],
-        guarantee=given["guarantee"],
-        store=given["store"],
-        seed=given["seed"],
-        announce=announce,
+        dropped={**subjects.dropped, **dropped},
+        partition=open_partition(given["store"], labelled, shares=shares, seed=given["seed"]),
+        announce=given["announce"] or (lambda _: None),
+        **{name: given[name] for name in copied},
     )
+    setup.check_parts()
+    return setup
 
 
-def _running(first: JudgingOptions) -> JudgingOptions:
-    """How judge and proposer are asked; what the backend object has is not repeated."""
-    return replace(
-        first,
-        prompt=None,
-        criteria=None,
-        samples=None,
-        max_tokens=None,
-        base_url=None,
-        api_key_env=None,
-        timeout=None,
-    )
-
-
-def _proposer(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Backend | None:
+def _proposer(given: Mapping[str, Any], running: JudgingOptions) -> Backend | None:
     if given["proposer"] is None:
         return None
-    options = JudgingOptions(
+    options = replace(
+        running,
         judge=given["proposer"],
         protocol=Rewriting(builtin_prompt(given["protocol"]), {}),
         base_url=given["proposer_base_url"],
-        **shared,
     )
     made = options.make_judge()
     options.price_of(made, for_run=True)

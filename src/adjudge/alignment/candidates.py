@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.alignment.parts import Labelled
+from adjudge.alignment.parts import Labelled, texts_of
 from adjudge.errors import AdjudgeError
 from adjudge.judges.interface import Data, JudgeProtocol, Message, Prompt, Question, Text
 from adjudge.judges.judge import parse_protocol
 from adjudge.judges.prompting import Part, builtin_prompt, make_prompt
-from adjudge.records import Grade, Item, Pair, Reply, Subject
+from adjudge.records import Grade, Item, Reply, Subject
 
 #: Words in a row that a rewrite can share with a row that was shown.
 _COPIED = 8
@@ -92,7 +92,7 @@ def _balanced(rows: Sequence[Labelled], number: int) -> list[Labelled]:
     ranked = sorted(by_label.values(), key=len)
     chosen = [row for listed in ranked for row in listed[: number // 2]]
     rest = [row for row in rows if row not in chosen]
-    return sorted([*chosen, *rest][:number], key=lambda row: row.subject.id)
+    return sorted([*chosen, *rest][:number], key=lambda row: row.cluster)
 
 
 def reason_first(own: Candidate, protocol: str, *, builtin: bool) -> list[Candidate]:
@@ -151,12 +151,9 @@ class Rewriting(JudgeProtocol):
 
 
 def _describe(mistake: Mistake) -> str:
-    subject = mistake.row.subject
-    if isinstance(subject, Pair):
-        texts = {"Question": subject.prompt, "A": subject.response_a, "B": subject.response_b}
-    else:
-        texts = {"Question": subject.prompt, "Answer": subject.response}
-    lines = [f"{title}: {text[:_LONGEST_CASE]}" for title, text in texts.items()]
+    titles = {"prompt": "Question", "response": "Answer", "response_a": "A", "response_b": "B"}
+    texts = texts_of(mistake.row.subject).items()
+    lines = [f"{titles[name]}: {text[:_LONGEST_CASE]}" for name, text in texts]
     return "\n".join([*lines, f"Judge: {mistake.verdict}", f"People: {mistake.row.label}"])
 
 
@@ -185,15 +182,12 @@ def read_rewrite(
     text: str | None,
     current: Candidate,
     cases: Iterable[Mistake],
-    *,
-    protocol: str,
-    options: Mapping[str, Any],
 ) -> Candidate | str:
     """The candidate in a reply, or why there is none."""
-    marked = _MARKED.search(text or "")
-    if marked is None:
+    marked = _MARKED.findall(text or "")
+    if not marked:
         return "the reply has no text between <prompt> and </prompt>"
-    body = marked[1]
+    body: str = marked[-1]  # a model that thinks first can write drafts
     if len(body) > _LONGEST_PROMPT:
         return f"the prompt is longer than {_LONGEST_PROMPT:,} characters"
     if _SECTION.search(body):
@@ -203,11 +197,9 @@ def read_rewrite(
     declared = "".join(f"{key}: {value}\n" for key, value in current.prompt.answer.items())
     whole = body + (f"\n--- answer ---\n{declared}" if declared else "")
     try:
-        candidate = Candidate(name, make_prompt(f"{name}.txt", whole), reason=current.reason)
-        candidate.protocol(protocol, options)
+        return Candidate(name, make_prompt(f"{name}.txt", whole), reason=current.reason)
     except AdjudgeError as error:
         return str(error)
-    return candidate
 
 
 def _copies(body: str, current: str, cases: Iterable[Mistake]) -> str | None:

@@ -50,14 +50,20 @@ def paired_gain(
 def accuracy_interval(
     correct: FloatArray, clusters: Sequence[Any], *, looks: int
 ) -> Interval | None:
-    """The interval of an accuracy at 1 - 0.025/looks, so that both accuracies hold together."""
-    return share_interval(correct, codes_of(clusters, len(correct)), 1 - ERROR / 2 / looks)
+    """The interval of the mean over clusters at 1 - 0.025/looks: both accuracies hold together."""
+    means = cluster_means(correct, clusters)
+    return share_interval(means, np.arange(len(means)), 1 - ERROR / 2 / looks)
 
 
 def standard_error(d: FloatArray, clusters: Sequence[Any]) -> float:
     """The standard error of the mean of d over clusters; infinite from fewer than two."""
     means = cluster_means(d, clusters)
     return float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else math.inf
+
+
+def mean_over_clusters(values: FloatArray, clusters: Sequence[Any]) -> float:
+    """The mean of cluster means, as in `paired_gain`."""
+    return float(cluster_means(values, clusters).mean())
 
 
 def cluster_means(values: FloatArray, clusters: Sequence[Any]) -> FloatArray:

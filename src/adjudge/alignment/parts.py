@@ -18,7 +18,7 @@ from typing import Any
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import Pair, Subject
 from adjudge.store import use_store
-from adjudge.store.interface import STATE_OF_ALIGNMENT, Store, StorePlace, content_hash
+from adjudge.store.interface import STATE_OF_ALIGNMENT, StorePlace, content_hash
 
 PARTS = ("propose", "select", "certify")
 #: Percent of the clusters in each part.
@@ -41,7 +41,7 @@ class Labelled:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """One look at certify: which judges were compared, on how many rows."""
+    """One look at certify: which judges were compared, and the hash of the rows."""
 
     look: int
     own: str
@@ -78,7 +78,7 @@ class Partition:
 
 def read_labelled(subjects: Sequence[Subject]) -> tuple[list[Labelled], dict[str, int]]:
     """The rows with a usable label, each content once; the others counted by reason."""
-    rows: dict[frozenset[str] | str, Labelled] = {}
+    rows: dict[str, Labelled] = {}
     dropped: Counter[str] = Counter()
     for subject in subjects:
         _refuse_chosen(subject)
@@ -86,18 +86,20 @@ def read_labelled(subjects: Sequence[Subject]) -> tuple[list[Labelled], dict[str
         if label not in ("A", "B", "0", "1"):
             dropped["no label" if label is None else "label is a tie or a share"] += 1
             continue
-        row = Labelled(subject, label, content_hash([subject.prompt])[:_DIGITS])
-        key = content_hash(_texts(subject))
+        prompt, *responses = texts_of(subject).values()
+        key = content_hash([prompt, *sorted(responses)])
         if key in rows:
             dropped["the same texts again"] += 1
-        rows.setdefault(key, row)
+        # Rows without a prompt are not alike.
+        cluster = content_hash([prompt]) if prompt.strip() else key
+        rows.setdefault(key, Labelled(subject, label, cluster[:_DIGITS]))
     return list(rows.values()), dict(dropped)
 
 
-def _texts(subject: Subject) -> list[str]:
-    if isinstance(subject, Pair):
-        return [subject.prompt, *sorted((subject.response_a, subject.response_b))]
-    return [subject.prompt, subject.response]
+def texts_of(subject: Subject) -> dict[str, str]:
+    """The prompt, then the response or both, by column."""
+    names = ("response_a", "response_b") if isinstance(subject, Pair) else ("response",)
+    return {name: getattr(subject, name) for name in ("prompt", *names)}
 
 
 def _label_of(subject: Subject) -> str | None:
@@ -205,7 +207,8 @@ def open_partition(
     """
     clusters = {row.cluster for row in rows}
     with use_store(store) as opened:
-        known = [_parse(name, text) for name, text in _states(opened).items()]
+        states = opened.monitors().items()
+    known = [_parse(name, text) for name, text in states if name.startswith(STATE_OF_ALIGNMENT)]
     overlaps = [partition for partition in known if clusters & partition.parts.keys()]
     if not overlaps:
         parts = assign(rows, shares, seed=seed)
@@ -214,19 +217,16 @@ def open_partition(
             + hashlib.sha256("".join(sorted(parts)).encode()).hexdigest()[:_DIGITS]
         )
         return Partition(name=name, shares=shares, parts=parts)
-    partition = max(overlaps, key=lambda each: len(clusters & each.parts.keys()))
+    if len(overlaps) > 1:
+        remedy = f"these rows were divided apart {len(overlaps)} times: align each file alone"
+        raise ArgumentError("rows", f"{len(rows)} labels", remedy)
+    [partition] = overlaps
     if partition.shares != shares:
         frozen = ",".join(map(str, partition.shares))
         remedy = f"these rows were divided as {frozen} before: give --shares {frozen}"
         raise ArgumentError("shares", ",".join(map(str, shares)), remedy)
     parts = assign(rows, shares, seed=seed, before=partition.parts)
     return replace(partition, parts=parts)
-
-
-def _states(store: Store) -> dict[str, str]:
-    return {
-        name: text for name, text in store.monitors().items() if name.startswith(STATE_OF_ALIGNMENT)
-    }
 
 
 def _parse(name: str, text: str) -> Partition:
@@ -252,26 +252,33 @@ def freeze(store: StorePlace, partition: Partition) -> Partition:
     return replace(partition, stored=text)
 
 
-def take_look(
-    store: StorePlace, partition: Partition, *, looks: int, own: str, chosen: str, rows: str
-) -> tuple[Partition, int]:
-    """Write one look to the store before certify is asked; refuse one beyond those declared.
+def find_look(partition: Partition, looks: int, compared: Mapping[str, str]) -> Look | None:
+    """The look that compared the same on the same rows; refuse one beyond those declared.
 
-    The same comparison on the same rows is the same look: a resumed run takes no second one.
+    Before the search `compared` has no "chosen": then any look with the same own prompt fits.
     """
-    for look in partition.ledger:
-        if (look.own, look.chosen, look.rows) == (own, chosen, rows):
-            return partition, look.look
-    if partition.looks is not None and partition.looks != looks:
+    if partition.looks not in (None, looks):
         remedy = f"{partition.looks} were declared before the first: give --looks {partition.looks}"
         raise ArgumentError("looks", looks, remedy)
-    number = len(partition.ledger) + 1
-    if number > looks:
+    for look in partition.ledger:
+        if compared.items() <= vars(look).items():
+            return look
+    if len(partition.ledger) >= looks:
         remedy = (
             "all declared looks at these labels were taken: a further one would break the level; "
             "label new rows and use a new store"
         )
         raise ArgumentError("looks", looks, remedy)
-    look = Look(look=number, own=own, chosen=chosen, rows=rows)
-    partition = replace(partition, looks=looks, ledger=(*partition.ledger, look))
-    return freeze(store, partition), number
+    return None
+
+
+def take_look(
+    store: StorePlace, partition: Partition, looks: int, compared: Mapping[str, str]
+) -> tuple[Partition, int]:
+    """Write one look to the store before certify is asked; a resumed run takes no second one."""
+    look = find_look(partition, looks, compared)
+    if look is None:
+        look = Look(look=len(partition.ledger) + 1, **compared)
+        grown = replace(partition, looks=looks, ledger=(*partition.ledger, look))
+        partition = freeze(store, grown)
+    return partition, look.look

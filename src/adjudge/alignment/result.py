@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -225,7 +225,7 @@ def _headline(result: Alignment, prompts: str) -> Headline:
     )
     if result.own_interval is not None:
         action += f" ({percent(result.own_interval.level)} intervals)"
-    action += f"; {prompts}"
+    action += f"; chosen: {result.chosen}, of {prompts}"
     return Headline(text, action, "good" if result.shown else "bad")
 
 
@@ -302,7 +302,11 @@ class AlignmentPlan(Result):
     dropped: Mapping[str, Count] = field(default_factory=dict)
 
     def view(self) -> list[Block]:
-        cost = "no price is known" if self.most_cost is None else f"${self.most_cost:,.2f} at most"
+        cost = (
+            "no price is known"
+            if self.most_cost is None
+            else f"about ${self.most_cost:,.2f} at most"
+        )
         text = (
             f"{count(self.n_certify, 'label')} for the final number can show a gain of "
             f"{_points(self.smallest_gain)} or more"
@@ -334,7 +338,6 @@ class AlignmentRun:
         """Write prompt, demonstrations, result, policy, changed rows and suspect labels."""
         import polars as pl
 
-        from adjudge.alignment.align import rows_of
         from adjudge.atomic import make_folder, replacing
         from adjudge.data import write_result, write_rows
 
@@ -346,14 +349,23 @@ class AlignmentRun:
         with replacing(written[0]) as scratch:
             scratch.write_text(text, encoding="utf-8")
         tables = {
-            "demonstrations": rows_of(self.demonstrations),
+            "demonstrations": [_row(subject) for subject in self.demonstrations],
             "changed": self.changed,
             "suspects": self.suspects,
         }
         for name, rows in tables.items():
             if rows:
-                written.append(write_rows(pl.DataFrame(list(rows)), place / f"{name}.jsonl"))
+                frame = pl.DataFrame(list(rows), infer_schema_length=None)
+                written.append(write_rows(frame, place / f"{name}.jsonl"))
         if self.policy is not None:
             written.append(write_result(self.policy, place / "policy.json", command=command))
         written.append(write_result(self.result, place / "alignment.json", command=command))
         return written
+
+
+def _row(subject: Subject) -> dict[str, Any]:
+    """All columns of a demonstration: a prompt can name any. New rows can have the same id."""
+    values = {each.name: getattr(subject, each.name) for each in fields(subject)}
+    del values["extra"]
+    filled = {name: value for name, value in values.items() if value is not None}
+    return {**filled, **subject.extra, "id": f"demonstration {subject.id}"}

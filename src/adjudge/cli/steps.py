@@ -216,7 +216,9 @@ def after_alignment(result: Any, typed: Typed) -> str | None:
         return None if line is None else line.replace(" --dry-run", "")
     folder, rows = typed["output"], "NEW_ROWS"
     if result.chosen is None:
-        return command("judge", rows, "--judge", typed["judge"], "-o", "judged.jsonl")
+        own = ("--prompt", typed["prompt"]) if typed["prompt"] else ()
+        asked = ("--judge", typed["judge"], "--protocol", result.protocol)
+        return command("judge", rows, *asked, *own, "-o", "judged.jsonl")
     if folder is None:
         return typed.again("-o", "aligned")
     words: list[object] = ["--prompt", Path(folder) / "prompt.txt"]

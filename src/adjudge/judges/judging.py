@@ -172,12 +172,17 @@ def plan_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
     >>> plan.calls, plan.to_ask, plan.cost_estimate
     (100, 100, 0.0)
     """
-    return _plan(pairs, options, options.make_judge())
+    return plan_options(pairs, options)
 
 
 def run_options(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     """Run with these options until the end."""
     return run_to_end(run_judging(pairs, options), options.stop)
+
+
+def plan_options(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
+    """What a run with these options and one judge would do."""
+    return _plan(pairs, options, options.make_judge())
 
 
 def make_plans(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan | JudgingPlans:

@@ -13,10 +13,12 @@ import pytest
 from prompted_judge import PromptedJudge, Proposer, labelled_items, labelled_pairs
 
 from adjudge.alignment import align, plan_alignment
+from adjudge.alignment.asking import Asking
 from adjudge.alignment.candidates import Candidate, Mistake, read_rewrite
 from adjudge.alignment.parts import SHARES, assign, open_partition, read_labelled
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 from adjudge.judges.interface import Choice, Question
+from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Pair, Reply
@@ -88,11 +90,7 @@ def test_a_look_beyond_those_declared_is_refused(tmp_path: Path) -> None:
     asked = len(judge.asked)
     with pytest.raises(ArgumentError, match="all declared looks"):
         align(pairs, judge=judge, proposer=proposer, store=store, prompt=mine)
-    rows, _ = read_labelled(pairs)
-    parts = open_partition(store, rows, shares=SHARES, seed=0).parts
-    new = judge.asked[asked:]
-    certify = [row.subject.prompt for row in rows if parts[row.cluster] == "certify"]
-    assert not any(f"{prompt}\n" in each for each in new for prompt in certify)
+    assert len(judge.asked) == asked
     with pytest.raises(ArgumentError, match="give --looks 1"):
         align(pairs, judge=judge, proposer=proposer, store=store, looks=2)
     with pytest.raises(ArgumentError, match="divided as 20,30,50 before"):
@@ -238,9 +236,20 @@ def test_useless_rewrites_are_rejected(reply: str | None, reason: str) -> None:
     [row], _ = read_labelled([pair])
     own = Candidate("own", builtin_prompt("preference"))
     case = Mistake(row, "A", 0.1)
-    read = read_rewrite("r", reply, own, [case], protocol="preference", options={})
+    read = read_rewrite("r", reply, own, [case])
+    if isinstance(read, Candidate):
+        read = Asking(PromptedJudge(0.5, {}), "preference", {}, JudgingOptions()).refusal_of(read)
     assert isinstance(read, str)
     assert reason in read
+
+
+def test_the_last_prompt_of_a_reply_counts() -> None:
+    """A model that thinks first writes drafts."""
+    asked = "{prompt}{response_a}{response_b}"
+    reply = f"<think><prompt>{asked} draft</prompt></think><prompt>{asked} final</prompt>"
+    read = read_rewrite("r", reply, Candidate("own", builtin_prompt("preference")), [])
+    assert isinstance(read, Candidate)
+    assert read.prompt.text == f"{asked} final"
 
 
 def test_demonstrations_are_data_and_are_checked_for_leaks() -> None:

@@ -428,15 +428,19 @@ class ChoiceProtocol(PromptProtocol):
         self.wants = frozenset({type(self.asking.want)})
         self.min_answer_mass = self.asking.min_answer_mass
 
-    def demonstrate(self, shown: Sequence[tuple[Subject, Mapping[str, Value], str]]) -> None:
+    def demonstrate(self, shown: Sequence[tuple[Subject, Mapping[str, Value], str | None]]) -> None:
         """Show these subjects before every question: each with its values and its option."""
         if not shown:
             return
+        if unlabelled := [subject.id for subject, _, option in shown if option is None]:
+            problem = f"{unlabelled[0]!r} has no label that can be shown ({len(unlabelled)} rows)"
+            remedy = "leave out ties and rows without a label"
+            raise DataError("demonstrations", problem, remedy=remedy)
         if isinstance(self.asking.want, Reasoned) or self.asking.format != WHOLE:
             remedy = "leave out --reason: the answers that are shown have no reasons"
             raise ArgumentError("demonstrations", f"{len(shown)} rows", remedy)
         self.demonstrations = Demonstrations(subject for subject, _, _ in shown)
-        self.opening = self.turns((values, option) for _, values, option in shown)
+        self.opening = self.turns((values, option) for _, values, option in shown if option)
 
     def turns(self, shown: Iterable[tuple[Mapping[str, Value], str]]) -> tuple[Message, ...]:
         """The system message, then each question with its answer, in the form of the question."""
@@ -492,12 +496,12 @@ class LetterProtocol(ChoiceProtocol):
         self.orders = Orders(order, seed=seed)
         tie = prompt.answer.get("tie")
         self.ask_for(LETTERS if tie is None else (*LETTERS, tie), **how)
-        self.demonstrate([self._shown(pair) for pair in labelled_pairs(demonstrations)])
+        self.demonstrate([self._shown(pair) for pair in demonstrations])
 
-    def _shown(self, pair: Pair) -> tuple[Pair, Mapping[str, Value], str]:
-        order = seeded_order(pair.id, 0)
+    def _shown(self, pair: Pair) -> tuple[Pair, Mapping[str, Value], str | None]:
+        order = seeded_order(pair.prompt, 0)
         values = pair_values(pair, order, self.prompt_columns)
-        return pair, values, letter_shown(pair, order)
+        return pair, values, letter_shown(pair, order) if pair.label in ("A", "B") else None
 
     def settings(self) -> Mapping[str, Any]:
         return {

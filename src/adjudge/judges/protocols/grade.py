@@ -65,13 +65,9 @@ class GradeProtocol(ChoiceProtocol):
             remedy = "remove the line: an answer passes or fails"
             raise DataError(self.prompt.name, "declares a tie", remedy=remedy)
         self.ask_for((PASS, FAIL), reason=reason, **how)
-        shown = ((item, _human(item)) for item in demonstrations)
+        options = {0.0: FAIL, 1.0: PASS, None: None}
         self.demonstrate(
-            [
-                (item, self._values(item), PASS if human else FAIL)
-                for item, human in shown
-                if human in (0, 1)
-            ]
+            [(item, self._values(item), options.get(_human(item))) for item in demonstrations]
         )
 
     def settings(self) -> Mapping[str, Any]:
