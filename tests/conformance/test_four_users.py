@@ -159,8 +159,10 @@ def test_pass_or_fail_with_labels_in_a_second_file(user: User) -> None:
     both += " --labels-column 'label=Agent says'"
     user.goes_wrong(both, "people say bad, good", "--labels-as 'bad=...,good=...'")
 
-    guide = user.gets("start results.csv --column judge=llm_check")
+    guide = user.gets("start results.csv --column judge=llm_check --column id=ticket")
     assert guide.lines[0] == "results.csv can be read as grades (600 rows, no labels)"
+    draw_rows = next(line for line in guide.lines if line.startswith("adjudge plan labels"))
+    assert "Label these 200 of 600" in user.gets(draw_rows.removeprefix("adjudge ")).lines[0]
     shown = user.gets(f"{both} --labels-as good=1,bad=0 --labels-are-random")
     user.gets(shown.next)
     estimate = read("estimate.json")

@@ -152,7 +152,9 @@ def after_calibration(policy: Any, typed: Typed) -> str | None:
         return typed.again("-o", "policy.json")
     unlabelled = any("no label" in reason for reason in policy.dropped)
     rows = typed.rows if unlabelled and typed.rows else "NEW_JUDGMENTS"
-    return command("select", rows, "--policy", output, "-o", "selected.csv")
+    names = [("--judge", typed["judge"]), ("--protocol", typed["protocol"])]
+    chosen = [word for flag, name in names if isinstance(name, str) for word in (flag, name)]
+    return command("select", rows, "--policy", output, *chosen, "-o", "selected.csv")
 
 
 def after_selection(summary: Any, typed: Typed) -> str | None:

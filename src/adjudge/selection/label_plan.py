@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.columns import UNNAMED
+from adjudge.data.grades import Grades, prepare_grades
 from adjudge.data.judgments import Judgments, prepare_judgments
 from adjudge.data.labels import BY_SCORE, ways_of
 from adjudge.data.rows import (
@@ -24,7 +25,7 @@ from adjudge.data.rows import (
 )
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.policy.result import Cut, Rule
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Note
 from adjudge.present.result import Check, Count, Level, Result, at_most, frozen
@@ -150,10 +151,20 @@ def plan_labels(
     if n is not None:
         check_count(n, "n", least=1)
     check_count(seed, "seed")
-    prepared = prepare_judgments(
-        judgments, labels=labels, judge=judge, protocol=protocol, **reading
-    )
-    frame = prepared.frame
+    try:
+        prepared: Judgments | Grades = prepare_judgments(
+            judgments, labels=labels, judge=judge, protocol=protocol, **reading
+        )
+        frame = prepared.frame
+    except DataError as error:
+        named = any(option is not None for option in (surest, judge, protocol))
+        if named or error.column not in ("p_a", "p_pass") or isinstance(judgments, Judgments):
+            raise
+        try:
+            prepared = prepare_grades(judgments, labels=labels, needs_labels=False, **reading)
+        except DataError:
+            raise error from None
+        frame = _grades_without_doubt(prepared)
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, pl.String))
     if "sampled_by" in frame.columns:
@@ -193,6 +204,16 @@ def plan_labels(
         warnings=tuple(warnings),
         dropped=merge_dropped(rows.dropped),
     )
+
+
+def _grades_without_doubt(grades: Grades) -> pl.DataFrame:
+    """Rows of 0 and 1 in the columns of judgments: a random draw needs no doubt."""
+    if "id" not in grades.frame.columns:
+        remedy = "name yours: --column id=NAME (columns=): people's labels are joined by it"
+        raise DataError(grades.name, "is missing", column="id", remedy=remedy)
+    labels = pl.col("human").cast(pl.String).alias("label")
+    names = (pl.lit(UNNAMED).alias(name) for name in ("judge", "protocol"))
+    return grades.frame.with_columns(labels, *names, pl.col("id").cast(pl.String))
 
 
 def cut_at(scores: ArrayLike, share: float | Fraction) -> float:

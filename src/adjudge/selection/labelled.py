@@ -123,6 +123,8 @@ def read_labelled(
     frame = mark_off_answer(own_verdicts(prepared), min_answer_mass)
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))
+    file = prepared.name if Path(prepared.name).is_file() else "FILE"
+    drawing = shlex.join(["adjudge", "plan", "labels", file, "--write-ids", "to_label.csv"])
     if "label" not in frame.columns:
         place, values = _LABELS[prepared.about]
         others = [name for name in frame.columns if name not in JUDGMENT_COLUMNS.names]
@@ -132,7 +134,7 @@ def read_labelled(
             "has no human labels",
             column=place,
             remedy=f"name your column: --column {place}=NAME (columns=), add one ({values}), or "
-            f"give a labels file with --labels{here}",
+            f"give a labels file with --labels{here}; to draw rows to label: {drawing}",
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
     rows = leave_out_dependent(Rows(frame, prepared.dropped), prepared.name)
@@ -150,15 +152,13 @@ def read_labelled(
         rows = rows.without(pl.col("label") == "tie", "human tie")
     if rows.frame.height == 0:
         reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
-        file = prepared.name if Path(prepared.name).is_file() else "FILE"
-        command = shlex.join(["adjudge", "plan", "labels", file, "--write-ids", "to_label.csv"])
         only_ties = {*rows.dropped} == {"human tie"}
         raise DataError(
             prepared.name,
             f"no labelled verdict is left ({reasons or 'there are no rows'})",
             remedy="label some rows A or B, or count ties as errors: --ties error (ties=)"
             if only_ties
-            else f"draw rows to label: {command}, then give the labels: --labels FILE (labels=)",
+            else f"draw rows to label: {drawing}, then give the labels: --labels FILE (labels=)",
         )
     if by is not None:
         rows = rows.without(pl.col(by).is_null(), f"no {by}")

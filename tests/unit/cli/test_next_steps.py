@@ -86,6 +86,10 @@ def _parse(root: click.Group, words: list[str]) -> None:
             "select NEW_JUDGMENTS --policy policy.json -o selected.csv",
         ),
         (
+            f"calibrate judged.jsonl --judge {JUDGE},seed=0 -o policy.json",
+            f"select NEW_JUDGMENTS --policy policy.json --judge {JUDGE},seed=0 -o selected.csv",
+        ),
+        (
             "calibrate judged.jsonl --alpha 0.001 --column label=label",
             "plan selection judged.jsonl --alpha 0.001 --column label=label",
         ),

@@ -337,3 +337,16 @@ def test_a_plan_draws_two_hundred_rows_or_all() -> None:
         plan_labels(rows, n=21)
     with pytest.raises(ArgumentError, match="only 0 unlabelled rows are left"):
         plan_labels({**rows, "label": ["A"] * 30})
+
+
+def test_a_random_draw_needs_no_doubt() -> None:
+    """Grades of 0 and 1 have none; rows that a second file labels are not drawn again."""
+    rows = {"id": range(30), "judge": [0, 1] * 15}
+    labels = {"id": range(10), "label": [1, 0] * 5}
+    assert sorted(map(int, plan_labels(rows, labels=labels).ids)) == list(range(10, 30))
+    repeated = {**rows, "prompt_id": [n // 3 for n in range(30)]}
+    assert plan_labels(repeated).n == 10
+    with pytest.raises(DataError, match="column p_a: is missing"):
+        plan_labels(rows, surest=0.5)
+    with pytest.raises(DataError, match="column id: is missing; name yours: --column id=NAME"):
+        plan_labels({"judge": [0, 1]})
