@@ -122,7 +122,7 @@ _KINDS = (
         _grades,
         {
             "What rate can I report?": "estimate {}",
-            "How many more labels do I need?": "plan rate {}",
+            "How many more labels do I need?": "plan rate {} --width 0.1",
         },
         {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
     ),

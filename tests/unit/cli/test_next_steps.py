@@ -14,6 +14,7 @@ from adjudge.cli.app import build, run
 
 ROOT = Path(__file__).parents[3]
 JUDGE = "simulated:accuracy=0.85,noise=0.3"
+IN_FILE = "simulated:accuracy=0.85,position_bias=0,noise=0.3,seed=0"
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +87,8 @@ def _parse(root: click.Group, words: list[str]) -> None:
             "select NEW_JUDGMENTS --policy policy.json -o selected.csv",
         ),
         (
-            f"calibrate judged.jsonl --judge {JUDGE},seed=0 -o policy.json",
-            f"select NEW_JUDGMENTS --policy policy.json --judge {JUDGE},seed=0 -o selected.csv",
+            f"calibrate judged.jsonl --judge {IN_FILE} -o policy.json",
+            f"select NEW_JUDGMENTS --policy policy.json --judge {IN_FILE} -o selected.csv",
         ),
         (
             "calibrate judged.jsonl --alpha 0.001 --column label=label",

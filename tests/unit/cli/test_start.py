@@ -94,7 +94,7 @@ def test_no_rows_of_any_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str])
             ["grades", "judgments of answers"],
             [
                 "adjudge estimate f.csv",
-                "adjudge plan rate f.csv",
+                "adjudge plan rate f.csv --width 0.1",
                 "adjudge calibrate f.csv --alpha 0.1 -o policy.json",
             ],
         ),
