@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
@@ -54,6 +54,10 @@ if TYPE_CHECKING:
 
 _REPLICATES = 200
 _NAMED = 6
+_ASSUMED = (
+    "labelled rows are a random sample of those the judges are for, and independent by question",
+    "the interval of the best is measured, not proven",
+)
 
 
 # --- the result ---
@@ -162,10 +166,8 @@ def compare_judges(
     right = np.full((int(at.max(initial=-1)) + 1, len(names)), np.nan)
     right[at, columns] = frame["right"].to_numpy()
     complete = ~np.isnan(right).any(axis=1)
-    dropped = merge_dropped(
-        usable.dropped, {"row that not all judges answered": int((~complete).sum())}
-    )
     n = int(complete.sum())
+    dropped = merge_dropped(usable.dropped, {"row that not all judges answered": len(right) - n})
     if n < FEWEST:
         remedy = f"label {FEWEST} rows or more that all judges answered"
         raise DataError(rows.name, f"{count(n, 'labelled row')} of all judges", remedy=remedy)
@@ -188,22 +190,19 @@ def compare_judges(
     rest = best.winner, others
     values = holm(p_values(gaps.statistic[rest], gaps.freedom[rest])).tolist()
     adjusted = dict(zip(others, values, strict=True))
-    judges = []
-    for k in np.argsort(-means, kind="stable").tolist():
-        behind = None
-        if k != best.winner:
-            behind = Difference.of(gaps.of(best.winner, k), confidence_level, 1.0)
-        judges.append(
-            JudgeScore(
-                judge=names[k],
-                accuracy=float(means[k]),
-                interval=_around(float(means[k]), float(means[k]), scores[:, k], confidence_level),
-                behind=behind,
-                adjusted=adjusted.get(k),
-                can_be_best=bool(keep[k]),
-                cost=costs.get(names[k]),
-            )
+    behind = {k: Difference.of(gaps.of(best.winner, k), confidence_level, 1.0) for k in others}
+    judges = [
+        JudgeScore(
+            judge=names[k],
+            accuracy=float(means[k]),
+            interval=_around(float(means[k]), float(means[k]), scores[:, k], confidence_level),
+            behind=behind.get(k),
+            adjusted=adjusted.get(k),
+            can_be_best=bool(keep[k]),
+            cost=costs.get(names[k]),
         )
+        for k in np.argsort(-means, kind="stable").tolist()
+    ]
     correlation = error_correlation(scores)
     return JudgeComparison(
         best=names[best.winner],
@@ -216,18 +215,13 @@ def compare_judges(
         judges=tuple(judges),
         correlation=correlation,
         effective=effective_number(len(names), correlation),
-        assumptions=(
-            "labelled rows are a random sample of those the judges are for, and independent by "
-            "question",
-            "the interval of the best is measured, not proven",
-        ),
+        assumptions=_ASSUMED,
         dropped=dropped,
         seed=seed if isinstance(seed, int) else None,
     )
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """The winner, and its accuracy corrected for having been picked."""
 
     winner: int
@@ -346,20 +340,11 @@ def view_judges(result: JudgeComparison) -> list[Block]:
 
 def judges_figure(result: JudgeComparison) -> Drawing:
     """The accuracy of each judge with its interval, and a ring for the corrected one."""
+    corrected = {result.best: result.reported}
     rows = [
-        ForestRow(
-            clip(judge.judge),
-            judge.accuracy,
-            judge.interval,
-            result.reported if judge.judge == result.best else None,
-        )
-        for judge in result.judges
+        ForestRow(clip(j.judge), j.accuracy, j.interval, corrected.get(j.judge))
+        for j in result.judges
     ]
     title = f"{clip(result.best)}: {percent(result.reported)} right, corrected for being picked"
-    return forest_figure(
-        rows,
-        title=title,
-        axis=f"right, %, with {level(result.confidence_level)} intervals",
-        dot="on all labels",
-        ring="corrected",
-    )
+    axis = f"right, %, with {level(result.confidence_level)} intervals"
+    return forest_figure(rows, title=title, axis=axis, dot="on all labels", ring="corrected")

@@ -201,13 +201,12 @@ def compare_many(
         warnings.append("too few questions that all systems answered: no set of possibly best")
     pairs, wins = [], np.zeros((size, size), dtype=np.bool_)
     for at, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        shown = bool(enough[at] and adjusted[at] <= 1 - confidence_level)
-        gap = Difference(reason=f"{count(int(gaps.n[i, j]), 'question')}: {FEWEST} are needed")
+        shown, n = bool(enough[at] and adjusted[at] <= 1 - confidence_level), int(gaps.n[i, j])
+        gap = Difference(n=n, reason=f"{count(n, 'question')}: {FEWEST} are needed")
         if enough[at]:
             gap = Difference.of(gaps.of(i, j), confidence_level, systems.bound)
-        ahead = (i, j) if gaps.estimate[i, j] < 0 else (j, i)
-        wins[ahead] |= shown
-        pairs.append(_pair(names[i], names[j], gap, adjusted[at], shown=shown, n=int(gaps.n[i, j])))
+        wins[(i, j) if gaps.estimate[i, j] < 0 else (j, i)] |= shown
+        pairs.append(_pair(names[i], names[j], gap, adjusted[at], shown=shown))
     scores = [
         SystemScore(
             name=name,
@@ -288,14 +287,7 @@ def _adjust(values: FloatArray, enough: BoolArray, screen: bool) -> FloatArray:
 
 
 def _pair(
-    a: str,
-    b: str,
-    gap: Difference,
-    adjusted: float,
-    *,
-    shown: bool,
-    n: int,
-    within: str | None = None,
+    a: str, b: str, gap: Difference, adjusted: float, *, shown: bool, within: str | None = None
 ) -> PairDifference:
     return PairDifference(
         a=a,
@@ -306,7 +298,7 @@ def _pair(
         p_value=gap.p_value,
         adjusted=None if gap.p_value is None else float(adjusted),
         shown=shown,
-        n=n,
+        n=gap.n,
         reason=gap.reason,
     )
 
@@ -334,7 +326,7 @@ def compare_slices(
     adjusted = _adjust(values, enough, screen)
     shown = (enough & (adjusted <= 1 - confidence_level)).tolist()
     pairs = [
-        _pair(a, b, gap, adjusted[at], shown=shown[at], n=gap.n, within=name)
+        _pair(a, b, gap, adjusted[at], shown=shown[at], within=name)
         for at, (name, gap) in enumerate(gaps.items())
     ]
     some = next(iter(results.values()))
@@ -458,32 +450,30 @@ def matrix_figure(result: ComparisonOfMany) -> Drawing:
     systems = result.systems[:_DRAWN]
     names = [system.name for system in systems]
     place = {name: at for at, name in enumerate(names)}
+    pairs = [
+        (place[pair.a], place[pair.b], pair)
+        for pair in result.pairs
+        if {pair.a, pair.b} <= place.keys() and pair.estimate is not None
+    ]
     grid, bold = np.zeros((len(names), len(names))), set[tuple[int, int]]()
     scale = 1.0 if result.measure == "scores" else 100.0
-    for pair in result.pairs:
-        if pair.a in place and pair.b in place and pair.estimate is not None:
-            i, j = place[pair.a], place[pair.b]
-            grid[i, j], grid[j, i] = -scale * pair.estimate, scale * pair.estimate
-            if pair.shown:
-                bold |= {(i, j), (j, i)}
+    for i, j, pair in pairs:
+        grid[j, i] = scale * (pair.estimate or 0.0)
+        grid[i, j] = -grid[j, i]
+        bold |= {(i, j), (j, i)} if pair.shown else set()
     largest = float(np.abs(grid).max()) or 1.0
     shown = clip_names(names, 24)
-    behind = {
-        pair.a if pair.b == names[0] else pair.b: (pair, -1.0 if pair.b == names[0] else 1.0)
-        for pair in result.pairs
-        if names[0] in (pair.a, pair.b) and pair.estimate is not None
-    }
     with themed():
         side = 1.8 + 0.42 * len(names)
         figure = new_figure(1.8 * side + 2.2, side)
         left, axes = figure.subplots(1, 2, width_ratios=[0.8, 1])
         left.axvline(0, color=INK, linewidth=1.2)
-        for row, name in enumerate(names):
-            if name in behind:
-                gap, sign = behind[name]
-                draw_interval(left, row, gap.interval, scale=sign * scale, color=ACCENT, lw=2)
-                face = ACCENT if gap.shown else "white"
-                draw_ring(left, sign * scale * (gap.estimate or 0.0), row, ACCENT, face=face)
+        for i, j, pair in pairs:
+            if 0 in (i, j):
+                ends = scale if i == 0 else -scale
+                draw_interval(left, i + j, pair.interval, scale=ends, color=ACCENT, lw=2)
+                face = ACCENT if pair.shown else "white"
+                draw_ring(left, grid[i + j, 0], i + j, ACCENT, face=face)
         name_rows(left, shown, fontsize=8.5)
         unit = "" if scale == 1 else ", points"
         left.set_xlabel(f"minus {shown[0]}{unit}; {level(result.confidence_level)} each alone")

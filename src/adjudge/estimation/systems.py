@@ -80,22 +80,18 @@ class Systems:
 
     def answer_ids(self, question: str, systems: Sequence[str]) -> tuple[str, ...]:
         """The ids of these systems' answers to a question; of its pair if pairs were judged."""
-        rows = self.answers.filter(
-            (pl.col("question") == question) & pl.col("system").is_in(list(systems))
-        )
-        return tuple(rows["id"].to_list())
+        here = (pl.col("question") == question) & pl.col("system").is_in(list(systems))
+        return tuple(self.answers.filter(here)["id"].to_list())
 
     def collapse(self) -> Systems:
         """Questions of one cluster as one, with the means of their numbers."""
         if self.clusters is None or len(np.unique(self.clusters)) == len(self.clusters):
             return self
         size = int(self.clusters.max()) + 1, len(self.names)
-        columns = np.broadcast_to(np.arange(size[1]), self.judge.shape)
-        rows = np.broadcast_to(self.clusters[:, None], self.judge.shape)
-        judge, human = (
-            _means(values.ravel(), rows.ravel(), columns.ravel(), size)[0]
-            for values in (self.judge, self.human)
-        )
+        rows = np.repeat(self.clusters, size[1])
+        columns = np.tile(np.arange(size[1]), len(self.judge))
+        numbers = (self.judge, self.human)
+        judge, human = (_means(values.ravel(), rows, columns, size)[0] for values in numbers)
         return replace(
             self, judge=judge, human=human, clusters=None, zero_one=False, people_zero_one=False
         )
@@ -360,8 +356,7 @@ def _preferences(
 ) -> tuple[Grades, tuple[str, str]]:
     """The share that prefers B, from judgments of pairs of the two; and the two names."""
     frame, name = table.frame, table.name
-    known = recognise(frame.columns, "judgments", ["model_a", "model_b"])
-    if len(known) < 2:
+    if len(recognise(frame.columns, "judgments", ["model_a", "model_b"])) < 2:
         if a is not None or b is not None:
             remedy = "the pairs have no model_a and model_b: leave out a and b to compare the sides"
             raise ArgumentError("a" if a is not None else "b", a or b, remedy)
@@ -448,8 +443,7 @@ def _tabulate(
     if names is not None:
         # Column B is the share that prefers B, column A the rest: B - A is in [-1, 1].
         judge[:, 0], human[:, 0] = 1 - judge[:, 1], 1 - human[:, 1]
-    first = np.zeros(size[0], dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    first = np.unique(codes, return_index=True)[1].tolist()
     column = _cluster_name(frame, cluster, key)
     measure: Measure = "preferences" if names is not None else _MEASURES[rows.scale]
     whole = (0.0, 0.5, 1.0) if names is not None else (0.0, 1.0)
@@ -459,8 +453,8 @@ def _tabulate(
         names=tuple(names_of),
         judge=judge,
         human=human,
-        questions=tuple(keys.gather(first.tolist()).to_list()),
-        clusters=None if column is None else code_clusters(frame[column][first.tolist()]),
+        questions=tuple(keys.gather(first).to_list()),
+        clusters=None if column is None else code_clusters(frame[column][first]),
         paired_by="id" if key == _QUESTION else key,
         clustered_by=column,
         measure=measure,

@@ -380,18 +380,17 @@ def view_until_sure(result: SequentialComparison) -> list[Block]:
     level_of = f"the chance of a wrong decision is {alpha} or less over all looks, for any judge"
     if result.method == "rounds":
         level_of = f"the chance of a wrong decision is about {alpha} over all rounds: measured"
+    assumed = (
+        "it is about these questions, drawn at random without replacement",
+        level_of,
+        "labels count in the order of drawing; one that is missing blocks those after it",
+    )
     return [
         _headline(result),
         Facts(facts),
         *notes_of(notes),
         *([Table(("question", "ids"), rows, "Label next, in this order", 2)] if rows else []),
-        *explain(
-            (
-                "it is about these questions, drawn at random without replacement",
-                level_of,
-                "labels count in the order of drawing; one that is missing blocks those after it",
-            )
-        ),
+        *explain(assumed),
         Figure("evidence", partial(evidence_figure, result), "Evidence after each label."),
     ]
 
