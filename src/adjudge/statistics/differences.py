@@ -91,22 +91,20 @@ def paired_gap(d: FloatArray, *, zero_one: bool) -> Gap:
     """
     n, total = len(d), float(d.sum())
     largest = 2.0 if zero_one else float(np.abs(d).max(initial=0.0))
-    centre, error, freedom = _shrink(
-        np.array(n), np.array(total), np.array(float(d @ d)), np.array(largest), zero_one=zero_one
-    )
+    centre, error, freedom = _shrink(n, total, float(d @ d), largest, zero_one=zero_one)
     return Gap(total / n, float(centre), float(error), float(freedom), n)
 
 
 def _shrink(
-    n: FloatArray | IntArray,
-    total: FloatArray,
-    squares: FloatArray,
-    largest: FloatArray,
+    n: FloatArray | int,
+    total: FloatArray | float,
+    squares: FloatArray | float,
+    largest: FloatArray | float,
     *,
     zero_one: bool,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Centre, standard error and degrees of freedom of `paired_gap` from sums of d."""
-    centre = total / (n + 2)
+    centre = np.asarray(total / (n + 2))
     variance = np.maximum((squares + largest**2 / 2) / (n + 2) - centre**2, 0.0)
     error = np.sqrt(variance / (n + 2 if zero_one else n + 1))
     freedom = np.full(np.shape(n), math.inf) if zero_one else np.asarray(n - 1.0)
