@@ -468,7 +468,7 @@ def matrix_figure(result: ComparisonOfMany) -> Drawing:
         figure = new_figure(1.8 * side + 2.2, side)
         left, axes = figure.subplots(1, 2, width_ratios=[0.8, 1])
         left.axvline(0, color=INK, linewidth=1.2)
-        for i, j, pair in pairs:
+        for i, j, pair in sorted(pairs, key=lambda drawn: max(drawn[:2])):
             if 0 in (i, j):
                 ends = scale if i == 0 else -scale
                 draw_interval(left, i + j, pair.interval, scale=ends, color=ACCENT, lw=2)
