@@ -99,6 +99,10 @@ class DiagnosisReproduction(Reproduction):
         table = self.table(name)
         return "no rows" if table is None else table.data
 
+    def short_data(self, name: str) -> str:
+        """The same for a title: the name of a file without its folders."""
+        return Path(self.data_of(name)).name
+
     def headline(self) -> Headline:
         """Cycles, sizes of sets, and what their width says."""
         rates, shares = (values_of(self.rows("cycles"), name) for name in ("rate", "share"))

@@ -50,7 +50,7 @@ def figure_2(result: DiagnosisReproduction) -> Drawing:
 def figure_3(result: DiagnosisReproduction) -> Drawing:
     """Heat map of mean set size, judge by criterion, coverage below it."""
     cells = parts_of({**row, "alpha": 0.1} for row in result.rows("signals"))
-    title = f"{result.data_of('signals')}: sets for 90 % coverage"
+    title = f"{result.short_data('signals')}: sets for 90 % coverage"
     return size_map(cells, title, whole=5, room=(3.1, 1.35, 0.66), note=lambda cell: "")
 
 
@@ -84,7 +84,7 @@ def figure_4(result: DiagnosisReproduction) -> Drawing:
     panels[0].set_ylabel("mean |judge − human|, 95 % interval")
     panels[0].set_ylim(0, 1.06 * top)
     rank = f"width against error {signed(whole['spearman'], 2)} over all {whole['n']:,} rows"
-    set_suptitle(figure, f"{result.data_of('pooled')}: {rank}")
+    set_suptitle(figure, f"{result.short_data('pooled')}: {rank}")
     return figure
 
 
@@ -96,7 +96,7 @@ def figure_5(result: DiagnosisReproduction) -> Drawing:
     pairs = result.rows("agreement")
     if not pairs:
         raise ArgumentError("plot", "one judge", "agreement between judges needs two")
-    title = f"{result.data_of('agreement')}: Spearman of two judges' set widths, and the mean"
+    title = f"{result.short_data('agreement')}: Spearman of two judges' set widths, and the mean"
     return width_matrices(parts_of(pairs), title)
 
 
@@ -124,7 +124,7 @@ def figure_6(result: DiagnosisReproduction) -> Drawing:
     where = f"below 1 − alpha in {short} of {len(cells)} cells"
     if not short:
         where = f"at least 1 − alpha in all {len(cells)} cells"
-    set_suptitle(figure, f"{result.data_of('sets')}: coverage is {where}")
+    set_suptitle(figure, f"{result.short_data('sets')}: coverage is {where}")
     marks = [
         legend_mark("mean over judges", color=ACCENT, marker="o", ms=5),
         legend_mark("one standard deviation", color=ACCENT, alpha=0.2, linewidth=7),

@@ -588,8 +588,9 @@ class Reproduction(Result):
         words = {"simulated": "simulated", "again": "simulated, as in the paper"}
         stamp = next((text for source, text in words.items() if source in sources), None)
         if stamp is not None:
-            style: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 10}
-            figure.text(0.995, 1.01, stamp, color=WARM, fontweight="bold", **style)
+            # On the left: a saved picture grows by the stamp, and legends on the right move along.
+            style: dict[str, Any] = {"ha": "left", "va": "bottom", "fontsize": 10}
+            figure.text(0.01, 1.01, stamp, color=WARM, fontweight="bold", **style)
         return figure
 
     def view(self) -> list[Block]:

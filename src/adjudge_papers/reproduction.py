@@ -75,8 +75,8 @@ class Reproduction(Result):
         """A picture of the paper; one that shows simulated judges carries the word."""
         figure, text = self.drawings[name][0](self), self.stamp(name)
         if text is not None:
-            style: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 10}
-            figure.text(0.995, 1.01, text, color=WARM, fontweight="bold", **style)
+            style: dict[str, Any] = {"ha": "left", "va": "bottom", "fontsize": 10}
+            figure.text(0.01, 1.01, text, color=WARM, fontweight="bold", **style)
         return figure
 
     def view(self) -> list[Block]:

@@ -88,7 +88,7 @@ def figure_10(result: SoftEloReproduction) -> Drawing:
         axes.errorbar(places, heights, yerr=spread, fmt="none", color=INK, capsize=3, lw=1.2)
         axes.set_xticks(places, [row["language"] for row in rows])
         axes.grid(visible=False, axis="x")
-        axes.set_xlabel("language, most prompts first (± one std. deviation over judges)")
+        axes.set_xlabel("language, most prompts first\n(± one std. deviation over judges)")
     left, right = panels
     left.set_ylabel("mean |s|")
     left.set_title(range_title("Mean |s|", values_of(rows, "mean_score"), 2))

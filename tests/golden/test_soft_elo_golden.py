@@ -145,6 +145,15 @@ def test_every_picture_of_the_paper(result: SoftEloReproduction) -> None:
             assert sorted(legend(figure)) == sorted([*judges, "Hard-Elo", "Soft-Elo"])
 
 
+def test_the_stamp_is_beside_a_legend_on_the_right(result: SoftEloReproduction) -> None:
+    """A saved picture grows upwards by the stamp, and such a legend moves up with its edge."""
+    figure = result.plot(figure="figure-17")
+    figure.draw_without_rendering()
+    [stamp], [names] = figure.texts, figure.legends
+    assert stamp.get_text() == "simulated"
+    assert stamp.get_window_extent().x1 < names.get_window_extent().x0
+
+
 def test_every_item_is_simulated_and_drawn(result: SoftEloReproduction) -> None:
     assert {item.status for item in result.items} == {"simulated"}
     names = [item.name.split(",")[0] for item in result.items]
