@@ -40,7 +40,7 @@ RESULTS = sorted({kind for kind in below(Result) if "kind" in kind.__dict__}, ke
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.kind)
 def test_a_result_is_public_and_has_one_view(result: type[Result]) -> None:
-    if not result.__module__.startswith("adjudge_papers."):
+    if not result.__module__.startswith(("adjudge_papers.", "adjudge.cli.")):
         home = import_module(HOMES[result.__name__])
         assert getattr(home, result.__name__) is result
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", result.kind)
