@@ -13,7 +13,7 @@ from typing import Any
 
 from adjudge.atomic import check_writable, replacing
 from adjudge.data import write_result
-from adjudge.data.tables import TableLike
+from adjudge.data.tables import TableLike, source_name
 from adjudge.errors import AdjudgeError
 from adjudge.judges.flow import ProgressCallback
 from adjudge.present.blocks import (
@@ -261,7 +261,8 @@ def run_reporting(given: Given) -> PaperRun:
         store=given.store,
         progress=given.watch,
     )
-    rows = given.words(result.protocol_source or "", "--grades FILE")
+    source = "" if given.grades is None else source_name(given.grades)
+    rows = given.words(source, "--grades FILE")
     return _run("reporting", f"the paper's own simulation; section 8.2 {rows}", result)
 
 

@@ -7,7 +7,7 @@ about, its picture, the paper's number for each of its values, and how many digi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -81,77 +81,6 @@ class ReproductionItems(Result):
         return blocks
 
 
-# --- what was measured -----------------------------------------------------------------------
-
-#: Numbers by the name of the value; None if there is none.
-Measured = dict[str, float | None]
-
-
-class ItemBook:
-    """Collects the items of one paper: our numbers next to those of its data file.
-
-    >>> book = ItemBook("x", {"Table 1": {"about": "Errors", "digits": 2}})
-    >>> book.add("Table 1", {"rate": 0.02})
-    >>> [(item.name, item.status) for item in book.items()]
-    [('Table 1', 'reproduced')]
-    """
-
-    def __init__(self, paper: str, known: Mapping[str, Any]) -> None:
-        self._paper = paper
-        self._known = known
-        self._items: dict[str, PaperItem] = {}
-        for name, known in self._known.items():
-            if "missing" in known:
-                self.add(name, missing=known["missing"])
-
-    def add(
-        self,
-        name: str,
-        measured: Measured | None = None,
-        *,
-        published: Mapping[str, Any] | None = None,
-        about: str | None = None,
-        remark: str = "",
-        missing: str = "",
-        unknown: str = "the rows do not have the needed data",
-        status: Status = "reproduced",
-    ) -> None:
-        """Add an item; it is not possible if something is `missing` or no number is known.
-
-        `published` are the paper's numbers that are not in its list of items, `unknown` is why no
-        number is known. `about`, `remark` and `status` are for this item alone.
-        """
-        known = self._known[name]  # it can be `like` another, but for what it says
-        known = {**self._known.get(known.get("like"), {}), **known}
-        theirs = {**known.get("values", {}), **(published or {})}
-        if not missing and measured and all(ours is None for ours in measured.values()):
-            missing = unknown
-        values = () if missing or not measured else measured.items()
-        self._items[name] = PaperItem(
-            paper=self._paper,
-            name=name,
-            about=about or known["about"],
-            status="not possible" if missing else status,
-            values=tuple(
-                _item_value(value, ours, theirs.get(value), known.get("digits", 1))
-                for value, ours in values
-            ),
-            figure=None if missing else known.get("figure"),
-            reason=missing or remark,
-        )
-
-    def items(self) -> tuple[PaperItem, ...]:
-        """Tables, then figures, then claims of the text, each in the paper's order."""
-        return sort_items(self._items.values())
-
-
-def _item_value(name: str, ours: float | None, theirs: Any, digits: int) -> ItemValue:
-    """A value with the paper's: a number, or a table of `paper` and `digits`."""
-    if isinstance(theirs, Mapping):
-        theirs, digits = theirs.get("paper"), theirs.get("digits", digits)
-    return ItemValue(name=name, ours=ours, published=theirs, digits=digits)
-
-
 def sort_items(items: Iterable[PaperItem]) -> tuple[PaperItem, ...]:
     """Tables, then figures, then claims of the text, each in the paper's order."""
     return tuple(sorted(items, key=lambda item: _place(item.name)))
@@ -162,25 +91,6 @@ def _place(name: str) -> tuple[int, int, str]:
     if numbered is None:
         return 2, 0, name
     return int(numbered[1] == "Figure"), int(numbered[2]), name
-
-
-def over(
-    values: Iterable[float | None], reduce: Callable[[Sequence[float]], float]
-) -> float | None:
-    """The known values reduced to one; None if no value is known."""
-    known = [value for value in values if value is not None]
-    return reduce(known) if known else None
-
-
-def ends_of(name: str, values: Iterable[float | None]) -> Measured:
-    """The smallest and the largest, as papers state ranges."""
-    known = list(values)
-    return {f"{name}, least": over(known, min), f"{name}, most": over(known, max)}
-
-
-def in_percent(share: float | None) -> float | None:
-    """A share in percent."""
-    return None if share is None else 100 * share
 
 
 # --- what people see -------------------------------------------------------------------------

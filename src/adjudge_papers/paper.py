@@ -474,7 +474,9 @@ def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[
         for level in levels
         for column in shown
     ]
-    return Table((", ".join(keys), *headings), lines, caption, optional=table.optional)
+    words = 1 + sum(column.form.startswith("t") for column in shown)
+    columns = (", ".join(keys), *headings)
+    return Table(columns, lines, caption, text_columns=words, optional=table.optional)
 
 
 def _plain(part: Any) -> str:

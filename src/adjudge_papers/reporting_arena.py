@@ -8,7 +8,6 @@ simulated.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,24 +27,19 @@ from adjudge.data import (
 from adjudge.data.names import GRADE
 from adjudge.data.rows import Rows, tidy
 from adjudge.data.tables import TableLike, read_table, source_name
-from adjudge.errors import DataError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.misclassification import (
     Bounds,
     corrected_interval,
     corrected_rate,
 )
 from adjudge.judges import judge_pairs
-from adjudge.present.blocks import Table, table_of
 from adjudge.present.figure import ACCENT, INK, WARM, new_figure
-from adjudge.present.result import Count, NotNegative, Proportion
-from adjudge.present.text import clip, number, percent, signed
-from adjudge.present.text import count as count_of
+from adjudge.present.text import clip
 from adjudge.simulate.battles import simulate_battles
-from adjudge.statistics.numbers import mean_known, normal_quantile
+from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import FloatArray, count
-from adjudge_papers.items import ItemBook, Measured, Status, ends_of, in_percent
-from adjudge_papers.paper import contains, read_published, read_rows
-from adjudge_papers.reproduction import Gallery
+from adjudge_papers.paper import Exhibits, Gallery, Row, ends, mean, values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -64,25 +58,6 @@ FEWEST = 20
 #: Figure 7 shows as many models, those with most rows.
 _MOST_BARS = 24
 PICTURES = Gallery()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProtocolRow:
-    """One model under the protocol of section 8.2."""
-
-    model: str
-    rows: Count
-    rate: Proportion
-    bias_naive: float
-    bias_corrected: float | None
-    coverage: Proportion | None
-    length: NotNegative | None
-    refused: Count
-    #: With probabilities: from their own variance; Eq. 6 would treat them as shares.
-    spread_coverage: Proportion | None = None
-    spread_length: NotNegative | None = None
-    paper_coverage: Proportion | None = None
-    paper_length: float | None = None
 
 
 def ask_judge(
@@ -227,19 +202,16 @@ def measure_models(
     share: float,
     level: float,
     seed: int,
-    named: str | None = None,
-) -> tuple[ProtocolRow, ...]:
+    named: str,
+) -> list[Row]:
     """Every model with enough rows over random splits, those with most rows first.
 
     The truth of a split is the human rate on its test rows; `share` of the rows are labelled. With
     probabilities, as in the paper, their means replace the shares in Eq. 5 to 8. The interval
     treats them as shares of 0/1 verdicts, whose spread is never smaller. `spread_length` is the
-    length by the spread of the probabilities. The paper's numbers are for its judge and models.
+    length by the spread of the probabilities.
     """
     rng, probabilities = np.random.default_rng(seed), has_probabilities(rows)
-    theirs = named is not None and contains(named, read_published("reporting")["judge"])
-    published = read_rows(read_published("reporting")["models"]) if theirs else []
-    table_2 = {row["model"]: row for row in published}
     models = []
     for (name,), table in rows.group_by(["model"], maintain_order=True):
         judge, human, size = table["judge"].to_numpy(), table["human"].to_numpy(), table.height
@@ -257,30 +229,28 @@ def measure_models(
         usable = (m1 > 0) & (m0 > 0) & bounds.informative
         rate = corrected_rate(*shares, clipped=False).estimate
         means = {
-            "bias_corrected": np.clip(rate, 0, 1) - truth,
+            "bias": np.clip(rate, 0, 1) - truth,
             "coverage": bounds.covers(truth),
             "length": bounds.length,
         }
         if probabilities:
             by_spread = _by_spread(z, x, test, rate, level)
             means |= {"spread_coverage": by_spread.covers(truth), "spread_length": by_spread.length}
-        paper = table_2.get(str(name).lower(), {})
         models.append(
-            ProtocolRow(
-                model=str(name),
-                rows=size,
-                rate=float(human.mean()),
-                bias_naive=float((p - truth).mean()),
-                refused=int((~usable).sum()),
-                paper_coverage=paper.get("coverage"),
-                paper_length=paper.get("length"),
+            {
+                "model": str(name),
+                "judge": named,
+                "rows": size,
+                "rate": float(human.mean()),
+                "bias_naive": float((p - truth).mean()),
+                "refused": int((~usable).sum()),
                 **{
                     field: float(values[usable].mean()) if usable.any() else None
                     for field, values in means.items()
                 },
-            )
+            }
         )
-    return tuple(sorted(models, key=lambda row: -row.rows))
+    return sorted(models, key=lambda row: -row["rows"])
 
 
 def _by_spread(
@@ -309,138 +279,66 @@ def _by_spread(
 # --- Table 2 and Figure 7 --------------------------------------------------------------------
 
 
-def protocol_table(result: ReportingReproduction) -> Table:
-    """Section 8.2 on the user's rows; the paper's figures only if it has these models."""
-    columns: dict[str, Callable[[ProtocolRow], str]] = {
-        "model": lambda row: row.model,
-        "rows": lambda row: number(row.rows),
-        "rate": lambda row: number(row.rate),
-        "naive bias": lambda row: signed(row.bias_naive),
-        "bias": lambda row: signed(row.bias_corrected),
-        "coverage": lambda row: percent(row.coverage, 0),
-        "length": lambda row: number(row.length),
-        "no estimate": lambda row: number(row.refused),
-    }
-    answers = "0/1 verdicts"
-    if result.probabilities:
-        answers = "probabilities; own: by their own spread, where Eq. 6 takes them for shares"
-        columns["own coverage"] = lambda row: percent(row.spread_coverage, 0)
-        columns["own length"] = lambda row: number(row.spread_length)
-    if any(row.paper_coverage is not None for row in result.protocol):
-        columns["paper's coverage"] = lambda row: percent(row.paper_coverage, 0)
-        columns["paper's length"] = lambda row: number(row.paper_length)
-    return table_of(
-        result.protocol,
-        columns,
-        caption=f"Table 2 and Figure 7: section 8.2 on {result.rows_of()}, "
-        f"{count_of(result.splits or 0, 'split')}: mean error of the judge's own rate and of the "
-        f"corrected one; no estimate: splits without one; {answers}",
-        optional=("no estimate", "rows"),
-    )
-
-
-def published_table() -> Table:
-    """The paper's Table 2 as published."""
-    return table_of(
-        read_rows(read_published("reporting")["models"]),
-        {
-            "model": lambda row: str(row["model"]),
-            "coverage": lambda row: percent(row["coverage"], 0),
-            "length": lambda row: number(row["length"]),
-        },
-        caption="Table 2, as published: Chatbot Arena, judged by GPT-4.1-mini",
-    )
-
-
-def _biases(rows: Sequence[ProtocolRow]) -> list[tuple[float, float]]:
-    """Of each model with an estimate: the error of the judge's own rate and of the corrected."""
-    return [(row.bias_naive, row.bias_corrected) for row in rows if row.bias_corrected is not None]
-
-
-def describe_protocol(rows: Sequence[ProtocolRow]) -> str:
+def describe_protocol(rows: Sequence[Row]) -> str:
     """For how many models the corrected rate is closer to people's than the judge's own."""
-    pairs = _biases(rows)
-    closer = sum(abs(corrected) < abs(naive) for naive, corrected in pairs)
-    without = len(rows) - len(pairs)
-    return f"Correction brings {closer} of {len(pairs)} models closer to the human rate" + (
+    closer = values_of(rows, _closer)
+    without = len(rows) - len(closer)
+    return f"Correction brings {sum(closer):g} of {len(closer)} models closer to the human rate" + (
         f"\n{without} more without an estimate" if without else ""
     )
 
 
-@PICTURES.add("figure7", "Figure 7: bias of each model's rate, judge alone and corrected.")
+def _closer(row: Row) -> float | None:
+    """1 if the corrected rate is closer to people's, 0 if not."""
+    bias = row.get("bias")
+    return None if bias is None else float(abs(bias) < abs(row["bias_naive"]))
+
+
+def _size(field: str) -> Callable[[Row], float | None]:
+    """The absolute value of a field, of the models with an estimate."""
+    return lambda row: None if row.get("bias") is None else abs(row[field])
+
+
+@PICTURES.add(
+    "figure7", "Figure 7: bias of each model's rate, judge alone and corrected.", "protocol"
+)
 def figure_7(result: ReportingReproduction) -> Drawing:
     """Bias per model, judge alone and corrected."""
-    estimated = [row for row in result.protocol if row.bias_corrected is not None]
-    rows, splits = estimated[:_MOST_BARS], result.splits or 0
+    estimated = [row for row in result.rows("protocol") if row["bias"] is not None]
+    if not estimated:
+        raise ArgumentError("figure", "figure7", "no model has an estimate")
+    rows, splits = estimated[:_MOST_BARS], int(result.settings.get("splits", 0))
     at = np.arange(len(rows))[::-1]
     figure = new_figure(7.6, 1.6 + 0.36 * len(rows))
     axes = figure.subplots()
     axes.axvline(0, color=INK, linewidth=1)
-    naive, corrected = zip(*_biases(rows), strict=True)
-    axes.barh(at + 0.18, naive, 0.34, color=WARM, label="judge alone")
-    axes.barh(at - 0.18, corrected, 0.34, color=ACCENT, label="corrected")
+    axes.barh(at + 0.18, values_of(rows, "bias_naive"), 0.34, color=WARM, label="judge alone")
+    axes.barh(at - 0.18, values_of(rows, "bias"), 0.34, color=ACCENT, label="corrected")
     # A mean over the few splits that gave an estimate is not one over all of them.
-    some = [f" ({splits - row.refused} splits)" if row.refused else "" for row in rows]
-    axes.set_yticks(at, [clip(row.model) + text for row, text in zip(rows, some, strict=True)])
+    some = [f" ({splits - row['refused']} splits)" if row["refused"] else "" for row in rows]
+    axes.set_yticks(at, [clip(row["model"]) + text for row, text in zip(rows, some, strict=True)])
     axes.grid(visible=False, axis="y")
     axes.set_ylim(-0.7, len(rows) - 0.3)
     refused = ", or as many as gave an estimate" if any(some) else ""
     few = f"\nthe {len(rows)} models with most rows" if len(rows) < len(estimated) else ""
     axes.set_xlabel(f"mean bias of the rate over {splits} splits{refused}{few}")
     figure.legend(loc="outside lower right", ncols=2, fontsize=8.5)
-    axes.set_title(describe_protocol(result.protocol))
+    axes.set_title(describe_protocol(result.rows("protocol")))
     return figure
 
 
-def add_arena(book: ItemBook, result: ReportingReproduction) -> None:
+def add_arena(book: Exhibits, rows: Sequence[Row]) -> None:
     """Table 2 and Figure 7, on the given rows or on simulated ones."""
-    rows = result.protocol
-    theirs = [row for row in rows if row.paper_coverage is not None]
-    status: Status = "reproduced" if theirs else "other judges or data"
-    remark = f"{len(theirs)} of the paper's 6 models" if 0 < len(theirs) < 6 else ""
-    if result.simulated:
-        status = "simulated"
-    elif not theirs:
-        remark = result.rows_of()
-    answers = "probabilities" if result.probabilities else "0/1 verdicts"
-    add = partial(book.add, remark=remark, status=status, unknown="no model has an estimate")
-    measured, published = _paper_models(theirs) if theirs else (_other_models(rows), {})
-    about = f"Coverage and length of 95 % intervals over splits, {answers}"
-    add("Table 2", measured, published=published, about=about)
-    bias = [(abs(naive), abs(corrected)) for naive, corrected in _biases(rows)]
-    closer = mean_known(float(corrected < naive) for naive, corrected in bias)
-    add(
-        "Figure 7",
-        {
-            "models brought closer to people, %": in_percent(closer),
-            "mean |bias|, judge alone": mean_known(naive for naive, _ in bias),
-            "mean |bias|, corrected": mean_known(corrected for _, corrected in bias),
-        },
-        about=f"Mean bias of each model's rate over splits, {answers}",
-    )
-
-
-def _paper_models(rows: Sequence[ProtocolRow]) -> tuple[Measured, Mapping[str, object]]:
-    """The paper's models one by one."""
-    cover = {f"coverage of {row.model}, %": row for row in rows}
-    lengths = {f"length of {row.model}": row for row in rows}
-    return (
-        {name: in_percent(row.coverage) for name, row in cover.items()}
-        | {name: row.length for name, row in lengths.items()},
-        {name: in_percent(row.paper_coverage) for name, row in cover.items()}
-        | {name: {"paper": row.paper_length, "digits": 3} for name, row in lengths.items()},
-    )
-
-
-def _other_models(rows: Sequence[ProtocolRow]) -> Measured:
-    """The ranges over other models, for the paper's ranges."""
-    measured = {
-        **ends_of("coverage, %", (in_percent(row.coverage) for row in rows)),
-        **ends_of("length", (row.length for row in rows)),
-    }
-    if any(row.spread_length is not None for row in rows):
+    ranges = {**ends("coverage, %", "coverage", 100), **ends("length", "length")}
+    if values_of(rows, "spread_length"):
         spread = "by the probabilities' own spread"
-        shares = (in_percent(row.spread_coverage) for row in rows)
-        measured |= ends_of(f"coverage {spread}, %", shares)
-        measured |= ends_of(f"length {spread}", (row.spread_length for row in rows))
-    return measured
+        ranges |= ends(f"coverage {spread}, %", "spread_coverage", 100)
+        ranges |= ends(f"length {spread}", "spread_length")
+    add = partial(book.add, table="protocol", unknown="no model has an estimate")
+    add("Table 2", stats=ranges)
+    bias = {
+        "models brought closer to people, %": mean(_closer, 100),
+        "mean |bias|, judge alone": mean(_size("bias_naive")),
+        "mean |bias|, corrected": mean(_size("bias")),
+    }
+    add("Figure 7", stats=bias)

@@ -5,12 +5,12 @@ Everything is counts and closed forms: 21 rates with 10,000 repeats are one arra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import cycle, product
-from statistics import fmean, mean, median
-from typing import TYPE_CHECKING, ClassVar
+from itertools import cycle, pairwise, product
+from statistics import fmean, median
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binom
@@ -29,7 +29,6 @@ from adjudge.estimation.label_budget import (
     split,
     split_arrays,
 )
-from adjudge.present.blocks import Table, table_of
 from adjudge.present.figure import (
     ACCENT,
     GOOD,
@@ -42,16 +41,12 @@ from adjudge.present.figure import (
     new_figure,
     set_suptitle,
 )
-from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, same_length
-from adjudge.present.text import count as count_of
 from adjudge.present.text import level as level_text
 from adjudge.present.text import number
 from adjudge.simulate.grades import draw_counts
-from adjudge.statistics.numbers import mean_known, normal_quantile
+from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import FloatArray
-from adjudge_papers.items import ItemBook, ends_of
-from adjudge_papers.paper import read_published
-from adjudge_papers.reproduction import Gallery
+from adjudge_papers.paper import Gallery, Row, read_published, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,120 +64,11 @@ SETTINGS = tuple(
 )
 MAIN = "10"
 CURVES = (0.3, 0.5, 0.7, 0.9)
-#: Figures 2 to 6, and 9 to 16.
-PICTURES, SETTING_PICTURES = Gallery(), Gallery()
+#: The rate among test rows under label shift.
+TEST_RATE = 0.5
+PICTURES = Gallery()
 #: The smallest q0 = q1 for which a corrected judge can beat people alone, by Proposition 6.1.
 LEAST_QUALITY = 0.5 + 1 / (2 * np.sqrt(2))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simulation:
-    """One setting of the paper's simulation: a list entry per true rate."""
-
-    figure: str
-    n: Count
-    m: Count
-    specificity: Proportion
-    sensitivity: Proportion
-    rates: tuple[Proportion, ...]
-    naive: tuple[float, ...]
-    corrected: tuple[float, ...]
-    coverage_naive: tuple[Proportion, ...]
-    coverage: tuple[Proportion, ...]
-    coverage_adaptive: tuple[Proportion, ...]
-    length_equal: tuple[NotNegative, ...]
-    length_adaptive: tuple[NotNegative, ...]
-
-    checks: ClassVar[tuple[Check, ...]] = (
-        same_length(
-            *("rates", "naive", "corrected", "coverage_naive", "coverage", "coverage_adaptive"),
-            *("length_equal", "length_adaptive"),
-        ),
-    )
-
-    @property
-    def gaps(self) -> list[float]:
-        """The bias of the judge's own rate."""
-        return [naive - rate for naive, rate in zip(self.naive, self.rates, strict=True)]
-
-    @property
-    def crossing(self) -> float | None:
-        """The rate at which that bias changes its sign."""
-        pairs = zip(self.gaps, self.gaps[1:], self.rates, self.rates[1:], strict=False)
-        return next((r + (s - r) * g / (g - h) for g, h, r, s in pairs if g > 0 >= h), None)
-
-    @property
-    def blind(self) -> int:
-        """Rates at which the judge's own interval covers less than 5 %."""
-        return sum(share < 0.05 for share in self.coverage_naive)
-
-    @property
-    def ratios(self) -> list[float]:
-        """The length by Algorithm 1 over that of an equal split."""
-        lengths = zip(self.length_adaptive, self.length_equal, strict=True)
-        return [adaptive / equal for adaptive, equal in lengths]
-
-
-def _bias_per_rate(shift: ShiftBias) -> str | None:
-    if len(shift.bias) < 2:
-        return "bias has fewer than two estimators to compare"
-    wanted = len(shift.calibration_rates)
-    other = [name for name, values in shift.bias.items() if len(values) != wanted]
-    return f"bias of {other[0]} does not have {wanted} entries, one per rate" if other else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShiftBias:
-    """Figure 5: bias of each estimator if the labelled rows have another rate."""
-
-    calibration_rates: tuple[Proportion, ...]
-    test_rate: Level
-    bias: Mapping[str, tuple[float, ...]]
-
-    checks: ClassVar[tuple[Check, ...]] = (_bias_per_rate,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LengthCurve:
-    """Figure 3: interval length against the number of labels, for one judge rate."""
-
-    judge_rate: Proportion
-    labels: tuple[Count, ...]
-    equal: tuple[float, ...]
-    adaptive: tuple[float, ...]
-
-    checks: ClassVar[tuple[Check, ...]] = (same_length("labels", "equal", "adaptive"),)
-
-    def enough(self, lengths: Sequence[float]) -> int | None:
-        """The labels that bring the interval below 0.1, if as many are here."""
-        return next((m for m, w in zip(self.labels, lengths, strict=True) if w < 0.1), None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SingleRun:
-    """Figure 6a: one run over the true rates, judge alone and corrected, with intervals."""
-
-    naive: tuple[float, ...]
-    naive_low: tuple[float, ...]
-    naive_high: tuple[float, ...]
-    corrected: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    checks: ClassVar[tuple[Check, ...]] = (
-        same_length("naive", "naive_low", "naive_high", "corrected", "low", "high"),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """A number in the paper's text, and our number."""
-
-    where: str
-    claim: str
-    paper: str
-    ours: str
-    agrees: bool
 
 
 # --- the simulation --------------------------------------------------------------------------
@@ -190,8 +76,8 @@ class Claim:
 
 def simulate_setting(
     figure: str, m: int, q0: float, q1: float, repeats: int, level: float, rng: np.random.Generator
-) -> Simulation:
-    """One setting: mean estimates, coverage and length, equal split and Algorithm 1."""
+) -> list[Row]:
+    """One setting, a row per true rate: mean estimates, coverage and length of both splits."""
     theta = RATES[:, None]
     p, half, rate, equal = _equal_split(m, q0, q1, repeats, level, rng)
     # Algorithm 1: a pilot in each class, then the rest of the budget where it helps most.
@@ -208,15 +94,17 @@ def simulate_setting(
         "length_equal": equal.length,
         "length_adaptive": adaptive.length,
     }
-    return Simulation(
-        figure=figure,
-        n=N,
-        m=m,
-        specificity=q0,
-        sensitivity=q1,
-        rates=_floats(RATES),
-        **{name: _floats(values.mean(axis=1)) for name, values in drawn.items()},
-    )
+    means = {name: values.mean(axis=1) for name, values in drawn.items()}
+    return _rows({"rate": RATES, **means}, figure=figure, m=m, q0=q0, q1=q1)
+
+
+def _rows(columns: Mapping[str, np.ndarray[Any, Any]], **keys: Any) -> list[Row]:
+    """A row for each entry of arrays of one length."""
+    lists = {name: values.tolist() for name, values in columns.items()}
+    return [
+        {**keys, **dict(zip(lists, entry, strict=True))}
+        for entry in zip(*lists.values(), strict=True)
+    ]
 
 
 def _equal_split(
@@ -233,17 +121,17 @@ def _equal_split(
     return p, half, corrected_rate(p, s0, s1).estimate, bounds
 
 
-def one_run(m: int, q0: float, q1: float, level: float, rng: np.random.Generator) -> SingleRun:
+def one_run(m: int, q0: float, q1: float, level: float, rng: np.random.Generator) -> list[Row]:
     """Figure 6a: a single run, judge alone and corrected, with intervals."""
     p, half, rate, bounds = _equal_split(m, q0, q1, 1, level, rng)
     drawn = {"naive": p, "naive_low": p - half, "naive_high": p + half, "corrected": rate}
     drawn |= {"low": bounds.low, "high": bounds.high}
-    return SingleRun(**{name: _floats(values.ravel()) for name, values in drawn.items()})
+    return _rows({"rate": RATES, **{name: values.ravel() for name, values in drawn.items()}})
 
 
-def simulate_shift(repeats: int, rng: np.random.Generator) -> ShiftBias:
+def simulate_shift(repeats: int, rng: np.random.Generator) -> list[Row]:
     """Figure 5 and appendix D: test rate 0.5, labelled rows from 0.25 to 0.75, q = (0.7, 0.9)."""
-    q0, q1, m, theta = 0.7, 0.9, 200, 0.5
+    q0, q1, m, theta = 0.7, 0.9, 200, TEST_RATE
     calibration = np.linspace(0.25, 0.75, 11)
     shape = (len(calibration), repeats)
     m1 = np.clip(rng.binomial(m, calibration[:, None], shape), 1, m - 1)
@@ -263,48 +151,43 @@ def simulate_shift(repeats: int, rng: np.random.Generator) -> ShiftBias:
         "(v) misclassification": corrected_rate(p, c0 / m0, c1 / m1).estimate,
         "ppi++": weight * p + m1 / m - weight * positive / m,
     }
-    return ShiftBias(
-        calibration_rates=_floats(calibration),
-        test_rate=theta,
-        bias={name: _floats(values.mean(axis=1) - theta) for name, values in estimates.items()},
-    )
+    return [
+        row
+        for name, values in estimates.items()
+        for row in _rows({"rate": calibration, "bias": values.mean(axis=1) - theta}, estimator=name)
+    ]
 
 
-def length_curve(p: float, level: float = 0.95) -> LengthCurve:
+def length_curve(p: float, level: float = 0.95) -> list[Row]:
     """One curve of Figure 3: q0 = 0.7, q1 = 0.9, infinitely many test rows."""
     m = np.arange(20, 501, 2)
     m0, m1 = split_arrays(500, p, 0.7, 0.9)
     ones = np.clip(np.rint(m * m1 / (m0 + m1)), PILOT, m - PILOT)
     equal, adaptive = (
-        _floats(corrected_interval(p, 0.7, 0.9, ENDLESS, a, b, confidence_level=level).length)
+        corrected_interval(p, 0.7, 0.9, ENDLESS, a, b, confidence_level=level).length
         for a, b in ((m / 2, m / 2), (m - ones, ones))
     )
-    return LengthCurve(judge_rate=p, labels=tuple(m.tolist()), equal=equal, adaptive=adaptive)
-
-
-def _floats(values: FloatArray) -> tuple[float, ...]:
-    return tuple(values.tolist())
+    return _rows({"labels": m, "equal": equal, "adaptive": adaptive}, p=p)
 
 
 # --- what the paper states, and ours ---------------------------------------------------------
 
 
 def compare_claims(
-    settings: Sequence[Simulation],
-    shift: ShiftBias,
-    curve: LengthCurve,
+    settings: Sequence[Row],
+    shift: Sequence[Row],
+    lengths: Sequence[Row],
     level: float,
     repeats: int,
-) -> tuple[Claim, ...]:
+) -> list[Row]:
     """The statements of the paper's text with our numbers, and whether they agree."""
-    main = next(setting for setting in settings if setting.figure == MAIN)
-    crossing = main.crossing
-    enough = curve.enough(curve.equal)
-    covered = [share for setting in settings for share in setting.coverage]
+    main = [row for row in settings if row["figure"] == MAIN]
+    crossing, blind, enough = _crossing(main), _blind(main), _enough(lengths, "equal", CURVES[0])
+    covered = values_of(settings, "coverage")
     floor = float(binom.ppf(1e-3 / len(covered), repeats, level)) / repeats
-    ratios = [ratio for setting in settings for ratio in setting.ratios]
+    ratios = values_of(settings, _ratio)
     shorter = sum(ratio < 1 for ratio in ratios)
-    ends = {name: max(abs(values[0]), abs(values[-1])) for name, values in shift.bias.items()}
+    ends = _largest_bias(shift)
     corrected, conditional = ends["(v) misclassification"], ends["(iv) conditional"]
     others = f"{ends['(ii) human-only']:.3f}, {ends['(iii) difference']:.3f}, {conditional:.3f}"
     outcomes = {
@@ -314,7 +197,7 @@ def compare_claims(
             enough is not None and abs(enough - 200) <= 40,
         ),
         "coverage": (f"{min(covered):.3f} to {max(covered):.3f}", min(covered) >= floor),
-        "naive": (f"{main.blind} of 21", main.blind >= 15),
+        "naive": (f"{blind} of {len(main)}", blind >= 15),
         "shorter": (
             f"{shorter} of {len(ratios)} (worst {max(ratios):.2f} times as long)",
             shorter == len(ratios),
@@ -325,130 +208,139 @@ def compare_claims(
         ),
         "shift": (f"{corrected:.3f}; {others}", corrected < 0.01 < 0.02 < conditional),
     }
-    return tuple(
-        Claim(
-            where=stated["where"],
-            claim=stated["claim"].format(level=100 * level),
-            paper=stated["paper"],
-            ours=outcomes[name][0],
-            agrees=outcomes[name][1],
-        )
+    return [
+        {
+            **stated,
+            "claim": stated["claim"].format(level=100 * level),
+            "ours": outcomes[name][0],
+            "agrees": "yes" if outcomes[name][1] else "no",
+        }
         for name, stated in read_published("reporting")["claims"].items()
+    ]
+
+
+def _crossing(main: Sequence[Row]) -> float | None:
+    """The rate at which the bias of the judge's own rate changes its sign."""
+    gaps = [(row["naive"] - row["rate"], row["rate"]) for row in main]
+    return next(
+        (r + (s - r) * g / (g - h) for (g, r), (h, s) in pairwise(gaps) if g > 0 >= h), None
     )
 
 
-def claim_table(claims: Sequence[Claim], repeats: int) -> Table:
-    """The paper's statements and ours."""
-    return table_of(
-        claims,
-        {
-            "where": lambda claim: claim.where,
-            "statement": lambda claim: claim.claim,
-            "paper": lambda claim: claim.paper,
-            "ours": lambda claim: claim.ours,
-            "agrees": lambda claim: "yes" if claim.agrees else "no",
-        },
-        caption=f"The paper's text and ours, {count_of(repeats, 'repeat')}",
-        text_columns=4,
-    )
+def _blind(setting: Sequence[Row]) -> int:
+    """Rates at which the judge's own interval covers less than 5 %."""
+    return sum(row["coverage_naive"] < 0.05 for row in setting)
 
 
-def setting_table(settings: Sequence[Simulation], confidence_level: float) -> Table:
-    """Coverage and length in every setting."""
-
-    def ends(values: Sequence[float]) -> str:
-        return f"{number(min(values))} to {number(max(values))}"
-
-    rates = count_of(len(settings[0].rates), "true rate")
-    return table_of(
-        settings,
-        {
-            "figure": lambda setting: setting.figure,
-            "labels": lambda setting: number(setting.m),
-            "q0": lambda setting: number(setting.specificity, 1),
-            "q1": lambda setting: number(setting.sensitivity, 1),
-            "coverage": lambda setting: ends(setting.coverage),
-            "adaptive coverage": lambda setting: ends(setting.coverage_adaptive),
-            "naive coverage": lambda setting: number(median(setting.coverage_naive)),
-            "length": lambda setting: number(mean(setting.length_equal)),
-            "adaptive length": lambda setting: number(mean(setting.length_adaptive)),
-        },
-        caption=f"{level_text(confidence_level)} intervals over {rates}: coverage from least to "
-        "most (naive: median), mean length; labels split equally, adaptive: by Algorithm 1",
-        optional=("naive coverage", "adaptive coverage"),
-    )
+def _ratio(row: Row) -> float:
+    """The length by Algorithm 1 over that of an equal split."""
+    return float(row["length_adaptive"] / row["length_equal"])
 
 
-def add_simulation(
-    book: ItemBook,
-    settings: Sequence[Simulation],
-    shift: ShiftBias,
-    curves: Sequence[LengthCurve],
-) -> None:
+def _enough(lengths: Sequence[Row], way: str, p: float) -> int | None:
+    """The labels that bring the interval below 0.1, if as many are here."""
+    return next((row["labels"] for row in lengths if row["p"] == p and row[way] < 0.1), None)
+
+
+def _largest_bias(shift: Iterable[Row]) -> dict[str, float]:
+    """The largest absolute bias of each estimator."""
+    largest: dict[str, float] = {}
+    for row in shift:
+        name = row["estimator"]
+        largest[name] = max(largest.get(name, 0.0), abs(row["bias"]))
+    return largest
+
+
+def summarise_settings(settings: Sequence[Row]) -> list[Row]:
+    """Coverage and length in every setting, over its true rates."""
+    rows: list[Row] = []
+    for figure, m, q0, q1 in SETTINGS:
+        setting = [row for row in settings if row["figure"] == figure]
+        summary: dict[str, Any] = {"figure": figure, "labels": m, "q0": q0, "q1": q1}
+        for field in ("coverage", "coverage_adaptive"):
+            known = values_of(setting, field)
+            summary |= {f"{field}_low": min(known), f"{field}_high": max(known)}
+        for field, reduce in (("coverage_naive", median), ("length_equal", fmean)):
+            summary[field] = reduce(values_of(setting, field))
+        rows.append({**summary, "length_adaptive": fmean(values_of(setting, "length_adaptive"))})
+    return rows
+
+
+def _numbers(item: str, values: Mapping[str, float | None]) -> list[Row]:
+    """The numbers of an item of the paper."""
+    return [{"item": item, "quantity": name, "value": value} for name, value in values.items()]
+
+
+def simulation_numbers(settings: Sequence[Row], shift: Sequence[Row]) -> list[Row]:
     """The items of the simulation. Table 1 is the effect of its assumptions: bias without shift."""
-    middle = int(np.argmin([abs(rate - shift.test_rate) for rate in shift.calibration_rates]))
-    bias = {name: values for name, values in shift.bias.items() if name.startswith("(")}
-    book.add("Table 1", {name: values[middle] for name, values in bias.items()})
-    book.add("Figure 5", {name: max(map(abs, values)) for name, values in bias.items()})
-    main = next(setting for setting in settings if setting.figure == MAIN)
-    left = [abs(rate - true) for rate, true in zip(main.corrected, main.rates, strict=True)]
-    book.add(
-        "Figure 2",
-        {
-            "rate at which the judge's bias changes sign": main.crossing,
-            "bias of the judge at rate 0": main.gaps[0],
-            "bias of the judge at rate 1": main.gaps[-1],
-            "mean |bias| after correction, 200 labels": fmean(left),
-        },
-    )
-    for name, setting in [("6", main), *((setting.figure, setting) for setting in settings)]:
-        book.add(
+    without = {row["estimator"]: row["bias"] for row in shift if row["rate"] == TEST_RATE}
+    largest = _largest_bias(shift)
+    main = [row for row in settings if row["figure"] == MAIN]
+    rows = [
+        *_numbers("Table 1", {name: bias for name, bias in without.items() if name[0] == "("}),
+        *_numbers("Figure 5", {name: bias for name, bias in largest.items() if name[0] == "("}),
+        *_numbers(
+            "Figure 2",
+            {
+                "rate at which the judge's bias changes sign": _crossing(main),
+                "bias of the judge at rate 0": main[0]["naive"] - main[0]["rate"],
+                "bias of the judge at rate 1": main[-1]["naive"] - main[-1]["rate"],
+                "mean |bias| after correction, 200 labels": fmean(
+                    abs(row["corrected"] - row["rate"]) for row in main
+                ),
+            },
+        ),
+    ]
+    for name, figure in [("6", MAIN), *((figure, figure) for figure, *_ in SETTINGS)]:
+        setting = [row for row in settings if row["figure"] == figure]
+        shares, ratios = values_of(setting, "coverage"), values_of(setting, _ratio)
+        rows += _numbers(
             f"Figure {name}",
             {
-                **ends_of("coverage, %", (100 * share for share in setting.coverage)),
-                "rates at which the naive interval covers under 5 %": float(setting.blind),
-                "length by Algorithm 1 / equal split, mean": mean_known(setting.ratios),
-                "the same, most": max(setting.ratios),
+                "coverage, %, least": 100 * min(shares),
+                "coverage, %, most": 100 * max(shares),
+                "rates at which the naive interval covers under 5 %": _blind(setting),
+                "length by Algorithm 1 / equal split, mean": fmean(ratios),
+                "the same, most": max(ratios),
             },
         )
-    needed = {
-        f"{way}, p = {curve.judge_rate}": curve.enough(lengths)
-        for curve in curves
-        for way, lengths in (("equal split", curve.equal), ("Algorithm 1", curve.adaptive))
-    }
-    book.add("Figure 3", {name: float(labels) for name, labels in needed.items() if labels})
+    return rows
 
 
-def add_propositions(book: ItemBook) -> None:
-    """Figures 4 and 8 and the propositions in numbers, at the judge of the paper's figures."""
+def formula_numbers(lengths: Sequence[Row]) -> list[Row]:
+    """Figures 3, 4 and 8 and the propositions, at the judge of the paper's figures."""
     q0, q1, p, q = 0.7, 0.9, 0.5, 0.8
     least, region = _least_quality(), proposition_61(0.9) or (None, None)
-    book.add(
-        "Figure 4",
-        {"least q0 = q1": least, "q = 0.9: from rate": region[0], "q = 0.9: to rate": region[1]},
-    )
     low, high, _ = corrected_interval(0.55, q0, q1, 1000, 100, 100)
-    book.add("Figure 8", {"low": float(low), "high": float(high)})
     labels = proposition_51(q) or 0
-    book.add(
-        "Proposition 5.1",
-        {
-            "labels, the same of each class, from": float(labels),
-            "|bias| after / before, at most, with this many labels": _bias_ratio(q, labels // 2),
-        },
-    )
     chosen, best = split(200, p=p, q0=q0, q1=q1), optimal_split(200, theta=1 / 3, q0=q0, q1=q1)
     ours, shortest = (
         float(corrected_variance(p, q0, q1, ENDLESS, *way)) ** 0.5 for way in (chosen, best)
     )
-    book.add(
-        "Proposition 5.2",
-        {
-            "labels of class 0": float(chosen.m0),
+    needed = {
+        f"{name}, p = {rate}": _enough(lengths, way, rate)
+        for rate in CURVES
+        for name, way in (("equal split", "equal"), ("Algorithm 1", "adaptive"))
+    }
+    items: dict[str, Mapping[str, float | None]] = {
+        "Figure 3": {name: enough for name, enough in needed.items() if enough},
+        "Figure 4": {
+            "least q0 = q1": least,
+            "q = 0.9: from rate": region[0],
+            "q = 0.9: to rate": region[1],
+        },
+        "Figure 8": {"low": float(low), "high": float(high)},
+        "Proposition 5.1": {
+            "labels, the same of each class, from": labels,
+            "|bias| after / before, at most, with this many labels": _bias_ratio(q, labels // 2),
+        },
+        "Proposition 5.2": {
+            "labels of class 0": chosen.m0,
             "length, over that of the split with least variance": ours / shortest,
         },
-    )
-    book.add("Proposition 6.1", {"q": least})
+        "Proposition 6.1": {"q": least},
+    }
+    return [row for item, values in items.items() for row in _numbers(item, values)]
 
 
 def _bias_ratio(q: float, each: int) -> float:
@@ -481,20 +373,27 @@ def _least_quality() -> float:
 # --- figures ---------------------------------------------------------------------------------
 
 
-def _main(result: ReportingReproduction) -> tuple[Simulation, SingleRun]:
-    """The setting of Figures 2 and 6, and a single run of it."""
-    if result.main is None or result.single_run is None:
-        raise ArgumentError("figure", "figure2", "the simulation was not run")
-    return result.main, result.single_run
+def _columns(result: ReportingReproduction, table: str, **keys: Any) -> Any:
+    """The rows of a table as arrays, by field."""
+    rows = result.rows(table, **keys)
+    if not rows:
+        raise ArgumentError("figure", table, "the simulation was not run")
+    return SimpleNamespace(**{name: np.array([row[name] for row in rows]) for name in rows[0]})
+
+
+def _level(result: ReportingReproduction) -> float:
+    return float(result.settings.get("confidence_level", 0.95))
 
 
 @PICTURES.add(
-    "figure2", "Figure 2: bias of the judge's own rate, one sample corrected, what bias is left."
+    "figure2",
+    "Figure 2: bias of the judge's own rate, one sample corrected, what bias is left.",
+    "settings",
 )
 def figure_2(result: ReportingReproduction) -> Drawing:
     """The judge's bias, one sample corrected with its interval, the bias that is left."""
-    setting, run = _main(result)
-    rates, q0, q1 = np.array(setting.rates), setting.specificity, setting.sensitivity
+    setting, run = _columns(result, "settings", figure=MAIN), _columns(result, "run")
+    rates, q0, q1 = setting.rate, float(setting.q0[0]), float(setting.q1[0])
     turn = (1 - q0) / (2 - q0 - q1)
     expected = (q0 + q1 - 1) * rates + 1 - q0
     at = int(np.argmin(np.abs(rates - 0.5)))
@@ -530,27 +429,31 @@ def figure_2(result: ReportingReproduction) -> Drawing:
     middle.set_title(f"Corrected interval {'holds' if held else 'misses'} the rate")
     right.plot(rates, setting.naive, "o", color=WARM, markersize=4, label="judge alone")
     right.plot(rates, setting.corrected, "s", color=ACCENT, markersize=4, label="corrected")
-    right.set_ylabel(f"mean estimate, {setting.m} labels")
-    gap = float(np.abs(np.array(setting.corrected) - rates).max())
+    right.set_ylabel(f"mean estimate, {setting.m[0]} labels")
+    gap = float(np.abs(setting.corrected - rates).max())
     right.set_title(f"Largest bias after correction: {number(gap)}")
     right.legend(loc="upper left", fontsize=8.5)
     return figure
 
 
-@PICTURES.add("figure3", "Figure 3: interval length by number of labels, q0 = 0.7, q1 = 0.9.")
+@PICTURES.add(
+    "figure3", "Figure 3: interval length by number of labels, q0 = 0.7, q1 = 0.9.", "lengths"
+)
 def figure_3(result: ReportingReproduction) -> Drawing:
     """Interval length against labels (q0 = 0.7, q1 = 0.9)."""
     figure = new_figure()
     axes = figure.subplots()
     shorter: list[bool] = []
-    for curve, colour, mark in zip(result.lengths, SERIES, MARKS, strict=False):
+    rates = dict.fromkeys(row["p"] for row in result.rows("lengths"))
+    for p, colour, mark in zip(rates, SERIES, MARKS, strict=False):
+        curve = _columns(result, "lengths", p=p)
         axes.plot(curve.labels, curve.equal, "--", color=colour, linewidth=1.4)
-        name = f"p = {curve.judge_rate}"
+        name = f"p = {p}"
         axes.plot(curve.labels, curve.adaptive, color=colour, marker=mark, markevery=40, label=name)
-        shorter += [a < e for a, e in zip(curve.adaptive, curve.equal, strict=True)]
+        shorter += (curve.adaptive < curve.equal).tolist()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("labels in all")
-    axes.set_ylabel(f"length of the {level_text(result.confidence_level)} interval")
+    axes.set_ylabel(f"length of the {level_text(_level(result))} interval")
     axes.legend(title="Algorithm 1 (dashed: equal split)", fontsize=8.5, title_fontsize=8.5)
     points = f"{sum(shorter):,} of {len(shorter):,} points"
     axes.set_title(f"Algorithm 1 is shorter than an equal split at {points}")
@@ -558,7 +461,9 @@ def figure_3(result: ReportingReproduction) -> Drawing:
 
 
 @PICTURES.add(
-    "figure4", "Figure 4: rates for which the judge beats people alone (Proposition 6.1)."
+    "figure4",
+    "Figure 4: rates for which the judge beats people alone (Proposition 6.1).",
+    "formulas",
 )
 def figure_4(result: ReportingReproduction) -> Drawing:
     """Where a corrected judge has less variance than as many human labels alone."""
@@ -580,25 +485,28 @@ def figure_4(result: ReportingReproduction) -> Drawing:
     return figure
 
 
-@PICTURES.add("figure5", "Figure 5: bias of every estimator when labelled rows have another rate.")
+@PICTURES.add(
+    "figure5", "Figure 5: bias of every estimator when labelled rows have another rate.", "shift"
+)
 def figure_5(result: ReportingReproduction) -> Drawing:
     """Bias under label shift."""
-    shift = result.shift
-    if shift is None:
-        raise ArgumentError("figure", "figure5", "the simulation was not run")
-    ratio = np.array(shift.calibration_rates) / shift.test_rate
     colours = (MUTED, WARM, SERIES[2], SERIES[4], ACCENT, GOOD)
     figure = new_figure()
     axes = figure.subplots()
     axes.axhline(0, color=INK, linewidth=1)
     looks = zip(cycle(colours), cycle(LINES), strict=False)
-    for (name, bias), (colour, line) in zip(shift.bias.items(), looks, strict=False):
+    largest = _largest_bias(result.rows("shift"))
+    if len(largest) < 2:
+        raise ArgumentError("figure", "figure5", "the simulation was not run")
+    for name, (colour, line) in zip(largest, looks, strict=False):
+        curve = _columns(result, "shift", estimator=name)
         wide = 3.0 if name.startswith("(v)") else 1.8
-        axes.plot(ratio, bias, line, color=colour, linewidth=wide, label=name)
+        axes.plot(
+            curve.rate / TEST_RATE, curve.bias, line, color=colour, linewidth=wide, label=name
+        )
     axes.set_xlabel("rate among labelled rows / rate among test rows")
     axes.set_ylabel("bias")
     axes.legend(fontsize=8.5)
-    largest = {name: max(map(abs, bias)) for name, bias in shift.bias.items()}
     best = min(largest, key=largest.__getitem__)
     others = [value for name, value in largest.items() if name != best]
     ends = f"{number(min(others))} to {number(max(others))}"
@@ -606,12 +514,12 @@ def figure_5(result: ReportingReproduction) -> Drawing:
     return figure
 
 
-@PICTURES.add("figure6", "Figure 6: one run, coverage, and length by allocation.")
+@PICTURES.add("figure6", "Figure 6: one run, coverage, and length by allocation.", "settings")
 def figure_6(result: ReportingReproduction) -> Drawing:
     """A single run, coverage, and length by allocation."""
-    setting, run = _main(result)
-    rates = np.array(setting.rates)
-    figure, left = _three_panels(setting, result.confidence_level)
+    setting, run = _columns(result, "settings", figure=MAIN), _columns(result, "run")
+    rates = setting.rate
+    figure, left = _three_panels(setting, _level(result))
     hits = []
     for value, low, high, colour, marker, name in (
         (run.naive, run.naive_low, run.naive_high, WARM, "o", "judge alone"),
@@ -629,24 +537,24 @@ def figure_6(result: ReportingReproduction) -> Drawing:
 
 def setting_figure(result: ReportingReproduction, *, figure_number: str) -> Drawing:
     """Figures 9 to 16: one setting each."""
-    [setting] = [drawn for drawn in result.settings if drawn.figure == figure_number]
-    figure, left = _three_panels(setting, result.confidence_level)
-    left.plot(setting.rates, setting.naive, "o-", color=WARM, markersize=3, label="judge alone")
-    left.plot(setting.rates, setting.corrected, "s-", color=ACCENT, markersize=3, label="corrected")
+    setting = _columns(result, "settings", figure=figure_number)
+    figure, left = _three_panels(setting, _level(result))
+    left.plot(setting.rate, setting.naive, "o-", color=WARM, markersize=3, label="judge alone")
+    left.plot(setting.rate, setting.corrected, "s-", color=ACCENT, markersize=3, label="corrected")
     left.set_ylabel("mean estimate")
     left.legend(fontsize=8)
     set_suptitle(
         figure,
-        f"Figure {setting.figure}: n = {setting.n}, m = {setting.m}, specificity "
-        f"{setting.specificity}, sensitivity {setting.sensitivity}: coverage "
-        f"{number(min(setting.coverage))} to {number(max(setting.coverage))}",
+        f"Figure {figure_number}: n = {N}, m = {setting.m[0]}, specificity {setting.q0[0]}, "
+        f"sensitivity {setting.q1[0]}: coverage {number(float(setting.coverage.min()))} to "
+        f"{number(float(setting.coverage.max()))}",
     )
     return figure
 
 
-def _three_panels(setting: Simulation, confidence_level: float) -> tuple[Drawing, Axes]:
+def _three_panels(setting: Any, confidence_level: float) -> tuple[Drawing, Axes]:
     """Coverage and length in the second and third panel; the first is returned to be drawn."""
-    figure, rates = new_figure(11, 3.8), setting.rates
+    figure, rates = new_figure(11, 3.8), setting.rate
     left, middle, right = figure.subplots(1, 3)
     left.plot([0, 1], [0, 1], color=INK, linewidth=1)
     middle.axhline(confidence_level, color=INK, linewidth=1)
@@ -665,6 +573,7 @@ def _three_panels(setting: Simulation, confidence_level: float) -> tuple[Drawing
 
 
 for _figure, *_ in SETTINGS:
-    SETTING_PICTURES.add(
-        f"figure{_figure}", f"Figure {_figure}: mean estimate, coverage and length."
-    )(partial(setting_figure, figure_number=_figure))
+    _caption = f"Figure {_figure}: mean estimate, coverage and length."
+    PICTURES.add(f"figure{_figure}", _caption, "settings")(
+        partial(setting_figure, figure_number=_figure)
+    )

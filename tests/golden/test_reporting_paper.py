@@ -30,30 +30,30 @@ def paper():  # type: ignore[no-untyped-def]
 
 
 def test_statements(paper) -> None:
-    agreeing = {one.where for one in paper.claims if one.agrees}
+    agreeing = {row["where"] for row in paper.rows("claims", agrees="yes")}
     assert {"section 1", "Figures 6b, 9 to 16", "Figure 6b", "Proposition 6.1", "Figure 5"} <= (
         agreeing
     )
     # Two statements do not hold as written; the report must keep saying so.
-    figure3 = next(one for one in paper.claims if one.where == "Figure 3")
-    assert not figure3.agrees
-    assert figure3.ours.startswith("362")
+    [figure3] = paper.rows("claims", where="Figure 3")
+    assert figure3["agrees"] == "no"
+    assert figure3["ours"].startswith("362")
 
 
 def test_coverage_bias_and_length(paper) -> None:
-    for one in paper.settings:
-        assert min(one.coverage) > 0.925
-        assert min(one.coverage_adaptive) > 0.925
-        inner = slice(3, 18)
-        bias = np.array(one.corrected) - np.array(one.rates)
-        assert np.abs(bias[inner]).max() < 0.02
-        assert np.mean(one.length_adaptive) < np.mean(one.length_equal)
+    assert len(paper.rows("figures")) == 8
+    for one in paper.rows("figures"):
+        assert one["coverage_low"] > 0.925
+        assert one["coverage_adaptive_low"] > 0.925
+        assert one["length_adaptive"] < one["length_equal"]
+        inner = paper.rows("settings", figure=one["figure"])[3:18]
+        assert max(abs(row["corrected"] - row["rate"]) for row in inner) < 0.02
 
 
 def test_figure_3_shrinks_with_labels_and_algorithm_1_is_never_much_longer() -> None:
     for p in (0.3, 0.5, 0.7, 0.9):
         curve = length_curve(p)
-        equal, adaptive = np.array(curve.equal), np.array(curve.adaptive)
+        equal, adaptive = (np.array([row[way] for row in curve]) for way in ("equal", "adaptive"))
         assert (np.diff(equal[20:]) < 0).all()
         assert (adaptive <= equal * 1.03).all()
 
@@ -80,13 +80,12 @@ def test_figure_2_shows_where_the_bias_turns(paper) -> None:
     assert [text.get_text() for text in left.texts if text.get_text()] == ["1 − q0", "1 − q1"]
     too_high = left.lines[1]
     assert too_high.get_ydata()[0] == pytest.approx(0.3)
-    run = paper.single_run
-    held = run.low[10] <= 0.5 <= run.high[10]
+    [run] = paper.rows("run", rate=0.5)
+    held = run["low"] <= 0.5 <= run["high"]
     assert title(middle) == f"Corrected interval {'holds' if held else 'misses'} the rate"
-    assert middle.texts[1].get_text() == f"corrected {run.corrected[10]:.3f}"
-    largest = max(
-        abs(c - r) for c, r in zip(paper.settings[1].corrected, np.linspace(0, 1, 21), strict=True)
-    )
+    assert middle.texts[1].get_text() == f"corrected {run['corrected']:.3f}"
+    main = paper.rows("settings", figure="10")
+    largest = max(abs(row["corrected"] - row["rate"]) for row in main)
     assert title(right) == f"Largest bias after correction: {largest:.3f}"
 
 
@@ -149,13 +148,13 @@ def test_proposition_51_is_above_its_bound_and_refuses_coins() -> None:
 def test_table_2_on_probabilities_covers_too_often_by_eq_6_and_rightly_by_their_spread(
     paper,
 ) -> None:
-    assert paper.probabilities
-    for row in paper.protocol:
-        assert row.spread_length < row.length
-        assert row.spread_coverage <= row.coverage
-        assert abs(row.bias_corrected) < 0.02
-    assert np.mean([row.coverage for row in paper.protocol]) > 0.975
-    assert 0.93 < np.mean([row.spread_coverage for row in paper.protocol]) < 0.98
+    models = paper.rows("protocol")
+    for row in models:
+        assert row["spread_length"] < row["length"]
+        assert row["spread_coverage"] <= row["coverage"]
+        assert abs(row["bias"]) < 0.02
+    assert np.mean([row["coverage"] for row in models]) > 0.975
+    assert 0.93 < np.mean([row["spread_coverage"] for row in models]) < 0.98
 
 
 def test_probabilities_that_are_0_and_1_are_verdicts() -> None:
@@ -166,13 +165,16 @@ def test_probabilities_that_are_0_and_1_are_verdicts() -> None:
     words = np.where(human == 1, "pass", "fail")
     grades = {"model": ["m"] * 300, "p_pass": judge.astype(float), "human": words}
     one, other = (protocol(rows, splits=20) for rows in (verdicts, grades))
-    assert one.protocol == other.protocol
-    assert not other.probabilities
+    assert one.rows("protocol") == other.rows("protocol")
+    assert "spread_length" not in one.rows("protocol")[0]
     winners = np.where(human == 1, "A", "B")
     sides = {"model_a": ["x"] * 300, "model_b": ["y"] * 300, "label": winners}
     said = protocol({**sides, "judge": np.where(judge == 1, "A", "B")}, splits=20)
     shares = protocol({**sides, "p_a": judge.astype(float)}, splits=20)
-    assert said.protocol == shares.protocol
+    said, shares = (
+        [{**row, "judge": ""} for row in done.rows("protocol")] for done in (said, shares)
+    )
+    assert said == shares
     with pytest.raises(DataError, match="several judges"):
         protocol({**sides, "p_a": judge * 0.5, "judge": ["one", "two"] * 150})
 
@@ -188,14 +190,14 @@ def test_table_2_is_compared_only_with_the_papers_judge_and_models() -> None:
         return item.status, item.reason, str(done)
 
     status, reason, text = table_2("openai:gpt-4.1-mini")
-    assert (status, reason) == ("reproduced", "2 of the paper's 6 models")
-    assert "paper's length" in text
+    assert (status, reason) == ("reproduced", "2 of the paper's 6 rows")
+    assert "  paper  " in text
     for judge in ("gpt-4o", "simulated:accuracy=0.8"):
         status, _, text = table_2(judge)
         assert status == ("simulated" if "sim" in judge else "other judges or data")
-        assert "paper's length" not in text
+        assert "  paper  " not in text.split("Tables, figures and claims")[0].split("Table 2")[1]
         # The published table is shown whole.
-        assert "Table 2, as published: Chatbot Arena, judged by GPT-4.1-mini" in text
+        assert "Table 2 and Figure 7, Chatbot Arena: as published" in text
         assert "fastchat-t5-3b" in text
 
 
@@ -207,17 +209,21 @@ def test_a_judge_is_asked_about_pairs_and_about_items() -> None:
     ]  # fmt: skip
     judge = "simulated:accuracy=0.85,noise=0.6,seed=1"
     done = protocol(pairs, judge=judge, sample=100, splits=10, store=None)
-    assert [(row.model, row.rows) for row in done.protocol] == [("x", 100), ("y", 100)]
-    assert done.probabilities
-    assert done.protocol_judge == judge
-    assert done.protocol[0].bias_naive == pytest.approx(-done.protocol[1].bias_naive, abs=0.1)
+    assert [(row["model"], row["rows"]) for row in done.rows("protocol")] == [
+        ("x", 100),
+        ("y", 100),
+    ]
+    x, y = done.rows("protocol")
+    assert x["spread_length"] is not None
+    assert x["judge"] == y["judge"] == judge
+    assert x["bias_naive"] == pytest.approx(-y["bias_naive"], abs=0.1)
     items = [
         {"id": item.id, "prompt": item.prompt, "response": item.response, "model": "z",
          "reference": item.extra["reference"], "human": item.extra["human"]}
         for item in simulate_items(60, seed=2)
     ]  # fmt: skip
     done = protocol(items, judge=judge, splits=10, store=None)
-    assert [(row.model, row.rows) for row in done.protocol] == [("z", 60)]
+    assert [(row["model"], row["rows"]) for row in done.rows("protocol")] == [("z", 60)]
     with pytest.raises(ArgumentError, match="pairs or items"):
         protocol(judge=judge)
 
@@ -236,26 +242,27 @@ def test_figure_7_counts_every_model_and_says_how_many_splits_spoke() -> None:
     done = protocol(rows, splits=20)
     axes = done.plot(figure="figure7").axes[0]
     better = sum(
-        abs(row.bias_corrected) < abs(row.bias_naive)
-        for row in done.protocol
-        if row.bias_corrected is not None
+        abs(row["bias"]) < abs(row["bias_naive"])
+        for row in done.rows("protocol")
+        if row["bias"] is not None
     )
     title = f"Correction brings {better} of 29 models closer to the human rate"
     assert axes.get_title(loc="left") == f"{title}\n1 more without an estimate"
     assert axes.get_xlabel().endswith("the 24 models with most rows")
     labels = [tick.get_text() for tick in axes.get_yticklabels()]
     assert len(labels) == 24
-    for label, row in zip(labels, done.protocol, strict=False):
-        assert label == (f"{row.model} ({20 - row.refused} splits)" if row.refused else row.model)
+    for label, row in zip(labels, done.rows("protocol"), strict=False):
+        refused = f" ({20 - row['refused']} splits)" if row["refused"] else ""
+        assert label == row["model"] + refused
 
 
 def test_rows_without_a_model_are_counted_and_are_no_model() -> None:
     rows = {"judge": [1, 0] * 40, "human": [1, 0] * 40, "model": ["m"] * 50 + [None] * 30}
     done = protocol(rows, splits=5)
-    assert [row.model for row in done.protocol] == ["m"]
+    assert [row["model"] for row in done.rows("protocol")] == ["m"]
     assert done.dropped == {"no model named": 30}
     winners = ["model_a", "model_b"] * 40
     battles = {"judge": winners, "human": winners, "model_a": ["x"] * 80}
     done = protocol(battles | {"model_b": ["y"] * 50 + [None] * 30}, splits=5)
-    assert {row.model: row.rows for row in done.protocol} == {"x": 50, "y": 50}
+    assert {row["model"]: row["rows"] for row in done.rows("protocol")} == {"x": 50, "y": 50}
     assert done.dropped == {"no model named": 30}

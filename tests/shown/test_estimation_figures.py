@@ -8,6 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from shown_estimation import (
     BARE,
+    BIAS,
     CLASS_GROUPS,
     CLASSES,
     ESTIMATE,
@@ -192,19 +193,19 @@ def test_the_picture_of_a_plan() -> None:
 
 
 def test_the_pictures_of_the_paper() -> None:
-    lengths = panel(PAPER, "figure3")
+    lengths = PAPER.draw("figure3").axes[0]
     assert title(lengths) == "Algorithm 1 is shorter than an equal split at 3 of 4 points"
     assert heights(lengths) == [[0.41, 0.087], [0.42, 0.079], [0.31, 0.071], [0.29, 0.061]]
     assert [line.get_linestyle() for line in lengths.lines] == ["--", "-", "--", "-"]
-    region = panel(PAPER, "figure4")
+    region = PAPER.draw("figure4").axes[0]
     assert title(region).startswith("A judge below 0.854 never beats")
-    shift = panel(PAPER, "figure5")
+    shift = PAPER.draw("figure5").axes[0]
     assert title(shift) == "Largest bias: (v) misclassification 0.008, the others 0.102 to 0.252"
-    assert legend(shift) == list(PAPER.shift.bias)
+    assert legend(shift) == list(BIAS)
     drawn = [tuple(line.get_ydata()) for line in shift.lines[1:]]
-    assert drawn == list(PAPER.shift.bias.values())
+    assert drawn == list(BIAS.values())
     assert list(shift.lines[1].get_xdata()) == [0.5, 1.5]
-    main = PAPER.plot(figure="figure6")
+    main = PAPER.draw("figure6")
     assert main.get_suptitle() == (
         "One run: the naive interval covers 0 of 3 true rates, the corrected one 3"
     )
@@ -212,7 +213,7 @@ def test_the_pictures_of_the_paper() -> None:
 
 
 def test_the_picture_of_a_setting_and_of_the_protocol() -> None:
-    figure = PAPER.plot(figure="figure11")
+    figure = PAPER.draw("figure11")
     assert figure.get_suptitle() == (
         "Figure 11: n = 1000, m = 500, specificity 0.7, sensitivity 0.9: coverage 0.941 to 0.966"
     )
@@ -220,7 +221,7 @@ def test_the_picture_of_a_setting_and_of_the_protocol() -> None:
     assert heights(estimates)[1:] == [[0.31, 0.613, 0.91], [0.01, 0.513, 0.99]]
     assert heights(coverage) == [[0.95, 0.95], [0.02, 0.043, 0.11], [0.941, 0.952, 0.966]]
     assert heights(length) == [[0.12, 0.24, 0.153], [0.11, 0.25, 0.133]]
-    protocol = PROTOCOL.plot()
+    protocol = PROTOCOL.draw("figure7")
     axes = protocol.axes[0]
     assert title(axes) == (
         "Correction brings 1 of 2 models closer to the human rate\n1 more without an estimate"

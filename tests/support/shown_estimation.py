@@ -17,15 +17,8 @@ from adjudge.estimation.rate import Alternative, Estimate
 from adjudge.present.result import Result
 from adjudge.records import Interval
 from adjudge_papers.items import ItemValue, PaperItem
+from adjudge_papers.paper import MeasuredTable
 from adjudge_papers.reporting import ReportingReproduction
-from adjudge_papers.reporting_arena import ProtocolRow
-from adjudge_papers.reporting_simulation import (
-    Claim,
-    LengthCurve,
-    ShiftBias,
-    Simulation,
-    SingleRun,
-)
 
 SHIFT = LabelShift(
     judge_rate_calibration=0.371,
@@ -367,65 +360,91 @@ NO_PLAN = RatePlan(
 )
 
 
-def simulation(figure: str, step: float) -> Simulation:
+def table(name: str, source: Any, *rows: dict[str, Any], data: str = "") -> MeasuredTable:
+    return MeasuredTable(name=name, rows=rows, data=data, source=source)
+
+
+def simulation(figure: str, step: float) -> list[dict[str, Any]]:
     """Made-up curves over three rates; `step` sets two settings apart."""
-    return Simulation(
-        figure=figure,
-        n=1000,
-        m=200 if figure == "10" else 500,
-        specificity=0.7,
-        sensitivity=0.9,
-        rates=(0.0, 0.5, 1.0),
-        naive=(0.31, 0.61 + step, 0.91),
-        corrected=(0.01, 0.51 + step, 0.99),
-        coverage_naive=(0.02, 0.04 + step, 0.11),
-        coverage=(0.941, 0.952, 0.963 + step),
-        coverage_adaptive=(0.943, 0.954, 0.965 + step),
-        length_equal=(0.12, 0.24, 0.15 + step),
-        length_adaptive=(0.11, 0.25, 0.13 + step),
-    )
+    labels = 200 if figure == "10" else 500
+    return [
+        {
+            "figure": figure, "m": labels, "q0": 0.7, "q1": 0.9, "rate": rate, "naive": naive,
+            "corrected": corrected, "coverage_naive": coverage_naive, "coverage": coverage,
+            "coverage_adaptive": adaptive, "length_equal": length, "length_adaptive": shorter,
+        }
+        for rate, naive, corrected, coverage_naive, coverage, adaptive, length, shorter in (
+            (0.0, 0.31, 0.01, 0.02, 0.941, 0.943, 0.12, 0.11),
+            (0.5, 0.61 + step, 0.51 + step, 0.04 + step, 0.952, 0.954, 0.24, 0.25),
+            (1.0, 0.91, 0.99, 0.11, 0.963 + step, 0.965 + step, 0.15 + step, 0.13 + step),
+        )
+    ]  # fmt: skip
 
 
+BIAS = {
+    "(i) naive": (0.101, 0.102),
+    "(ii) human-only": (-0.251, 0.252),
+    "(iii) difference": (-0.153, 0.154),
+    "(iv) conditional": (-0.125, 0.126),
+    "(v) misclassification": (-0.007, 0.008),
+    "ppi++": (-0.167, 0.168),
+}
 PAPER = ReportingReproduction(
-    repeats=1000,
-    confidence_level=0.95,
     seed=0,
-    settings=(simulation("10", 0.0), simulation("11", 0.003)),
-    shift=ShiftBias(
-        calibration_rates=(0.25, 0.75),
-        test_rate=0.5,
-        bias={
-            "(i) naive": (0.101, 0.102),
-            "(ii) human-only": (-0.251, 0.252),
-            "(iii) difference": (-0.153, 0.154),
-            "(iv) conditional": (-0.125, 0.126),
-            "(v) misclassification": (-0.007, 0.008),
-            "ppi++": (-0.167, 0.168),
-        },
-    ),
-    lengths=(
-        LengthCurve(judge_rate=0.3, labels=(20, 500), equal=(0.41, 0.087), adaptive=(0.42, 0.079)),
-        LengthCurve(judge_rate=0.9, labels=(20, 500), equal=(0.31, 0.071), adaptive=(0.29, 0.061)),
-    ),
-    single_run=SingleRun(
-        naive=(0.32, 0.62, 0.92),
-        naive_low=(0.29, 0.59, 0.89),
-        naive_high=(0.35, 0.65, 0.95),
-        corrected=(0.02, 0.53, 0.98),
-        low=(0.0, 0.43, 0.88),
-        high=(0.12, 0.63, 1.0),
-    ),
-    claims=(
-        Claim(where="section 1", claim="sign changes at", paper="0.75", ours="0.751", agrees=True),
-        Claim(where="Figure 3", claim="labels needed", paper="about 200", ours="362", agrees=False),
-    ),
-    protocol=(
-        ProtocolRow(
-            model="model-1", rows=120, rate=0.583, bias_naive=0.052, bias_corrected=-0.009,
-            coverage=0.97, length=0.233, refused=0,
+    settings={"repeats": 1000, "splits": 5, "confidence_level": 0.95},
+    tables=(
+        table(
+            "claims", "again",
+            {"where": "section 1", "claim": "sign changes at", "paper": "0.75", "ours": "0.751",
+             "agrees": "yes"},
+            {"where": "Figure 3", "claim": "labels needed", "paper": "about 200", "ours": "362",
+             "agrees": "no"},
+            data="1,000 repeats",
+        ),
+        table(
+            "figures", "again",
+            {"figure": "10", "labels": 200, "q0": 0.7, "q1": 0.9, "coverage_low": 0.941,
+             "coverage_high": 0.963, "coverage_adaptive_low": 0.943,
+             "coverage_adaptive_high": 0.965, "coverage_naive": 0.04, "length_equal": 0.17,
+             "length_adaptive": 0.163},
+            data="95 % intervals, 1,000 repeats",
+        ),
+        table(
+            "protocol", "simulated",
+            {"model": "model-1", "judge": "simulated", "rows": 120, "rate": 0.583,
+             "bias_naive": 0.052, "bias": -0.009, "coverage": 0.97, "length": 0.233,
+             "refused": 0},
+            data="simulated battles",
+        ),
+        table("settings", "again", *simulation("10", 0.0), *simulation("11", 0.003)),
+        table(
+            "run", "again",
+            *(
+                {"rate": rate, "naive": naive, "naive_low": naive - 0.03,
+                 "naive_high": naive + 0.03, "corrected": corrected, "low": low, "high": high}
+                for rate, naive, corrected, low, high in (
+                    (0.0, 0.32, 0.02, 0.0, 0.12),
+                    (0.5, 0.62, 0.53, 0.43, 0.63),
+                    (1.0, 0.92, 0.98, 0.88, 1.0),
+                )
+            ),
+        ),
+        table(
+            "shift", "again",
+            *(
+                {"estimator": name, "rate": rate, "bias": bias}
+                for name, biases in BIAS.items()
+                for rate, bias in zip((0.25, 0.75), biases, strict=True)
+            ),
+        ),
+        table(
+            "lengths", "formula",
+            {"p": 0.3, "labels": 20, "equal": 0.41, "adaptive": 0.42},
+            {"p": 0.3, "labels": 500, "equal": 0.087, "adaptive": 0.079},
+            {"p": 0.9, "labels": 20, "equal": 0.31, "adaptive": 0.29},
+            {"p": 0.9, "labels": 500, "equal": 0.071, "adaptive": 0.061},
         ),
     ),
-    splits=5,
     items=(
         PaperItem(
             paper="reporting", name="Table 2", about="Coverage and length", status="simulated",
@@ -441,34 +460,30 @@ PAPER = ReportingReproduction(
             figure="figure3",
         ),
     ),
-    notes=("no table in the paper",),
 )  # fmt: skip
 PROTOCOL = ReportingReproduction(
-    repeats=0,
-    confidence_level=0.95,
     seed=0,
-    settings=(),
-    shift=None,
-    claims=(),
-    protocol=(
-        ProtocolRow(
-            model="gpt-4", rows=901, rate=0.683, bias_naive=0.087, bias_corrected=-0.012,
-            coverage=0.96, length=0.217, refused=3, spread_coverage=0.94, spread_length=0.187,
-            paper_coverage=0.97, paper_length=0.21,
-        ),
-        ProtocolRow(
-            model="other", rows=802, rate=0.394, bias_naive=-0.031, bias_corrected=0.045,
-            coverage=0.93, length=0.198, refused=0,
-        ),
-        ProtocolRow(
-            model="coin", rows=703, rate=0.501, bias_naive=0.022, bias_corrected=None,
-            coverage=None, length=None, refused=20,
+    settings={"splits": 20},
+    tables=(
+        table(
+            "protocol", "yours",
+            {"model": "gpt-4", "judge": "openai:gpt-4.1-mini", "rows": 901, "rate": 0.683,
+             "bias_naive": 0.087, "bias": -0.012, "coverage": 0.96, "length": 0.217, "refused": 3,
+             "spread_coverage": 0.94, "spread_length": 0.187},
+            {"model": "other", "judge": "openai:gpt-4.1-mini", "rows": 802, "rate": 0.394,
+             "bias_naive": -0.031, "bias": 0.045, "coverage": 0.93, "length": 0.198, "refused": 0},
+            {"model": "coin", "judge": "openai:gpt-4.1-mini", "rows": 703, "rate": 0.501,
+             "bias_naive": 0.022, "bias": None, "coverage": None, "length": None, "refused": 20},
+            data="battles.csv",
         ),
     ),
-    protocol_source="battles.csv",
-    protocol_judge="openai:gpt-4.1-mini",
-    probabilities=True,
-    splits=20,
+    items=(
+        PaperItem(
+            paper="reporting", name="Figure 7", about="Bias of rates", status="reproduced",
+            values=(ItemValue(name="models brought closer, %", ours=50.0, published=100),),
+            figure="figure7", reason="1 of the paper's 6 rows",
+        ),
+    ),
     dropped={"tie, or no winner named": 60},
 )  # fmt: skip
 GROUPED_DECLARED = replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -214,13 +215,18 @@ def test_labels_are_a_file_and_a_number_of_them_is_a_budget(
     assert pl.read_csv("a.csv")["id"].to_list() == pl.read_csv("b.csv")["id"].to_list()
 
 
+def _protocol(result: dict[str, Any]) -> dict[str, Any]:
+    """The table of section 8.2."""
+    return next(table for table in result["tables"] if table["name"] == "protocol")
+
+
 def test_reproduce(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["reproduce", "reporting", "--repeats", "200", "--json"]) == 0
-    got = printed(capsys)
-    assert len(got["settings"]) == 8
-    assert got["claims"][0]["paper"] == "0.75"
+    tables = {table["name"]: table["rows"] for table in printed(capsys)["tables"]}
+    assert len(tables["figures"]) == 8
+    assert tables["claims"][0]["paper"] == "0.75"
     assert run(["reproduce", "reporting", "--repeats", "100"]) == 0
-    assert "The paper's text and ours, 100 repeats" in capsys.readouterr().out
+    assert "The paper's text and ours: 100 repeats" in capsys.readouterr().out
 
 
 def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,9 +246,9 @@ def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     words = ["reproduce", "reporting", "battles.csv", "--repeats", "1000"]
     assert run([*words, "--json", "--figures", "f"]) == 0
     got = printed(capsys)
-    assert {row["model"] for row in got["protocol"]} == {"x", "y"}
+    x, y = _protocol(got)["rows"]
+    assert {x["model"], y["model"]} == {"x", "y"}
     assert got["dropped"] == {"tie, or no winner named": 60}
-    x, y = got["protocol"]
     assert x["rate"] == pytest.approx(1 - y["rate"])
     assert x["coverage"] > 0.8
     assert Path("f/figure7.png").stat().st_size > 5_000
@@ -272,14 +278,18 @@ def test_reproduce_asks_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[st
     asking = ["--judge", judge, "--store", str(tmp_path / "replies.db"), *sizes]
     assert run(["reproduce", "reporting", str(tmp_path / "pairs.jsonl"), *asking]) == 0
     got = printed(capsys)
-    assert [(row["model"], row["rows"]) for row in got["protocol"]] == [("x", 90), ("y", 90)]
-    assert got["probabilities"] is True
-    assert got["protocol_judge"] == judge
+    rows = _protocol(got)["rows"]
+    assert [(row["model"], row["rows"]) for row in rows] == [("x", 90), ("y", 90)]
+    assert all(row["spread_length"] is not None for row in rows)
+    assert {row["judge"] for row in rows} == {judge}
+    # A simulated judge never counts as real.
+    assert _protocol(got)["source"] == "simulated"
     table = next(item for item in got["items"] if item["name"] == "Table 2")
-    assert table["status"] == "reproduced"
+    assert table["status"] == "simulated"
     assert (tmp_path / "replies.db").is_file()
     graded = ["reproduce", "reporting", str(tmp_path / "items.jsonl"), "--sample", "40", *asking]
     assert run(graded) == 0
-    assert [(row["model"], row["rows"]) for row in printed(capsys)["protocol"]] == [("z", 40)]
+    rows = _protocol(printed(capsys))["rows"]
+    assert [(row["model"], row["rows"]) for row in rows] == [("z", 40)]
     assert run(["reproduce", "reporting", "--judge", judge]) == 1
     assert "pairs or items" in capsys.readouterr().err

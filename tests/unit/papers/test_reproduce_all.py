@@ -41,8 +41,7 @@ def test_a_paper_is_a_function_and_a_line(
 
     def run_small(given: Given) -> PaperRun:
         asked.append(given)
-        few = replace(PAPER, settings=(), shift=None, single_run=None, protocol=())
-        return replace(RUN, name="small", result=few, given=given.words("", "--data NAME=FILE"))
+        return replace(RUN, name="small", given=given.words("", "--data NAME=FILE"))
 
     monkeypatch.setitem(PAPERS, "small", run_small)
     monkeypatch.setattr("adjudge_papers.everything.read_published", lambda _: PUBLISHED)
@@ -198,8 +197,7 @@ def test_the_page_has_each_item_once_with_its_numbers_picture_or_reason() -> Non
     assert "- The picture is at Figure 3." in lines
     # The list of items and its pictures are on the page once.
     assert sum(line.startswith("_Figure 3:") for line in lines) == 1
-    assert not any("Tables, figures and propositions of the paper" in line for line in lines)
-    assert any(line.startswith("_Figure 4:") for line in lines)
+    assert not any("Tables, figures and claims of the paper" in line for line in lines)
 
 
 def test_the_page_is_one_file_without_addresses(tmp_path: Path) -> None:
