@@ -373,10 +373,8 @@ class _Setup:
     ) -> AlignmentRun:
         suspects = self._suspects(select)
         compared, policy, changed = ({}, None, []) if chosen is None else self._compare(chosen)
-        warnings = []
-        if self.broken:
-            dropped = count_of(len(self.broken), "prompt")
-            warnings = [f"{dropped} dropped because of errors: run again to ask again"]
+        broken = count_of(len(self.broken), "prompt")
+        warnings = [f"{broken} dropped because of errors: run again to ask again"]
         result = Alignment(
             judge=self.asking.judge.name,
             proposer=None if self.proposer is None else self.proposer.name,
@@ -404,7 +402,7 @@ class _Setup:
                 PastLook(look=look.look, own=look.own, chosen=look.chosen)
                 for look in self.partition.ledger
             ),
-            warnings=tuple(warnings),
+            warnings=tuple(warnings) if self.broken else (),
             assumptions=_ASSUMED,
             **compared,
         )

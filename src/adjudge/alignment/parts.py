@@ -110,31 +110,23 @@ def _label_of(subject: Subject) -> str | None:
     try:
         share = human_share(subject.extra.get("human"))
     except ValueError:
-        raise DataError(
-            f"item {subject.id!r}",
+        problem, remedy = (
             "is neither pass nor fail",
-            column="human",
-            remedy="give 1 or 0 (pass or fail), or leave it empty",
-        ) from None
+            "give 1 or 0 (pass or fail), or leave it empty",
+        )
+        raise DataError(f"item {subject.id!r}", problem, column="human", remedy=remedy) from None
     return None if share is None else f"{share:g}"
 
 
 def _refuse_chosen(subject: Subject) -> None:
-    how, who = subject.extra.get("sampled_by"), subject.extra.get("labelled_by")
+    how, row = subject.extra.get("sampled_by"), f"row {subject.id!r}"
     if how in _CHOSEN:
-        raise DataError(
-            f"row {subject.id!r}",
-            f"was labelled because of the judge's own doubt (sampled_by {how})",
-            column="sampled_by",
-            remedy="align with labels that were drawn at random",
-        )
-    if who == "model":
-        raise DataError(
-            f"row {subject.id!r}",
-            "was labelled by a model",
-            column="labelled_by",
-            remedy="align with people's labels",
-        )
+        problem = f"was labelled because of the judge's own doubt (sampled_by {how})"
+        remedy = "align with labels that were drawn at random"
+        raise DataError(row, problem, column="sampled_by", remedy=remedy)
+    if subject.extra.get("labelled_by") == "model":
+        remedy = "align with people's labels"
+        raise DataError(row, "was labelled by a model", column="labelled_by", remedy=remedy)
 
 
 def check_labels(rows: Sequence[Labelled]) -> None:
@@ -212,10 +204,7 @@ def open_partition(
     overlaps = [partition for partition in known if clusters & partition.parts.keys()]
     if not overlaps:
         parts = assign(rows, shares, seed=seed)
-        name = (
-            STATE_OF_ALIGNMENT
-            + hashlib.sha256("".join(sorted(parts)).encode()).hexdigest()[:_DIGITS]
-        )
+        name = STATE_OF_ALIGNMENT + content_hash(sorted(parts))[:_DIGITS]
         return Partition(name=name, shares=shares, parts=parts)
     if len(overlaps) > 1:
         remedy = f"these rows were divided apart {len(overlaps)} times: align each file alone"
@@ -264,11 +253,10 @@ def find_look(partition: Partition, looks: int, compared: Mapping[str, str]) -> 
         if compared.items() <= vars(look).items():
             return look
     if len(partition.ledger) >= looks:
-        remedy = (
-            "all declared looks at these labels were taken: a further one would break the level; "
-            "label new rows and use a new store"
+        problem = (
+            "all declared looks at these labels were taken: a further one would break the level"
         )
-        raise ArgumentError("looks", looks, remedy)
+        raise ArgumentError("looks", looks, f"{problem}; label new rows and use a new store")
     return None
 
 

@@ -170,18 +170,12 @@ def _view(result: Alignment) -> list[Block]:
     if result.changed:
         blocks.append(_changed(result.changed))
     if result.suspects:
-        shown = ", ".join(result.suspects[:_SHOWN])
-        blocks.append(
-            Note(
-                [
-                    f"{count(len(result.suspects), 'label')} to check: all good prompts disagree "
-                    "with them. Relabel them without showing this list, mixed with other rows: "
-                    f"{shown}"
-                ],
-                detail=True,
-                title="Suspect labels",
-            )
+        text = (
+            f"{count(len(result.suspects), 'label')} to check: all good prompts disagree with "
+            "them. Relabel them without showing this list, mixed with other rows: "
         )
+        listed = text + ", ".join(result.suspects[:_SHOWN])
+        blocks.append(Note([listed], detail=True, title="Suspect labels"))
     if result.aligned_prompt is not None and result.aligned_prompt != result.own_prompt:
         blocks.append(Note(_difference(result), detail=True, title="What changed in the prompt"))
     if result.ledger:

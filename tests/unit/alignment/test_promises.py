@@ -257,6 +257,8 @@ def test_demonstrations_without_a_label_are_refused(label: Any) -> None:
     item = Item(id="d", prompt="q", response="a", extra={"human": 0.5 if label else None})
     with pytest.raises(DataError, match="no label that can be shown"):
         GradeProtocol(demonstrations=[item])
+    with pytest.raises(ArgumentError, match="give Item rows"):
+        GradeProtocol(demonstrations=[pair])  # type: ignore[list-item]
 
 
 def test_two_processes_on_one_store_share_one_look(place: str) -> None:

@@ -32,6 +32,10 @@ OBEYED = re.compile(
 
 def protocol_named(name: str) -> JudgeProtocol:
     kind = PROTOCOLS.load(name)
+    if "demonstrations" in kind.options and kind.subjects == "items":
+        shown = {0: "wrong", 1: "right"}.items()
+        items = [Item(id=text, prompt="q", response=text, extra={"human": n}) for n, text in shown]
+        return kind(demonstrations=items)
     if "demonstrations" in kind.options:
         return kind(demonstrations=[p for p in simulate_pairs(60, seed=3) if p.label != "tie"])
     return kind()

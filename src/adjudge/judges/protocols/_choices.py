@@ -496,7 +496,7 @@ class LetterProtocol(ChoiceProtocol):
         self.orders = Orders(order, seed=seed)
         tie = prompt.answer.get("tie")
         self.ask_for(LETTERS if tie is None else (*LETTERS, tie), **how)
-        self.demonstrate([self._shown(pair) for pair in demonstrations])
+        self.demonstrate([self._shown(self.pair(pair)) for pair in demonstrations])
 
     def _shown(self, pair: Pair) -> tuple[Pair, Mapping[str, Value], str | None]:
         order = seeded_order(pair.prompt, 0)

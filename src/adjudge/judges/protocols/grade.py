@@ -66,9 +66,8 @@ class GradeProtocol(ChoiceProtocol):
             raise DataError(self.prompt.name, "declares a tie", remedy=remedy)
         self.ask_for((PASS, FAIL), reason=reason, **how)
         options = {0.0: FAIL, 1.0: PASS, None: None}
-        self.demonstrate(
-            [(item, self._values(item), options.get(_human(item))) for item in demonstrations]
-        )
+        items = map(self.item, demonstrations)
+        self.demonstrate([(item, self._values(item), options.get(_human(item))) for item in items])
 
     def settings(self) -> Mapping[str, Any]:
         return {
