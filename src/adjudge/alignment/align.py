@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -536,9 +536,9 @@ def _set_up(given: Mapping[str, Any]) -> _Setup:
     judge = first.make_judge()
     first.price_of(judge, for_run=True)
     reading = {name: given[name] for name in ("format", "columns", "labels_as", "seed")}
-    subjects = Subjects(given["rows"], protocol=judge.protocol, **reading)
-    subjects.survey()
-    labelled, dropped = read_labelled(list(subjects))
+    with closing(Subjects(given["rows"], protocol=judge.protocol, **reading)) as subjects:
+        subjects.survey()
+        labelled, dropped = read_labelled(list(subjects))
     check_labels(labelled)
     options = {name: given[name] for name in asked if given[name] is not None}
     if "criteria" in options:
