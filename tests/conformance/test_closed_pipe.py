@@ -43,11 +43,14 @@ COMMANDS = (
     "rank {battles} --replicates 2 -o {out}.json --plot {out}.svg --save-anchors {out}.anchors",
     "label {pairs} --export-only --store {out}.db --import {labels} -o {out}.csv"
     " --summary {out}.json --json",
+    "compare {answers} -o {out}.json --plot {out}.svg",
+    "compare {answers} --a small --b large --until-sure --store {out}.db --write-ids {out}.csv",
+    "plan compare {answers} --difference 0.1 -o {out}.json",
     "report {results} -o {out}.html",
     "report {results} --json",
 )
 #: Verbs without such an option, or whose result is all they write, made by `deliver` like these.
-OTHERS = ("demo", "serve", "reproduce", "models", "policy show")
+OTHERS = ("demo", "serve", "start", "align", "reproduce", "models", "policy show")
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ from adjudge.cli import run
 from adjudge.data import write_result, write_rows
 from adjudge.diagnosis import ties
 write_rows([{"id": str(k), "p_a": (0.5, 0.9)[k % 2]} for k in range(40)], "rows.jsonl")
-assert run(["diagnose", "bias", "rows.jsonl", "-o", "results/bias.json"]) == 0
+assert run(["diagnose", "bias", "rows.jsonl", "-o", "results/bias.json", "--explain"]) == 0
 write_result(ties([0.5, 0.9, 0.1, None]), "results/ties.json")
 ties([0.5, 0.9]).plot("ties.svg")
 sys.exit(run(["report", "results", "-o", "report.html"]))

@@ -63,6 +63,19 @@ KEPT = replace(
 )  # fmt: skip
 
 
+PLAN = AlignmentPlan(
+    judge="x",
+    n_propose=60,
+    n_select=90,
+    n_certify=150,
+    candidates=12,
+    smallest_gain=0.0723,
+    looks_left=1,
+    most_calls=3060,
+    most_cost=None,
+)
+
+
 def test_a_gain() -> None:
     assert_shown(
         RESULT,
@@ -119,18 +132,7 @@ def test_the_picture() -> None:
 
 
 def test_a_plan() -> None:
-    plan = AlignmentPlan(
-        judge="x",
-        n_propose=60,
-        n_select=90,
-        n_certify=150,
-        candidates=12,
-        smallest_gain=0.0723,
-        looks_left=1,
-        most_calls=3060,
-        most_cost=None,
-    )
-    assert str(plan).splitlines() == [
+    assert str(PLAN).splitlines() == [
         "150 labels for the final number can show a gain of 7.2 points or more",
         "60 labels to propose, 90 to select, 150 to certify; 1 look left. 12 candidates, 3,060 "
         "calls at most; no price is known.",

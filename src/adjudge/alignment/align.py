@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -61,6 +61,7 @@ from adjudge.alignment.result import (
     PastLook,
     TriedPrompt,
 )
+from adjudge.data import Reading
 from adjudge.errors import ArgumentError, JudgeError, UnusableRepliesError
 from adjudge.judges.criteria import read_criteria
 from adjudge.judges.interface import Backend
@@ -117,10 +118,9 @@ def align(
     rpm: float | None = None,
     timeout: float | None = None,
     format: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
     announce: Callable[[str], None] | None = None,
+    **reading: Unpack[Reading],
 ) -> AlignmentRun:
     """Search a better prompt on one part of the labels; certify its gain on a part it never saw.
 
@@ -151,15 +151,14 @@ def align(
         rpm: Maximum requests per minute, retries included.
         timeout: Seconds to wait for one answer from a server.
         format: Name of a public format, if it cannot be detected from content.
-        columns: Columns with other names, ours to yours. Usual names need no entry.
-        labels_as: Meaning of words in label columns.
         seed: Seed of everything random.
         announce: Function that gets a line about each step.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
     The gain is measured on rows that neither the proposals nor the choice used. "No gain shown" is
     the usual result: most other prompts are not better.
     """
-    options = locals()
+    options = {**locals(), **reading}
     # Without a store, one temporary store serves the whole run, so that nothing is asked twice.
     with use_store(None) if store is None else nullcontext(store) as place:
         return _set_up({**options, "store": place}).search()
@@ -535,8 +534,18 @@ def _set_up(given: Mapping[str, Any]) -> _Setup:
     first = replace(running, **{name: given[name] for name in (*of_judge, *asked)})
     judge = first.make_judge()
     first.price_of(judge, for_run=True)
-    reading = {name: given[name] for name in ("format", "columns", "labels_as", "seed")}
-    with closing(Subjects(given["rows"], protocol=judge.protocol, **reading)) as subjects:
+    if given.get("labels_columns") is not None:
+        raise ArgumentError("labels_columns", given["labels_columns"], "labels are in the rows")
+    with closing(
+        Subjects(
+            given["rows"],
+            protocol=judge.protocol,
+            format=given["format"],
+            columns=given.get("columns"),
+            labels_as=given.get("labels_as"),
+            seed=given["seed"],
+        )
+    ) as subjects:
         subjects.survey()
         labelled, dropped = read_labelled(list(subjects))
     check_labels(labelled)

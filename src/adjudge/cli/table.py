@@ -560,7 +560,7 @@ _ALIGN = Verb(
     "Exit 0: a gain is shown. Exit 2: no gain is shown, or your own prompt stays.\n\n"
     "The labels are divided once, and the store remembers the parts and the looks.",
     main="judge prompt proposer protocol candidates looks store max_cost dry_run output json",
-    without="announce",
+    without="announce labels_columns",
     added="output plot explain json",
     options=[
         Option("judge", type=str),

@@ -112,7 +112,7 @@ def plan_compare(
     >>> rows = {"id": [*range(60)] * 2, "model": ["old"] * 60 + ["new"] * 60,
     ...         "judge": [1, 0] * 30 + [1, 1, 1, 0] * 15}
     >>> plan_compare(rows, difference=0.1).questions
-    260
+    203
     """
     positive(difference, "difference")
     level = open_unit(confidence_level, "confidence_level")
@@ -211,7 +211,7 @@ def view_plan(result: ComparisonPlan) -> list[Block]:
         at_best = f"{write(result.detectable_by_people)}{unit}"
         facts.append(Fact("by people at best", at_best, f"all {result.n:,} questions labelled"))
         if result.labels is not None:
-            alone = f"{result.labels_without_judge:,} without the judge"
+            alone = f"{number(result.labels_without_judge)} without the judge"
             facts.append(Fact("labelled questions", f"{result.labels:,}", alone))
             text = f"{count(result.labels, 'labelled question')} show a difference of {wanted}"
             headline = Headline(f"{text} by people", f"{by_judge}.")

@@ -65,6 +65,9 @@ def test_a_converted_log_gives_what_the_log_gives(
     code, of_log, _ = call(command, LOGS / name, capsys)
     again, of_rows, _ = call(command, path, capsys)
     read = of_log.pop("dropped"), of_rows.pop("dropped")
+    for result, file in ((of_log, LOGS / name), (of_rows, path)):
+        if result.get("advice"):  # a command with the file's name
+            result["advice"] = result["advice"].replace(str(file), "FILE")
     assert (code, of_log) == (again, of_rows)
     assert set(read[1].items()) <= set(read[0].items())
 
@@ -162,7 +165,7 @@ def test_labels_of_label_studio_join_by_the_rows_own_id(
         ("estimate promptfoo.csv", "is promptfoo's CSV, which mixes graders and people; export"),
         (
             "calibrate deepeval.json",
-            "no labelled verdict is left (3 no label); label some",
+            "no labelled verdict is left (3 no label)",
         ),
         ("convert inspect.eval --rows labels", "inspect can be read as grades or items"),
         ("convert inspect.eval --rows words", "choose one of pairs, battles, judgments, grades"),

@@ -57,7 +57,7 @@ def test_the_usual_names_are_recognised_and_a_lone_judge_label_stays_the_verdict
     rows = {names.get(name, name): values for name, values in ROWS.items()}
     rows["judge"] = ["gpt"] * 7
     ours = prepare_judgments(ROWS).frame.drop("judge")
-    assert prepare_judgments(rows).frame.drop("judge").equals(ours)
+    assert prepare_judgments(rows).frame.select(ours.columns).equals(ours)
     lone = prepare_judgments({"id": [1], "p_a": [0.9], "judge_label": ["A"]}).frame
     assert "verdict_fwd" not in lone.columns
 
