@@ -228,9 +228,7 @@ def test_a_service_with_a_fault_does_not_start(
         monkeypatch.delenv("OPENAI_API_KEY")
     else:
         words += options.split()
-    # `reproduce all` goes on with the other papers if only one cannot run, and names it.
-    one_paper_fails = "all" in words and ("empty.csv" in words or "NOKEY" in command)
-    assert run_command(words) == (2 if one_paper_fails else 1)
+    assert run_command(words) == 1
     printed = capfd.readouterr().err
     assert any(word in printed for word in named.split("|")), printed
     assert "serving" not in printed
