@@ -75,10 +75,8 @@ COMMANDS: tuple[str, ...] = (
     "start {judgments}",
     "compare {answers} --json",
     "compare {answers} --labels {grades} --plot {out}.svg",
-    "compare {scores} --by model",
     "compare {staged} --judges --labels {labels} --json",
-    "plan compare {answers} --difference 0.1 --json",
-    "align {pairs} --judge JUDGE --store {out}.db --dry-run --json",
+    "plan compare {answers} --difference 0.9 --json",
     "plan rate {answers} --width 0.45 --write-ids {out}.csv --json",
     "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
     "plan labels {half} --surest 0.6 --n 2 --cluster none --write-ids {out}.csv --json",
@@ -116,8 +114,8 @@ TABLES = frozenset(
 )
 #: Verbs that take no file of the user's.
 READS_NOTHING = ("demo", "models list", "models pull")
-#: They read as other verbs do, and then simulate or draw for seconds.
-READS_AS_OTHERS = ("reproduce diagnosis", "reproduce all")
+#: They read as other verbs do, and then ask, simulate or draw for seconds.
+READS_AS_OTHERS = ("align", "reproduce diagnosis", "reproduce all")
 
 
 def write_valid(folder: Path) -> dict[str, Path]:

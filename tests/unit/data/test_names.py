@@ -91,7 +91,8 @@ def test_all_missing_columns_are_named_at_once(read) -> None:  # type: ignore[no
         read({"text": ["q"], "left one": ["a"]})
     assert str(caught.value) == (
         "the dict of columns: has no columns prompt, response_a, response_b; name yours: "
-        "--column prompt=NAME (columns=); columns here: text, left one"
+        "--column prompt=NAME --column response_a=NAME --column response_b=NAME (columns=); "
+        "columns here: text, left one"
     )
 
 

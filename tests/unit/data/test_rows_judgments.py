@@ -70,7 +70,8 @@ def test_rows_that_cannot_calibrate_are_refused_with_their_counts() -> None:
     with pytest.raises(DataError, match="is left .5 human tie.; .* errors: --ties error .ties=.$"):
         read_labelled(ROWS.with_columns(label=pl.lit("tie"), p_a=pl.lit(0.9)))
     with pytest.raises(
-        DataError, match="no human labels; .*--column label=NAME.*other columns here: lang.$"
+        DataError,
+        match="no human labels; .*label=NAME.*here: lang.; to draw rows to label: adjudge",
     ):
         read_labelled(ROWS.drop("label"))
     with pytest.raises(ArgumentError, match="by = 'nowhere': choose a column: id, judge"):

@@ -47,7 +47,6 @@ BROKEN = [
     ("evaluation", _set("splits", to=0), "field splits"),
     ("evaluation", _set("curves", 0, "risk", to=[0.5]), r"curves\.0: lists differ"),
     ("plan_selection", _set("recommended", to=1), "recommended 1 is not among the points"),
-    ("reproduction_reporting", _set("shift", "bias", to={}), "fewer than two estimators"),
     ("leaderboard", _set("models", 0, "se", to=1e300), "a number above"),
     ("demo", _set("judge", to="w" * 200_000), "a text of 200,000 characters"),
 ]
