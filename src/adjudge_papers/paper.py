@@ -18,6 +18,7 @@ from statistics import fmean, median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of, warnings_of
 from adjudge.present.figure import WARM, themed
 from adjudge.present.result import Check, Count, Result, frozen
@@ -585,7 +586,12 @@ class Reproduction(Result):
     def draw(self, name: str) -> Drawing:
         """A picture of the paper; one that shows simulated judges carries the word."""
         picture = self.drawings[name]
-        figure = picture.draw(self)
+        try:
+            figure = picture.draw(self)
+        except ArgumentError:
+            raise
+        except (LookupError, ValueError) as error:  # an incomplete table, in an edited file
+            raise ArgumentError("figure", name, f"the tables lack rows ({error})") from None
         sources = {table.source for table in self.tables if table.name in picture.tables}
         words = {"simulated": "simulated", "again": "simulated, as in the paper"}
         stamp = next((text for source, text in words.items() if source in sources), None)

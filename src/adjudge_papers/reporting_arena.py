@@ -322,7 +322,8 @@ def figure_7(result: ReportingReproduction) -> Drawing:
     refused = ", or as many as gave an estimate" if any(some) else ""
     few = f"\nthe {len(rows)} models with most rows" if len(rows) < len(estimated) else ""
     axes.set_xlabel(f"mean bias of the rate over {splits} splits{refused}{few}")
-    figure.legend(loc="outside lower right", ncols=2, fontsize=8.5)
+    if rows:
+        figure.legend(loc="outside lower right", ncols=2, fontsize=8.5)
     axes.set_title(describe_protocol(result.rows("protocol")))
     return figure
 

@@ -38,6 +38,7 @@ from adjudge.present.figure import (
     MUTED,
     SERIES,
     WARM,
+    add_legend,
     new_figure,
     set_suptitle,
 )
@@ -414,7 +415,7 @@ def figure_2(result: ReportingReproduction) -> Drawing:
         left.text(place, x + (y - x) * 0.7, text, color=GOOD, va="center")
     left.set_ylabel("expected rate, judge alone")
     left.set_title(f"Bias changes sign at {number(turn)}")
-    left.legend(loc="lower right", fontsize=8.5)
+    add_legend(left, loc="lower right", fontsize=8.5)
     middle.axvline(rates[at], color=INK, linewidth=1, linestyle="--")
     for place, value, low, high, colour, name in (
         (1, run.naive, run.naive_low, run.naive_high, WARM, "judge alone"),
@@ -432,7 +433,7 @@ def figure_2(result: ReportingReproduction) -> Drawing:
     right.set_ylabel(f"mean estimate, {setting.m[0]} labels")
     gap = float(np.abs(setting.corrected - rates).max())
     right.set_title(f"Largest bias after correction: {number(gap)}")
-    right.legend(loc="upper left", fontsize=8.5)
+    add_legend(right, loc="upper left", fontsize=8.5)
     return figure
 
 
@@ -454,7 +455,7 @@ def figure_3(result: ReportingReproduction) -> Drawing:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("labels in all")
     axes.set_ylabel(f"length of the {level_text(_level(result))} interval")
-    axes.legend(title="Algorithm 1 (dashed: equal split)", fontsize=8.5, title_fontsize=8.5)
+    add_legend(axes, title="Algorithm 1 (dashed: equal split)", fontsize=8.5, title_fontsize=8.5)
     points = f"{sum(shorter):,} of {len(shorter):,} points"
     axes.set_title(f"Algorithm 1 is shorter than an equal split at {points}")
     return figure
@@ -506,7 +507,7 @@ def figure_5(result: ReportingReproduction) -> Drawing:
         )
     axes.set_xlabel("rate among labelled rows / rate among test rows")
     axes.set_ylabel("bias")
-    axes.legend(fontsize=8.5)
+    add_legend(axes, fontsize=8.5)
     best = min(largest, key=largest.__getitem__)
     others = [value for name, value in largest.items() if name != best]
     ends = f"{number(min(others))} to {number(max(others))}"
@@ -528,7 +529,7 @@ def figure_6(result: ReportingReproduction) -> Drawing:
         left.fill_between(rates, low, high, color=colour, alpha=0.2, linewidth=0)
         left.plot(rates, value, marker, color=colour, markersize=4, label=name)
         hits.append(int(((low <= rates) & (rates <= high)).sum()))
-    left.legend(fontsize=8)
+    add_legend(left, fontsize=8)
     left.set_ylabel("estimate, one run")
     covered = f"{hits[0]} of {len(rates)} true rates, the corrected one {hits[1]}"
     set_suptitle(figure, f"One run: the naive interval covers {covered}")
@@ -542,7 +543,7 @@ def setting_figure(result: ReportingReproduction, *, figure_number: str) -> Draw
     left.plot(setting.rate, setting.naive, "o-", color=WARM, markersize=3, label="judge alone")
     left.plot(setting.rate, setting.corrected, "s-", color=ACCENT, markersize=3, label="corrected")
     left.set_ylabel("mean estimate")
-    left.legend(fontsize=8)
+    add_legend(left, fontsize=8)
     set_suptitle(
         figure,
         f"Figure {figure_number}: n = {N}, m = {setting.m[0]}, specificity {setting.q0[0]}, "
@@ -566,7 +567,7 @@ def _three_panels(setting: Any, confidence_level: float) -> tuple[Drawing, Axes]
     right.plot(rates, setting.length_adaptive, "s-", color=GOOD, markersize=3, label="Algorithm 1")
     right.set_ylim(bottom=0)
     right.set_ylabel("mean interval length")
-    right.legend(fontsize=8)
+    add_legend(right, fontsize=8)
     for panel in (left, middle, right):
         panel.set(xlabel="true rate", xlim=(-0.02, 1.02))
     return figure, left

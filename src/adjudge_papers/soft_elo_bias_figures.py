@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.present.figure import ACCENT, GRID, INK, MUTED, WARM, new_figure
+from adjudge.present.figure import ACCENT, GRID, INK, MUTED, WARM, add_legend, new_figure
 from adjudge_papers.paper import Gallery, Row, values_of
 from adjudge_papers.soft_elo_figures import (
     FRENCH,
     MAIN,
-    add_legend,
     corpus_look,
     corpus_name,
     main_rows,

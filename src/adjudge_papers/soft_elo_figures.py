@@ -25,6 +25,7 @@ from adjudge.present.figure import (
     MUTED,
     SERIES,
     WARM,
+    add_legend,
     new_figure,
     plot_band,
     set_suptitle,
@@ -111,11 +112,6 @@ def corpus_name(corpus: str) -> str:
 def name_judges(axes: Axes, names: Sequence[str], size: float = 9) -> None:
     name_axis(axes, [short(name) for name in names], fontsize=size)
     axes.tick_params(axis="y", length=0)
-
-
-def add_legend(axes: Axes, loc: Any = "best", fontsize: float = 10) -> None:
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc=loc, fontsize=fontsize)
 
 
 def range_title(measure: str, values: Sequence[float], digits: int) -> str:

@@ -44,8 +44,8 @@ COMMANDS = (
     "label {pairs} --export-only --store {out}.db --import {labels} -o {out}.csv"
     " --summary {out}.json --json",
     "compare {answers} -o {out}.json --plot {out}.svg",
-    "compare {answers} --a small --b large --until-sure --store {out}.db --write-ids {out}.csv",
-    "plan compare {answers} --difference 0.1 -o {out}.json",
+    "compare {answers} --a m --b n --until-sure --store {out}.db --write-ids {out}.csv",
+    "plan compare {answers} --difference 0.9 -o {out}.json",
     "report {results} -o {out}.html",
     "report {results} --json",
 )

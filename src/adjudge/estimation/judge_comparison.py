@@ -177,6 +177,9 @@ def compare_judges(
     codes = code_clusters(keys.filter(pl.Series(complete)))
     sums = [np.bincount(codes, weights=column) for column in right[complete].T]
     scores = np.stack(sums, axis=1) / np.bincount(codes)[:, None]
+    if len(scores) < FEWEST:
+        remedy = f"label rows of {FEWEST} questions or more"
+        raise DataError(rows.name, f"{count(len(scores), 'labelled question')}", remedy=remedy)
     costs = dict[str, float]()
     if "cost" in frame.columns:
         costs = dict(frame.group_by("judge").agg(pl.col("cost").cast(pl.Float64).mean()).rows())

@@ -175,7 +175,7 @@ def compare_many(
     """All pairs of systems on their common questions; people's differences if labels allow it."""
     if systems.paired_by is None:
         remedy = "give all systems the same prompt_id, or name two: --a NAME --b NAME (a=, b=)"
-        raise DataError("the rows", "the systems share no question", remedy=remedy)
+        raise DataError(systems.source, "the systems share no question", remedy=remedy)
     table = systems.collapse()
     names, size = table.names, len(table.names)
     gaps, warnings = all_gaps(table.judge, zero_one=table.zero_one), list[str]()

@@ -135,7 +135,7 @@ def plan_compare(
     n = len(gaps.judge)
     if n < FEWEST or systems.paired_by is None:
         problem = f"{count(n, 'common question')}: a pilot needs {FEWEST}"
-        raise DataError("the rows", problem, remedy="ask both systems the same questions")
+        raise DataError(systems.source, problem, remedy="ask both systems the same questions")
     spread = _spread(gaps.judge, zero_one=gaps.zero_one)
     known = ~np.isnan(gaps.human)
     m = int(known.sum())

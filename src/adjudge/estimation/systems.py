@@ -51,6 +51,8 @@ class Systems:
     is recorded as drawn at random.
     """
 
+    #: The file, for messages.
+    source: str
     names: tuple[str, ...]
     judge: FloatArray
     human: FloatArray
@@ -450,6 +452,7 @@ def _tabulate(
     single = most <= 1 and measure in ("verdicts", "preferences")
     labels = rows.human[at]
     return Systems(
+        source=rows.name,
         names=tuple(names_of),
         judge=judge,
         human=human,

@@ -182,7 +182,7 @@ def look(systems: Systems, a: str, b: str, terms: Terms, place: StorePlace) -> S
     gaps = systems.differences(a, b)
     if systems.paired_by is None or len(gaps.judge) < 2:
         remedy = "give both systems the same questions: one label is people's word on both"
-        raise DataError("the rows", "the systems share too few questions", remedy=remedy)
+        raise DataError(systems.source, "the systems share too few questions", remedy=remedy)
     scores = systems.measure == "scores"
     if scores and terms.scale is None:
         remedy = "bets need the ends of the scale: --scale 1-5 (scale=)"

@@ -142,7 +142,8 @@ def finer_doubt(rows: pl.DataFrame) -> FloatArray | None:
     """
 
     def numbers(*names: str) -> list[FloatArray]:
-        here = [rows[name].cast(pl.Float64, strict=False) for name in names if name in rows.columns]
+        columns = [rows[name] for name in names if name in rows.columns]
+        here = [c.cast(pl.Float64, strict=False) for c in columns if not c.dtype.is_nested()]
         usable = len(here) == len(names) and all(
             c.is_finite().all(ignore_nulls=False) for c in here
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjudge.errors import ArgumentError
 from adjudge.present.figure import (
     ACCENT,
     CENTRED,
@@ -72,6 +73,8 @@ def size_map(
     `room`: width of the margins and of a criterion, height of a judge.
     """
     judges, criteria = unique(c.judge for c in cells), unique(c.criterion for c in cells)
+    if not criteria:
+        raise ArgumentError("figure", "sizes", "there are no sets to draw")
     margins, wide, high = room
     with themed():
         figure = new_figure(margins + wide * len(criteria), 1.9 + high * len(judges))
