@@ -157,9 +157,7 @@ REPRODUCE = Group(
                 store_option("Store of that judge's replies.", "store"),
                 _COLUMNS,
                 _LABELS_AS,
-                _figure(
-                    "What --plot draws: figure-02, figure-03, table-03 or quality.", "figure-02"
-                ),
+                _figure("What --plot draws: figure-02 or figure-03.", "figure-02"),
             ],
             run=run_scope,
         ),
@@ -242,7 +240,7 @@ REPRODUCE = Group(
                 *_at_least(splits=1, replicates=2, draws=2),
                 _prompts("rubric"),
                 store_option(_STORE, "store"),
-                _figure("What --plot draws: errors, or figure-01 to figure-17.", "errors"),
+                _figure("What --plot draws: figure-01 to figure-17.", "figure-01"),
             ],
         ),
         Verb(

@@ -28,7 +28,6 @@ from adjudge.present.result import frozen
 from adjudge.present.text import number, percent, signed, span
 from adjudge.validation import count
 from adjudge_papers.diagnosis_data import (
-    CRITERIA,
     DOCUMENTS,
     JUDGES,
     MAIN_CRITERION,
@@ -41,7 +40,6 @@ from adjudge_papers.diagnosis_data import (
 from adjudge_papers.diagnosis_figures import PICTURES
 from adjudge_papers.diagnosis_tables import (
     ALL,
-    METHODS,
     SET_SIZE,
     WITH_CYCLE,
     compare_by_scores,
@@ -57,19 +55,13 @@ from adjudge_papers.diagnosis_tables import (
 from adjudge_papers.items import PaperItem
 from adjudge_papers.paper import (
     REHEARSAL,
-    Exhibits,
     MeasuredTable,
     Reproduction,
     Row,
     Source,
-    Stat,
+    build_items,
     contains,
     costs_calls,
-    ends,
-    how_many,
-    mean,
-    only,
-    reduced,
     source_of,
     values_of,
 )
@@ -294,132 +286,29 @@ def _blind_judges(tournaments: pl.DataFrame) -> list[str]:
 
 def _items(result: DiagnosisReproduction) -> tuple[PaperItem, ...]:
     """All items in the paper's order; an item that these rows do not allow has the reason."""
-    book = Exhibits("diagnosis", result.tables)
-    names = {row["criterion"] for row in result.rows("cycles")}
     # Coherence, which the paper shows; else every available criterion.
-    shown = {"criterion": MAIN_CRITERION} if MAIN_CRITERION in names else {}
-    rates = ends("mean rate, %", "rate", 100) | ends("documents with a cycle, %", "share", 100)
-    extremes = ends("largest rate, %", "max", 100) | ends("median rate, %", "median", 100)
-    book.add("Table 1", "cycles", rates | extremes, **shown)
-    book.add("Table 6", "cycles", rates)
+    shown = {
+        table: MAIN_CRITERION if result.rows(table, criterion=MAIN_CRITERION) else ""
+        for table in ("cycles", "rankings")
+    }
     counted = any(group.rates for group in result.transitivity.groups)
-    missing = "" if counted else "no decisive triple"
-    book.add("Figure 2", "cycles", {"largest rate, %": reduced("max", max, 100)}, missing=missing)
-    taus = {f"{name}, mean over judges": mean(only("tau", method=name)) for name in METHODS}
-    by_criterion = (
-        shown if any(r["criterion"] == MAIN_CRITERION for r in result.rows("rankings")) else {}
+    return build_items(
+        "diagnosis",
+        result.tables,
+        names={**shown, "scores": result.data_of("signals"), "pairs": result.data_of("cycles")},
+        picks={
+            "raised": _raised,
+            "pooled": lambda rows: values_of(result.rows("pooled", criterion=ALL), "spearman"),
+        },
+        missing={} if counted else {"Figure 2": "no decisive triple"},
     )
-    book.add(
-        "Table 2",
-        "rankings",
-        taus | {"judges whose tau MFAS raises over win rate": _raised},
-        missing=""
-        if result.rows("rankings")
-        else "needs human scores of two systems on the same documents",
-        **by_criterion,
-    )
-    _add_sets(book, result)
-    for section, quantity, table in (("5.2", SET_SIZE, "signals"), ("5.3", WITH_CYCLE, "cycles")):
-        data = result.data_of(table)
-        here = result.rows("variance", quantity=quantity, data=data)
-        shares = {"criterion": "criterion", "judge": "judge", "neither alone": "rest"}
-        book.add(
-            f"Section {section}, criterion or judge",
-            "variance",
-            {f"by {name}, %": mean(field, 100) for name, field in shares.items()},
-            missing="" if here else "needs two judges and two criteria",
-            quantity=quantity,
-            data=data,
-        )
-    book.add(
-        "Section 5.3, cycles and widths",
-        "together",
-        {"Spearman over documents": mean(only("spearman", criterion=ALL))},
-        missing=""
-        if result.rows("together")
-        else "needs tournaments and scores of one judge on the same documents",
-        unknown="the cycles or the widths of all documents are equal",
-    )
-    answers = {"pairwise answers": "pairs", "scores": "scores"}
-    book.add(
-        "Figure 1",
-        "answers",
-        {name: mean(only("n", protocol=key)) for name, key in answers.items()},
-    )
-    return book.items()
 
 
-def _raised(rows: Sequence[Row]) -> float | None:
-    """How many judges have a higher tau by the exact order than by win rate."""
+def _raised(rows: Sequence[Row]) -> list[float]:
+    """1 for each judge with a higher tau by the exact order than by win rate, else 0."""
     wins, exact = (
         {(r["judge"], r["criterion"]): r["tau"] for r in rows if r["method"] == name}
         for name in ("win-rate", "mfas")
     )
     pairs = [(exact[key], wins[key]) for key in exact if key in wins]
-    known = [a > b + 1e-9 for a, b in pairs if a is not None and b is not None]
-    return float(sum(known)) if known else None
-
-
-def _add_sets(book: Exhibits, result: DiagnosisReproduction) -> None:
-    """Tables 3 to 5, Figures 3 to 6 and section 5.2."""
-    sizes = {f"mean size, {name}": mean(only("mean_size", criterion=name)) for name in CRITERIA}
-    if not {row["criterion"] for row in result.rows("signals")} & {*CRITERIA}:
-        sizes = {"mean size": mean("mean_size")}
-    signal = {
-        f"width against error, {name}, mean over judges": mean(only("spearman", criterion=name))
-        for name in CRITERIA[:2]
-    }
-    book.add("Table 3", "signals", sizes | signal)
-    book.add("Figure 3", "signals", sizes)
-
-    def margin(row: Row) -> float:
-        return float(row["coverage"]) - 1 + float(row["alpha"])
-
-    levels: dict[str, Stat] = {
-        "cells": lambda rows: float(len(rows)),
-        "cells below 1 - alpha": how_many(margin, lambda gap: gap < -1e-9),
-        "least coverage minus target, points": reduced(margin, min, 100),
-    }
-    book.add("Table 5", "sets", levels)
-    book.add("Figure 6", "sets", levels)
-    criteria = [row["criterion"] for row in result.rows("pooled")]
-    book.add(
-        "Figure 4",
-        "pooled",
-        {
-            f"width against error, {name}": mean(only("spearman", criterion=name))
-            for name in criteria
-            if name != ALL
-        },
-    )
-    rises = how_many("monotonic", lambda never: never == 1)
-    falls = how_many("monotonic", lambda never: never == 0)
-    book.add(
-        "Section 5.2, width and error",
-        "signals",
-        {
-            "all rows pooled": lambda rows: next(
-                iter(values_of(result.rows("pooled", criterion=ALL), "spearman")), None
-            ),
-            "rows": lambda rows: sum(values_of(rows, "n")) or None,
-            "cells where the error never falls with the width": rises,
-            "cells where it falls": falls,
-            "cells whose sets have one width": lambda rows: float(
-                sum(row.get("by_width") == "one width" for row in rows)
-            ),
-        },
-    )
-    agreement: dict[str, Stat] = {
-        f"{name}, mean over pairs": mean(only("spearman", criterion=name)) for name in CRITERIA
-    }
-    agreement["pairs with p < 0.05, other than coherence"] = lambda rows: float(
-        sum(
-            (row["spearman"] or 0) > 0 and (row.get("p_value") or 1) < 0.05
-            for row in rows
-            if row["criterion"] != MAIN_CRITERION
-        )
-    )
-    pairs = result.rows("agreement")
-    missing = "" if pairs else "needs two judges' scores of the same rows"
-    book.add("Table 4", "agreement", agreement, missing=missing)
-    book.add("Figure 5", "agreement", agreement, missing=missing)
+    return [float(a > b + 1e-9) for a, b in pairs if a is not None and b is not None]

@@ -44,7 +44,7 @@ from adjudge_papers.items import (
     sort_items,
     write_value,
 )
-from adjudge_papers.paper import REHEARSAL, costs_calls, read_published
+from adjudge_papers.paper import REHEARSAL, costs_calls, read_published, stated_values
 from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
 from adjudge_papers.scope import reproduce_scope
 from adjudge_papers.simulated_release import simulate_release
@@ -401,13 +401,5 @@ def _claims(item: PaperItem) -> list[tuple[str, ...]]:
             for value in item.values
             for ours in [write_value(item, value)[1]]
         ]
-    known = read_published(item.paper)["items"].get(item.name, {}).get("values", {})
-    printed = {
-        name: value.get("paper") if isinstance(value, Mapping) else value
-        for name, value in known.items()
-    }
-    return [
-        (item.name, name, f"{value:g}", DASH, where)
-        for name, value in printed.items()
-        if value is not None
-    ]
+    stated = stated_values(item.paper, item.name).items()
+    return [(item.name, name, f"{value:g}", DASH, where) for name, value in stated]

@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import polars as pl
 
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of, warnings_of
@@ -264,170 +266,228 @@ class MeasuredTable:
         ]
 
 
-#: A number from rows, ours or the paper's; None if they do not have it.
-Stat = Callable[[Sequence[Row]], float | None]
-#: A number of one row.
-Pick = str | Callable[[Row], float | None]
+def values_of(rows: Iterable[Row], field: str) -> list[float]:
+    """A field of the rows that have it."""
+    return [float(row[field]) for row in rows if row.get(field) is not None]
 
 
-def values_of(rows: Iterable[Row], pick: Pick) -> list[float]:
-    """A field, or a number computed from each row, of the rows that have it."""
-    read = (lambda row: row.get(pick)) if isinstance(pick, str) else pick
-    return [float(value) for value in map(read, rows) if value is not None]
+# --- items -----------------------------------------------------------------------------------
+
+#: Numbers of all rows of an item, for what no expression of one row can say.
+Picks = Mapping[str, Callable[[Sequence[Row]], Sequence[float]]]
+_REDUCE: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "mean": fmean,
+    "median": median,
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "count": sum,
+    "sd": lambda values: stdev(values) if len(values) > 1 else 0.0,
+}
 
 
-def reduced(pick: Pick, reduce: Callable[[Sequence[float]], float], scale: float = 1) -> Stat:
-    """The known values reduced to one number."""
+@dataclass(frozen=True)
+class Measure:
+    """A line of an item's values: `name; REDUCE EXPRESSION [KEY=LEVEL]; paper; digits`.
 
-    def stat(rows: Sequence[Row]) -> float | None:
-        known = values_of(rows, pick)
-        return scale * reduce(known) if known else None
+    The expression is SQL on the fields of a row, or @NAME for a function of all rows. `range` is
+    the least and the most, as papers state ranges. [KEY=LEVEL] and [KEY!=LEVEL] choose rows, and
+    {KEY} in the name makes a value for each level of that key. `paper` has the paper's number, two
+    for a range, LEVEL=NUMBER for levels.
+    """
 
-    return stat
+    name: str
+    reduce: str
+    expression: str
+    where: Mapping[str, Any]
+    paper: str
+    digits: int
+
+    def each(self, levels: Iterable[Any]) -> Iterator[Measure]:
+        """The measure of each level of the key in braces; itself if its name has none."""
+        key = re.search(r"{(\w+)}", self.name)
+        if key is None:
+            yield self
+            return
+        stated = dict(word.split("=") for word in self.paper.split())
+        for level in levels:
+            yield replace(
+                self,
+                name=self.name.replace(key[0], _plain(level)),
+                where={**self.where, key[1]: level},
+                paper=stated.get(_plain(level), ""),
+            )
+
+    def reductions(self) -> Iterator[tuple[str, Callable[[Sequence[float]], float], float | None]]:
+        """Name, function and the paper's number of the value; a range has two."""
+        stated = (*map(float, self.paper.split()), None, None)
+        if self.reduce == "range":
+            yield f"{self.name}, least", min, stated[0]
+            yield f"{self.name}, most", max, stated[1]
+        else:
+            yield self.name, _REDUCE[self.reduce], stated[0]
+
+    def values(self, rows: Sequence[Row], picks: Picks) -> list[float]:
+        """The known values of these rows; over all judges if the chosen judge is not here."""
+        chosen = _of_judge(rows, self.where)
+        if self.expression.startswith("@"):
+            return [float(value) for value in picks[self.expression[1:]](chosen)]
+        plain = re.fullmatch(r"[\w.]+", self.expression)
+        expression = pl.col(self.expression) if plain else pl.sql_expr(self.expression)
+        columns = {name: [row.get(name) for row in chosen] for name in expression.meta.root_names()}
+        if any(set(column) <= {None} for column in columns.values()):
+            return []
+        known = (
+            pl.DataFrame(columns, strict=False)
+            .select(expression.cast(pl.Float64))
+            .to_series()
+            .drop_nulls()
+        )
+        return known.filter(known.is_finite()).to_list()
 
 
-def mean(pick: Pick, scale: float = 1) -> Stat:
-    """The mean."""
-    return reduced(pick, fmean, scale)
+def item_entry(paper: str, name: str) -> Mapping[str, Any]:
+    """What the data file says of an item: defaults, the item that it is `like`, itself."""
+    published = read_published(paper)
+    known: Mapping[str, Any] = published["items"][name]
+    like = published["items"].get(known.get("like", ""), {})
+    return {**published.get("defaults", {}), **like, **known}
 
 
-def middle(pick: Pick, scale: float = 1) -> Stat:
-    """The median."""
-    return reduced(pick, median, scale)
+def item_measures(entry: Mapping[str, Any]) -> list[Measure]:
+    """The lines of an item's values."""
+    measures = []
+    for line in entry.get("values", "").strip().splitlines():
+        name, how, paper, digits = (*(word.strip() for word in line.split(";")), "", "")[:4]
+        how, _, keys = how.partition("[")
+        reduce, _, expression = how.strip().partition(" ")
+        pairs = (pair.split("=") for pair in keys.rstrip("]").split(",") if pair)
+        where = {key.strip(): _read_cell(level) for key, level in pairs}
+        shown = int(digits or entry.get("digits", 1))
+        measures.append(Measure(name, reduce, expression.strip(), where, paper, shown))
+    return measures
 
 
-def how_many(pick: Pick, condition: Callable[[float], bool]) -> Stat:
-    """How many of the known values meet a condition."""
-    return reduced(pick, lambda known: float(sum(map(condition, known))))
-
-
-def ends(name: str, pick: Pick, scale: float = 1) -> dict[str, Stat]:
-    """The smallest and the largest, as papers state ranges."""
+def stated_values(paper: str, name: str) -> dict[str, float]:
+    """The numbers that a paper states for an item, by the name of the value."""
     return {
-        f"{name}, least": reduced(pick, min, scale),
-        f"{name}, most": reduced(pick, max, scale),
+        value: number
+        for measure in item_measures(item_entry(paper, name))
+        for each in measure.each(word.split("=")[0] for word in measure.paper.split())
+        for value, _, number in each.reductions()
+        if number is not None
     }
 
 
-def only(field: str, **keys: Any) -> Callable[[Row], float | None]:
-    """A field of the rows with these keys."""
-    return lambda row: row.get(field) if _where([row], keys) else None
+def build_items(
+    paper: str,
+    measured: Iterable[MeasuredTable],
+    *,
+    names: Mapping[str, str] | None = None,
+    picks: Picks | None = None,
+    missing: Mapping[str, str] | None = None,
+) -> tuple[PaperItem, ...]:
+    """Every item of a paper: our numbers with those of its data file.
 
+    If rows match published ones, both sides are those rows alone. A judge in an item's `where` is
+    for them: on other rows the numbers are over all judges. `names` are put into `where`; a key
+    with an empty name is dropped. `missing` has why items are not possible with these data.
 
-def less(one: str, other: str) -> Callable[[Row], float | None]:
-    """The difference of two fields, if both are known."""
-
-    def pick(row: Row) -> float | None:
-        a, b = row.get(one), row.get(other)
-        return None if a is None or b is None else a - b
-
-    return pick
-
-
-def cut(before: str, after: str) -> Callable[[Row], float | None]:
-    """The decrease from one field to another in percent."""
-
-    def pick(row: Row) -> float | None:
-        a, b = row.get(before), row.get(after)
-        return None if not a or b is None else 100 * (1 - b / a)
-
-    return pick
-
-
-class Exhibits:
-    """Collects the items of one paper: our numbers with those of its data file.
-
-    >>> book = Exhibits("scope", [])
-    >>> book.items()[0].reason
+    >>> build_items("scope", [])[3].reason
     'a drawing without numbers'
     """
-
-    def __init__(self, paper: str, measured: Iterable[MeasuredTable]) -> None:
-        self._paper = paper
-        self._tables = paper_tables(paper)
-        self._measured = {table.name: table for table in measured}
-        self._known: Mapping[str, Any] = read_published(paper)["items"]
-        self._items: dict[str, PaperItem] = {}
-        for name, known in self._known.items():
-            if "missing" in known:
-                self._add(name, "not possible", [], known["missing"])
-
-    def add(
-        self,
-        name: str,
-        table: str,
-        stats: Mapping[str, Stat],
-        *,
-        missing: str = "",
-        unknown: str = "the rows do not have the needed data",
-        **where: Any,
-    ) -> None:
-        """Add an item whose numbers are stats of the rows of a table with these keys.
-
-        If rows match published ones, both sides are those rows alone. A judge in `where` is for
-        them: on other rows the numbers are over all judges. `unknown` is why no number is known.
-        """
-        measured = self._measured.get(table)
-        if measured is None or missing:
-            return self._add(name, "not possible", [], missing or unknown)
-        all_theirs = _where(self._tables[table].published, where)
-        pairs = [
-            (ours, theirs)
-            for ours, theirs in measured.matched(self._tables[table])
-            if _where([theirs], where)
-        ]
-        status: Status = "reproduced"
-        ours, theirs = [one for one, _ in pairs], [other for _, other in pairs]
-        reason, complete = "", len({id(row) for row in theirs}) == len(all_theirs)
-        if measured.source in ("again", "formula"):
-            ours, theirs, complete = _where(measured.rows, where), all_theirs, True
-        elif pairs:
-            if not complete:
-                reason = f"{len(theirs)} of the paper's {len(all_theirs)} rows"
-        else:
-            simulated = measured.source == "simulated"
-            status = "simulated" if simulated else "other judges or data"
-            reason = "" if simulated else measured.data
-            others = {key: value for key, value in where.items() if not key.startswith("judge")}
-            ours, theirs = _where(measured.rows, others), all_theirs
-        known = self._entry(name)
-        printed, digits = known.get("values", {}), known.get("digits", 1)
-        values = []
-        for value, stat in stats.items():
-            entry: Any = printed.get(value)
-            entry = entry if isinstance(entry, Mapping) else {"paper": entry}
-            paper, decimals = entry.get("paper"), entry.get("digits", digits)
-            if paper is None or (status == "reproduced" and not complete):
-                # A range over excerpts of a table is not the paper's range.
-                paper = stat(theirs) if pairs or not self._tables[table].absent else None
-            values.append(ItemValue(name=value, ours=stat(ours), published=paper, digits=decimals))
-        if values and all(value.ours is None for value in values):
-            return self._add(name, "not possible", [], unknown)
-        return self._add(name, status, values, reason)
-
-    def _entry(self, name: str) -> Mapping[str, Any]:
-        known = self._known[name]  # it can be `like` another, but for what it says
-        return {**self._known.get(known.get("like", ""), {}), **known}
-
-    def _add(self, name: str, status: Status, values: Sequence[ItemValue], reason: str) -> None:
-        known = self._entry(name)
-        self._items[name] = PaperItem(
-            paper=self._paper,
+    here = {table.name: table for table in measured}
+    items = []
+    for name in read_published(paper)["items"]:
+        entry = item_entry(paper, name)
+        reason = entry.get("missing") or (missing or {}).get(name, "")
+        status: Status = "not possible"
+        values: list[ItemValue] = []
+        if not reason:
+            status, reason, values = _measure_item(paper, entry, here, names or {}, picks or {})
+        figure = None if status == "not possible" else entry.get("figure")
+        item = PaperItem(
+            paper=paper,
             name=name,
-            about=known["about"],
+            about=entry["about"],
             status=status,
             values=tuple(values),
-            figure=None if status == "not possible" else known.get("figure"),
+            figure=figure,
             reason=reason,
         )
+        items.append(item)
+    return sort_items(items)
 
-    def items(self) -> tuple[PaperItem, ...]:
-        """Tables, then figures, then claims of the text, each in the paper's order."""
-        return sort_items(self._items.values())
+
+def _measure_item(
+    paper: str,
+    entry: Mapping[str, Any],
+    here: Mapping[str, MeasuredTable],
+    names: Mapping[str, str],
+    picks: Picks,
+) -> tuple[Status, str, list[ItemValue]]:
+    """Status, reason and values of an item on these tables."""
+    filled = {key: level.format(**names) for key, level in entry.get("where", {}).items()}
+    where = {key: level for key, level in filled.items() if level}
+    unknown = entry.get("unknown", "the rows do not have the needed data")
+    table, measured = paper_tables(paper)[entry["table"]], here.get(entry["table"])
+    if measured is None or not _of_judge(measured.rows, where):
+        return "not possible", entry.get("absent", unknown), []
+    theirs = _where(table.published, where)
+    pairs = [pair for pair in measured.matched(table) if _where([pair[1]], where)]
+    whole = len({id(row) for _, row in pairs}) == len(theirs)
+    status: Status = "reproduced"
+    reason = ""
+    if measured.source in ("again", "formula"):
+        ours, whole = _where(measured.rows, where), True
+    elif pairs:
+        reason = "" if whole else f"{len(pairs)} of the paper's {len(theirs)} rows"
+        ours, theirs = [row for row, _ in pairs], [row for _, row in pairs]
+    else:
+        simulated = measured.source == "simulated"
+        status = "simulated" if simulated else "other judges or data"
+        reason = "" if simulated else measured.data
+        ours = _where(measured.rows, _without_judge(where))
+    values = []
+    for line in item_measures(entry):
+        key = re.search(r"{(\w+)}", line.name)
+        levels = dict.fromkeys(row[key[1]] for row in _where(ours, line.where)) if key else ()
+        for measure in line.each(levels):
+            known, printed = (measure.values(rows, picks) for rows in (ours, theirs))
+            for name, reduce, stated in measure.reductions():
+                if stated is None or (status == "reproduced" and not whole):
+                    # A range over excerpts of a table is not the paper's range.
+                    usable = printed and (pairs or not table.absent)
+                    stated = reduce(printed) if usable else None
+                here_ = reduce(known) if known else None
+                if here_ is not None or stated is not None:
+                    values.append(
+                        ItemValue(name=name, ours=here_, published=stated, digits=measure.digits)
+                    )
+    if all(value.ours is None for value in values):
+        return "not possible", unknown, []
+    return status, reason, values
 
 
 def _where(rows: Iterable[Row], keys: Mapping[str, Any]) -> list[Row]:
-    return [row for row in rows if all(_same(k, row.get(k), value) for k, value in keys.items())]
+    """The rows with these keys; KEY! is for rows with any other level."""
+    return [
+        row
+        for row in rows
+        if all(
+            _same(key.rstrip("!"), row.get(key.rstrip("!")), level) != key.endswith("!")
+            for key, level in keys.items()
+        )
+    ]
+
+
+def _without_judge(keys: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: level for key, level in keys.items() if not key.startswith("judge")}
+
+
+def _of_judge(rows: Sequence[Row], keys: Mapping[str, Any]) -> list[Row]:
+    """The rows with these keys, of any judge if the judge among them is not here."""
+    return _where(rows, keys) or _where(rows, _without_judge(keys))
 
 
 # --- tables ----------------------------------------------------------------------------------

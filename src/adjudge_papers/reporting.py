@@ -17,19 +17,15 @@ from adjudge.present.text import level as level_text
 from adjudge.validation import count, open_unit
 from adjudge_papers import reporting_arena as section_82
 from adjudge_papers import reporting_simulation as simulation
-from adjudge_papers.items import PaperItem
 from adjudge_papers.paper import (
     REHEARSAL,
-    Exhibits,
     Gallery,
     MeasuredTable,
     Reproduction,
     Row,
     Source,
-    Stat,
+    build_items,
     costs_calls,
-    mean,
-    only,
     source_of,
 )
 
@@ -159,28 +155,13 @@ def reproduce_reporting(
         table("run", run, "again"),
         table("shift", shift, "again"),
         table("lengths", lengths, "formula"),
-        table("again", simulation.simulation_numbers(settings, shift), "again"),
-        table("formulas", simulation.formula_numbers(lengths), "formula"),
+        table("formulas", [simulation.formula_numbers()], "formula"),
     )
     return ReportingReproduction(
         seed=seed,
         tables=tables,
-        items=_items(tables, models),
+        items=build_items("reporting", tables, picks={"crossing": simulation.crossing}),
         settings={"repeats": repeats, "splits": splits, "confidence_level": level},
         warnings=(few,) if small else (),
         dropped=arena.dropped,
     )
-
-
-def _items(tables: Sequence[MeasuredTable], models: Sequence[Row]) -> tuple[PaperItem, ...]:
-    book = Exhibits("reporting", tables)
-    section_82.add_arena(book, models)
-    for table in tables:
-        if table.name in ("again", "formulas"):
-            items: dict[str, dict[str, Stat]] = {}
-            for row in table.rows:
-                stat = mean(only("value", quantity=row["quantity"]))
-                items.setdefault(row["item"], {})[row["quantity"]] = stat
-            for item, stats in items.items():
-                book.add(item, table.name, stats, item=item)
-    return book.items()

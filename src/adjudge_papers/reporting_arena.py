@@ -7,8 +7,7 @@ simulated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +38,7 @@ from adjudge.present.text import clip
 from adjudge.simulate.battles import simulate_battles
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import FloatArray, count
-from adjudge_papers.paper import Exhibits, Gallery, Row, ends, mean, values_of
+from adjudge_papers.paper import Gallery, Row, values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -281,22 +280,12 @@ def _by_spread(
 
 def describe_protocol(rows: Sequence[Row]) -> str:
     """For how many models the corrected rate is closer to people's than the judge's own."""
-    closer = values_of(rows, _closer)
-    without = len(rows) - len(closer)
-    return f"Correction brings {sum(closer):g} of {len(closer)} models closer to the human rate" + (
+    known = [row for row in rows if row["bias"] is not None]
+    closer = sum(abs(row["bias"]) < abs(row["bias_naive"]) for row in known)
+    without = len(rows) - len(known)
+    return f"Correction brings {closer} of {len(known)} models closer to the human rate" + (
         f"\n{without} more without an estimate" if without else ""
     )
-
-
-def _closer(row: Row) -> float | None:
-    """1 if the corrected rate is closer to people's, 0 if not."""
-    bias = row.get("bias")
-    return None if bias is None else float(abs(bias) < abs(row["bias_naive"]))
-
-
-def _size(field: str) -> Callable[[Row], float | None]:
-    """The absolute value of a field, of the models with an estimate."""
-    return lambda row: None if row.get("bias") is None else abs(row[field])
 
 
 @PICTURES.add(
@@ -326,20 +315,3 @@ def figure_7(result: ReportingReproduction) -> Drawing:
         figure.legend(loc="outside lower right", ncols=2, fontsize=8.5)
     axes.set_title(describe_protocol(result.rows("protocol")))
     return figure
-
-
-def add_arena(book: Exhibits, rows: Sequence[Row]) -> None:
-    """Table 2 and Figure 7, on the given rows or on simulated ones."""
-    ranges = {**ends("coverage, %", "coverage", 100), **ends("length", "length")}
-    if values_of(rows, "spread_length"):
-        spread = "by the probabilities' own spread"
-        ranges |= ends(f"coverage {spread}, %", "spread_coverage", 100)
-        ranges |= ends(f"length {spread}", "spread_length")
-    add = partial(book.add, table="protocol", unknown="no model has an estimate")
-    add("Table 2", stats=ranges)
-    bias = {
-        "models brought closer to people, %": mean(_closer, 100),
-        "mean |bias|, judge alone": mean(_size("bias_naive")),
-        "mean |bias|, corrected": mean(_size("bias")),
-    }
-    add("Figure 7", stats=bias)

@@ -183,16 +183,19 @@ def compare_claims(
 ) -> list[Row]:
     """The statements of the paper's text with our numbers, and whether they agree."""
     main = [row for row in settings if row["figure"] == MAIN]
-    crossing, blind, enough = _crossing(main), _blind(main), _enough(lengths, "equal", CURVES[0])
+    turn = next(iter(crossing(main)), None)
+    blind = sum(row["coverage_naive"] < 0.05 for row in main)
+    curve = [row for row in lengths if row["p"] == CURVES[0]]
+    enough = next((row["labels"] for row in curve if row["equal"] < 0.1), None)
     covered = values_of(settings, "coverage")
     floor = float(binom.ppf(1e-3 / len(covered), repeats, level)) / repeats
-    ratios = values_of(settings, _ratio)
+    ratios = [row["length_adaptive"] / row["length_equal"] for row in settings]
     shorter = sum(ratio < 1 for ratio in ratios)
     ends = _largest_bias(shift)
     corrected, conditional = ends["(v) misclassification"], ends["(iv) conditional"]
     others = f"{ends['(ii) human-only']:.3f}, {ends['(iii) difference']:.3f}, {conditional:.3f}"
     outcomes = {
-        "crossing": (number(crossing), crossing is not None and abs(crossing - 0.75) < 0.01),
+        "crossing": (number(turn), turn is not None and abs(turn - 0.75) < 0.01),
         "labels": (
             "more than 500" if enough is None else f"{enough} ({enough // 2} per class)",
             enough is not None and abs(enough - 200) <= 40,
@@ -220,27 +223,10 @@ def compare_claims(
     ]
 
 
-def _crossing(main: Sequence[Row]) -> float | None:
-    """The rate at which the bias of the judge's own rate changes its sign."""
+def crossing(main: Sequence[Row]) -> list[float]:
+    """The rate at which the bias of the judge's own rate changes its sign, if it does."""
     gaps = [(row["naive"] - row["rate"], row["rate"]) for row in main]
-    return next(
-        (r + (s - r) * g / (g - h) for (g, r), (h, s) in pairwise(gaps) if g > 0 >= h), None
-    )
-
-
-def _blind(setting: Sequence[Row]) -> int:
-    """Rates at which the judge's own interval covers less than 5 %."""
-    return sum(row["coverage_naive"] < 0.05 for row in setting)
-
-
-def _ratio(row: Row) -> float:
-    """The length by Algorithm 1 over that of an equal split."""
-    return float(row["length_adaptive"] / row["length_equal"])
-
-
-def _enough(lengths: Sequence[Row], way: str, p: float) -> int | None:
-    """The labels that bring the interval below 0.1, if as many are here."""
-    return next((row["labels"] for row in lengths if row["p"] == p and row[way] < 0.1), None)
+    return [r + (s - r) * g / (g - h) for (g, r), (h, s) in pairwise(gaps) if g > 0 >= h][:1]
 
 
 def _largest_bias(shift: Iterable[Row]) -> dict[str, float]:
@@ -267,81 +253,27 @@ def summarise_settings(settings: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def _numbers(item: str, values: Mapping[str, float | None]) -> list[Row]:
-    """The numbers of an item of the paper."""
-    return [{"item": item, "quantity": name, "value": value} for name, value in values.items()]
-
-
-def simulation_numbers(settings: Sequence[Row], shift: Sequence[Row]) -> list[Row]:
-    """The items of the simulation. Table 1 is the effect of its assumptions: bias without shift."""
-    without = {row["estimator"]: row["bias"] for row in shift if row["rate"] == TEST_RATE}
-    largest = _largest_bias(shift)
-    main = [row for row in settings if row["figure"] == MAIN]
-    rows = [
-        *_numbers("Table 1", {name: bias for name, bias in without.items() if name[0] == "("}),
-        *_numbers("Figure 5", {name: bias for name, bias in largest.items() if name[0] == "("}),
-        *_numbers(
-            "Figure 2",
-            {
-                "rate at which the judge's bias changes sign": _crossing(main),
-                "bias of the judge at rate 0": main[0]["naive"] - main[0]["rate"],
-                "bias of the judge at rate 1": main[-1]["naive"] - main[-1]["rate"],
-                "mean |bias| after correction, 200 labels": fmean(
-                    abs(row["corrected"] - row["rate"]) for row in main
-                ),
-            },
-        ),
-    ]
-    for name, figure in [("6", MAIN), *((figure, figure) for figure, *_ in SETTINGS)]:
-        setting = [row for row in settings if row["figure"] == figure]
-        shares, ratios = values_of(setting, "coverage"), values_of(setting, _ratio)
-        rows += _numbers(
-            f"Figure {name}",
-            {
-                "coverage, %, least": 100 * min(shares),
-                "coverage, %, most": 100 * max(shares),
-                "rates at which the naive interval covers under 5 %": _blind(setting),
-                "length by Algorithm 1 / equal split, mean": fmean(ratios),
-                "the same, most": max(ratios),
-            },
-        )
-    return rows
-
-
-def formula_numbers(lengths: Sequence[Row]) -> list[Row]:
-    """Figures 3, 4 and 8 and the propositions, at the judge of the paper's figures."""
+def formula_numbers() -> Row:
+    """Figures 4 and 8 and the propositions, at the judge of the paper's figures."""
     q0, q1, p, q = 0.7, 0.9, 0.5, 0.8
-    least, region = _least_quality(), proposition_61(0.9) or (None, None)
+    region = proposition_61(0.9) or (None, None)
     low, high, _ = corrected_interval(0.55, q0, q1, 1000, 100, 100)
     labels = proposition_51(q) or 0
     chosen, best = split(200, p=p, q0=q0, q1=q1), optimal_split(200, theta=1 / 3, q0=q0, q1=q1)
     ours, shortest = (
         float(corrected_variance(p, q0, q1, ENDLESS, *way)) ** 0.5 for way in (chosen, best)
     )
-    needed = {
-        f"{name}, p = {rate}": _enough(lengths, way, rate)
-        for rate in CURVES
-        for name, way in (("equal split", "equal"), ("Algorithm 1", "adaptive"))
+    return {
+        "least": _least_quality(),
+        "region_low": region[0],
+        "region_high": region[1],
+        "low": float(low),
+        "high": float(high),
+        "labels": labels,
+        "bias_ratio": _bias_ratio(q, labels // 2),
+        "labels_0": chosen.m0,
+        "length_ratio": ours / shortest,
     }
-    items: dict[str, Mapping[str, float | None]] = {
-        "Figure 3": {name: enough for name, enough in needed.items() if enough},
-        "Figure 4": {
-            "least q0 = q1": least,
-            "q = 0.9: from rate": region[0],
-            "q = 0.9: to rate": region[1],
-        },
-        "Figure 8": {"low": float(low), "high": float(high)},
-        "Proposition 5.1": {
-            "labels, the same of each class, from": labels,
-            "|bias| after / before, at most, with this many labels": _bias_ratio(q, labels // 2),
-        },
-        "Proposition 5.2": {
-            "labels of class 0": chosen.m0,
-            "length, over that of the split with least variance": ours / shortest,
-        },
-        "Proposition 6.1": {"q": least},
-    }
-    return [row for item, values in items.items() for row in _numbers(item, values)]
 
 
 def _bias_ratio(q: float, each: int) -> float:

@@ -7,8 +7,9 @@ Without data, simulated judgments of the same shape are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
@@ -39,20 +40,14 @@ from adjudge.selection import evaluate
 from adjudge.selection.evaluating import Evaluation, JudgeKey
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import count, one_of
-from adjudge_papers.items import PaperItem
 from adjudge_papers.paper import (
     REHEARSAL,
-    Exhibits,
     MeasuredTable,
+    Picks,
     Reproduction,
     Row,
-    Stat,
+    build_items,
     costs_calls,
-    ends,
-    how_many,
-    less,
-    only,
-    reduced,
     size_of,
     source_of,
     values_of,
@@ -68,7 +63,7 @@ METHODS = ("vanilla", "heuristic", "naive", "scope")
 _POOL, _POOL_SHARE, _PER_PERSONA = 50, 5, 5
 #: The alpha of the paper's Table 3, and the method that its figures show at every alpha.
 _TABLE_3, _DRAWN = 0.10, "scope"
-_ENTROPY, _NOT_HERE = "preference_entropy", "its data are not here"
+_ENTROPY = "preference_entropy"
 _SIMULATED = (
     "Simulated judges, with numbers of the simulator, not of a real model. Compare the pattern "
     "with the paper's, not the numbers."
@@ -174,7 +169,7 @@ def reproduce_scope(
         warnings=tuple(line for source in sources for line in source.warnings),
         dropped=dropped,
     )
-    return replace(done, items=_items(done))
+    return replace(done, items=build_items("scope", done.tables, picks=PICKS))
 
 
 def _protocols(prompts: Mapping[str, str | Path]) -> dict[str, Any]:
@@ -344,131 +339,48 @@ def _entropies() -> MeasuredTable:
     return MeasuredTable(name="entropy", rows=tuple(rows), data="", source="formula")
 
 
-def by_judge(rows: Sequence[Row]) -> list[dict[str, Row]]:
-    """The signals of each judge and data set, by name."""
-    groups: dict[tuple[Any, Any], dict[str, Row]] = {}
+def _by_judge(rows: Sequence[Row]) -> list[dict[str, float]]:
+    """The AUROC of the signals of each judge and data set, by name."""
+    groups: dict[tuple[Any, Any], dict[str, float]] = {}
     for row in rows:
-        groups.setdefault((row.get("dataset"), row["judge"]), {})[row["signal"]] = row
+        if row["auroc"] is not None:
+            key = (row.get("dataset"), row["judge"])
+            groups.setdefault(key, {})[row["signal"]] = row["auroc"]
     return list(groups.values())
 
 
-def best_signals(rows: Sequence[Row], metric: str) -> list[str]:
-    """The signal with the best metric of each judge that has the entropy; ECE is best if low."""
-    best = []
-    for signals in by_judge(rows):
-        known = {name: row[metric] for name, row in signals.items() if row[metric] is not None}
-        if _ENTROPY in known and len(known) > 1:
-            extreme: Callable[..., str] = min if metric == "ece" else max
-            best.append(extreme(known, key=known.__getitem__))
-    return best
-
-
-def _share_best(rows: Sequence[Row]) -> float | None:
-    best = best_signals([row for row in rows if "accuracy" in row], "auroc")
-    return 100 * best.count(_ENTROPY) / len(best) if best else None
+def _best(rows: Sequence[Row]) -> list[float]:
+    """100 for each judge whose entropy has the highest AUROC of its signals, else 0."""
+    ours = _by_judge([row for row in rows if "accuracy" in row])
+    several = [signals for signals in ours if _ENTROPY in signals and len(signals) > 1]
+    return [100.0 * (max(signals, key=signals.__getitem__) == _ENTROPY) for signals in several]
 
 
 def _gains(rows: Sequence[Row]) -> list[float]:
     """AUROC of the entropy minus that of the annotators, of the judges with both."""
-    pairs = [(one.get(_ENTROPY), one.get("annotators")) for one in by_judge(rows)]
-    return [a["auroc"] - b["auroc"] for a, b in pairs if a and b and a["auroc"] and b["auroc"]]
+    pairs = [(signals.get(_ENTROPY), signals.get("annotators")) for signals in _by_judge(rows)]
+    return [a - b for a, b in pairs if a and b]
 
 
-def _times_naive(rows: Sequence[Row]) -> float | None:
-    scope, naive = (values_of(rows, only("coverage", method=name)) for name in (_DRAWN, "naive"))
-    return fmean(scope) / fmean(naive) if scope and naive and fmean(naive) else None
-
-
-def _spread_of(place: int) -> Stat:
-    """Mean standard deviation over alphas of the smallest (0) or largest (-1) judge."""
-
-    def stat(rows: Sequence[Row]) -> float | None:
-        judges = sorted({row["judge"] for row in rows}, key=lambda name: (size_of(name) or 0, name))
-        spread = values_of(rows, only("risk_sd", judge=judges[place])) if judges else []
-        return fmean(spread) if spread else None
-
-    return stat
-
-
-def _items(result: ScopeReproduction) -> tuple[PaperItem, ...]:
-    """All items in the paper's order; an item that these rows do not allow has the reason."""
-    book = Exhibits("scope", result.tables)
-    names = {"BPE": _ENTROPY, "predictive probability": "single_order"}
-    quality: dict[str, Stat] = {"highest AUROC: BPE, % of judges with it": _share_best}
-    for metric in ("ece", "auroc", "auprc"):
-        for name, signal in names.items():
-            quality |= ends(f"{metric.upper()}, {name}", only(metric, signal=signal))
-    book.add("Table 1", "qualities", quality)
-    gains: dict[str, Stat] = {
-        f"AUROC, BPE minus annotators, {name}": lambda rows, pick=pick: pick(
-            _gains(rows), default=None
-        )  # type: ignore[misc]
-        for name, pick in (("least", min), ("most", max))
-    }
-    asked = {row["signal"] for row in result.rows("qualities")}
-    book.add(
-        "Table 2",
-        "qualities",
-        ends("AUROC, annotators", only("auroc", signal="annotators")) | gains,
-        missing=""
-        if "annotators" in asked
-        else "the judgments have no rows by this protocol: give pairs and a judge",
+def _times_naive(rows: Sequence[Row]) -> list[float]:
+    scope, naive = (
+        values_of((row for row in rows if row["method"] == name), "coverage")
+        for name in (_DRAWN, "naive")
     )
-    risks: dict[str, Stat] = {}
-    for title, field, keys in (
-        ("error share, vanilla, mt-bench", "risk", {"method": "vanilla", "dataset": "mt-bench"}),
-        (
-            "error share, heuristic, mt-bench",
-            "risk",
-            {"method": "heuristic", "dataset": "mt-bench"},
-        ),
-        ("coverage, heuristic", "coverage", {"method": "heuristic"}),
-        ("error share, scope", "risk", {"method": _DRAWN}),
-        ("coverage, scope", "coverage", {"method": _DRAWN}),
-    ):
-        risks |= ends(title, only(field, **keys))
-    book.add("Table 3", "risks", risks)
-    for panel, dataset in zip(
-        ("2a", "2b", "2c"), ("mt-bench", "rewardbench", "chatbot-arena"), strict=True
-    ):
-        drawn: dict[str, Stat] = {}
-        for alpha in (0.05, 0.1, 0.25):
-            drawn |= ends(f"coverage at {alpha:g}", only("coverage", alpha=alpha))
-        book.add(f"Figure {panel}", "curves", drawn, dataset=dataset, unknown=_NOT_HERE)
-    book.add(
-        "Figure 3",
-        "curves",
-        {
-            "mean error shares above alpha": how_many("within", lambda within: within == 0),
-            "mean error share minus alpha, most": reduced(less("risk", "alpha"), max),
-            **ends("standard deviation at alpha 0.25", only("risk_sd", alpha=0.25)),
-        },
-    )
-    book.add(
-        "Theorem 2.1", "curves", {"ratio minus alpha, most": reduced(less("ratio", "alpha"), max)}
-    )
-    book.add(
-        "Abstract and section 4.2",
-        "risks",
-        {"times the coverage of naive": _times_naive},
-        dataset="mt-bench",
-        judge="Qwen2.5-7B",
-        unknown=_NOT_HERE,
-    )
-    book.add(
-        "Section 4.2, stability",
-        "curves",
-        {
-            "standard deviation, smallest judge": _spread_of(0),
-            "standard deviation, largest judge": _spread_of(-1),
-        },
-        dataset="mt-bench",
-        unknown=_NOT_HERE,
-    )
-    entropies = {
-        f"of {name}": only("entropy", p=p) for name, p in (("0.95", 0.95), ("one half", 0.5))
-    }
-    book.add(
-        "Appendix B.1", "entropy", {name: reduced(pick, max) for name, pick in entropies.items()}
-    )
-    return book.items()
+    return [fmean(scope) / fmean(naive)] if scope and naive and fmean(naive) else []
+
+
+def _spreads(rows: Sequence[Row], place: int) -> list[float]:
+    """Standard deviations at every alpha of the smallest (0) or largest (-1) judge."""
+    judges = sorted({row["judge"] for row in rows}, key=lambda name: (size_of(name) or 0, name))
+    return values_of((row for row in rows if row["judge"] == judges[place]), "risk_sd")
+
+
+#: Numbers of items that need several rows.
+PICKS: Picks = {
+    "best": _best,
+    "gains": _gains,
+    "times_naive": _times_naive,
+    "smallest": partial(_spreads, place=0),
+    "largest": partial(_spreads, place=-1),
+}

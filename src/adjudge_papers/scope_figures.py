@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjudge.present.figure import INK, MARKS, MUTED, SERIES, name_rows, new_figure
-from adjudge.present.text import clip, count, percent, span
+from adjudge.present.figure import INK, MARKS, MUTED, SERIES, new_figure
+from adjudge.present.text import clip, percent, span
 from adjudge_papers.paper import Gallery, Row, contains, paper_tables, size_of
 
 if TYPE_CHECKING:
@@ -91,80 +91,6 @@ def figure_3(result: ScopeReproduction) -> Drawing:
         return f"{sum(within)} of {len(within)} means at or below alpha"
 
     return _panels(result, draw, "error share among accepted")
-
-
-@PICTURES.add(
-    "table-03",
-    "Table 3: methods above the dashed line accept too many errors; rings are the paper's judges.",
-    "risks",
-)
-def table_3(result: ScopeReproduction) -> Drawing:
-    """Every method at alpha 0.10: what it accepts, and how much of that is wrong."""
-
-    def draw(axes: Axes, dataset: str) -> str:
-        axes.axhline(_ALPHA, color=MUTED, linestyle="--", linewidth=1.2, label="alpha = 0.1")
-        above: dict[str, int] = {}
-        judges = _lines(result, dataset, "risks")
-        for name, colour, _, rows in judges:
-            for row in rows:
-                mark = _METHOD_MARKS[row["method"]]
-                axes.plot(row["coverage"], row["risk"], mark, color=colour, markersize=8)
-                above[row["method"]] = above.get(row["method"], 0) + (not row["within"])
-            axes.plot([], [], "s", color=colour, markersize=8, label=name)
-        for row in _published("risks", dataset):
-            _ring(axes, row["judge"], row["coverage"], row["risk"], _METHOD_MARKS[row["method"]])
-        for method, mark in _METHOD_MARKS.items():
-            axes.plot([], [], mark, color=INK, markersize=7, label=method)
-        axes.set_xlim(-0.03, 1.05)
-        axes.set_ylim(bottom=0)
-        exceeding = ", ".join(f"{method} {n}" for method, n in above.items() if n)
-        return f"Means above alpha, {count(len(judges), 'judge')}:\n{exceeding or 'none'}"
-
-    return _panels(result, draw, "error share among accepted", "share of verdicts accepted")
-
-
-@PICTURES.add(
-    "quality",
-    "Tables 1 and 2: how good each signal is; the paper's numbers, which name no data, below.",
-    "qualities",
-)
-def quality_figure(result: ScopeReproduction) -> Drawing:
-    """ECE, AUROC and AUPRC of every signal of every judge; the paper's below, as rings."""
-    from adjudge_papers.scope import best_signals
-
-    ours, theirs = result.rows("qualities"), paper_tables("scope")["qualities"].published
-    several = len({row["dataset"] for row in ours}) > 1
-    names = list(dict.fromkeys(_name(row, several) for row in ours))
-    names += dict.fromkeys(row["judge"] + _PAPER for row in theirs)
-    marks = dict(zip(reversed(SIGNALS), MARKS, strict=False))
-    figure = new_figure(13.0, 0.34 * len(names) + 1.9)
-    panels = figure.subplots(1, len(_METRICS), sharey=True)
-    for axes, (metric, title) in zip(panels, _METRICS.items(), strict=True):
-        for row in ours:
-            if row[metric] is not None and row["signal"] in SIGNALS:
-                large = 8 if row["signal"] == "preference_entropy" else 6
-                colour, place = SIGNALS[row["signal"]][1], names.index(_name(row, several))
-                mark = marks[row["signal"]]
-                axes.plot(row[metric], place, mark, color=colour, ms=large, alpha=0.9)
-        for row in theirs:
-            if row[metric] is not None:
-                edge = {"mfc": "none", "mec": SIGNALS[row["signal"]][1], "ms": 8, "mew": 1.8}
-                place = names.index(row["judge"] + _PAPER)
-                axes.plot(row[metric], place, marks[row["signal"]], **edge)
-        axes.axhline(names.index(theirs[0]["judge"] + _PAPER) - 0.5, color=MUTED, linewidth=0.8)
-        axes.locator_params(axis="x", nbins=5)
-        name_rows(axes, names, fontsize=9)
-        extreme, better = ("lowest", "less") if metric == "ece" else ("highest", "more")
-        best = best_signals(ours, metric)
-        won = f"BPE is {extreme} in {best.count('preference_entropy')} of {len(best)}"
-        axes.set_title(f"{title}: {won}" if best else title)
-        axes.set_xlabel(f"{title}, {better} is better")
-    for signal, (name, colour) in SIGNALS.items():
-        if any(row["signal"] == signal for row in ours):
-            panels[0].plot([], [], marks[signal], color=colour, label=name)
-    panels[0].plot([], [], "o", mfc="none", mec=INK, mew=1.8, label="paper")
-    figure.legend(loc="outside lower center", ncols=7, fontsize=9.5)
-    return figure
 
 
 # --- what the pictures share -----------------------------------------------------------------

@@ -135,33 +135,6 @@ def _grid(n: int, width: float, height: float, **space: float) -> tuple[Drawing,
 # --- errors, targets and intervals -----------------------------------------------------------
 
 
-@GALLERY.add("errors", "Table 2: held-out error with hard and with soft targets.", "judges")
-def error_figure(result: SoftEloReproduction) -> Drawing:
-    from adjudge_papers.soft_elo import describe_change
-
-    rows = [row for row in result.rows("judges") if row.get("soft_mae") is not None][::-1]
-    if not rows:
-        raise ArgumentError("plot", result.kind, "no judge could be compared with people")
-    several = len({row["corpus"] for row in rows}) > 1
-    figure = new_figure(7.4, max(2.4, 0.34 * len(rows) + 1.5))
-    axes = figure.add_subplot()
-    for at, row in enumerate(rows):
-        axes.plot([row["soft_mae"], row["hard_mae"]], [at, at], color=MUTED, lw=1.2, zorder=1)
-        for method in METHODS:
-            look: dict[str, Any] = {"color": COLOUR[method]}
-            look["label"] = NAME[method] if at == 0 else None
-            axes.plot(row[f"{method[:4]}_mae"], at, MARK[method], ms=7, **look)
-    names = [f"{row['judge']}, {row['corpus']}" if several else row["judge"] for row in rows]
-    axes.set_yticks(range(len(rows)), [clip(name, 40) for name in names])
-    axes.grid(visible=False, axis="y")
-    axes.set_xlim(left=0)
-    axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.set_xlabel("held-out error, Elo")
-    axes.set_title(describe_change(rows))
-    figure.legend(loc="outside lower center", ncols=3)
-    return figure
-
-
 @GALLERY.add(
     "figure-01",
     "Hard and calibrated targets of one judge, the Elo they give, and each model's interval.",

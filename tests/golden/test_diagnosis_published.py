@@ -25,18 +25,11 @@ from adjudge_papers.diagnosis_data import (
     crowd_as_judge,
 )
 from adjudge_papers.diagnosis_tables import noise_rows, published_variance
-from adjudge_papers.paper import Row, paper_tables, read_published
+from adjudge_papers.paper import Row, paper_tables, read_published, stated_values
 from shown import title, y_ticks
 
 #: The paper's number of each value of an item.
-PRINTED = {
-    name: {
-        value: known["paper"] if isinstance(known, dict) else known
-        for value, known in item.get("values", {}).items()
-        if known != {}
-    }
-    for name, item in read_published("diagnosis")["items"].items()
-}
+PRINTED = {name: stated_values("diagnosis", name) for name in read_published("diagnosis")["items"]}
 TABLES = paper_tables("diagnosis")
 PAIRWISE_CALLS = PRINTED["Figure 1"]["pairwise answers"]
 SCORE_CALLS = PRINTED["Figure 1"]["scores"]

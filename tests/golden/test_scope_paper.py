@@ -41,16 +41,6 @@ TITLES = {
         "rewardbench\n20 of 20 means at or below alpha",
         "chatbot-arena\n20 of 20 means at or below alpha",
     ],
-    "table-03": [
-        "mt-bench\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 4, naive 3",
-        "rewardbench\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 4, naive 1",
-        "chatbot-arena\nMeans above alpha, 4 judges:\nvanilla 4, heuristic 4, naive 4",
-    ],
-    "quality": [
-        "ECE: BPE is lowest in 9 of 12",
-        "AUROC: BPE is highest in 9 of 12",
-        "AUPRC: BPE is highest in 12 of 12",
-    ],
 }
 
 

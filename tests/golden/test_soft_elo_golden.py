@@ -42,7 +42,6 @@ LANGUAGES = [
 ]
 #: The title of every panel: each is computed from what the panel draws.
 TITLES = {
-    "errors": ["Soft targets cut the held-out error by 50 %"],
     "figure-01": [
         "openai-judge: what a battle counts for",
         "Median width, Elo: 406 hard, 136 soft\n18 of 20 Soft-Elo intervals contain people's Elo",

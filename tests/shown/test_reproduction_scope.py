@@ -6,18 +6,16 @@ from dataclasses import replace
 
 from shown_selection import REPRODUCTION, RISKS
 
-from adjudge_papers.paper import MeasuredTable, read_published, size_of
-from adjudge_papers.scope import ScopeReproduction
+from adjudge_papers.paper import MeasuredTable, build_items, read_published, size_of
+from adjudge_papers.scope import PICKS, ScopeReproduction
 from shown import (
     assert_shown,
-    legend,
     named_points,
     panel,
     points,
     terminal_lines,
     title,
     words,
-    y_ticks,
 )
 
 NOTES = [f"note: {text}" for text in read_published("scope")["notes"]]
@@ -92,21 +90,16 @@ def test_the_scope_paper_reproduced() -> None:
             "rewardbench, Qwen2.5-32B | – | 0.983 | – | – | –",
             "chatbot-arena, Qwen2.5-7B | 0.052 | – | – | – | 0.998",
             "chatbot-arena, Llama-3.1-70B | – | 0.583 | – | – | –",
-            "Tables, figures and claims of the paper, 5 items: 4 reproduced, 1 not possible",
+            "Tables, figures and claims of the paper, 4 items: 3 reproduced, 1 not possible",
             "item | about | status | value | ours | paper | difference",
             "Table 3 | Risk | reproduced | coverage, scope | 0.522 | 0.246 | +0.276",
             "Figure 1 | Overview | not possible | a drawing without numbers | – | – | –",
             "Figure 2a | A picture | reproduced |  | – | – | –",
             "Figure 3 | A picture | reproduced |  | – | – | –",
-            "Table 1 | A picture | reproduced |  | – | – | –",
             "2 of the paper's 12 rows: Table 3",
             "figure: Figure 2: coverage of scope by alpha; rings are the paper's judges.",
             "figure: Figure 3: below the dashed line the mean error share over splits is "
             "within alpha; the band is one standard deviation.",
-            "figure: Table 3: methods above the dashed line accept too many errors; rings are "
-            "the paper's judges.",
-            "figure: Tables 1 and 2: how good each signal is; the paper's numbers, which name "
-            "no data, below.",
             "warning: own, verbalized: no number",
             "left out 5 rows: no label",
             *NOTES,
@@ -150,7 +143,7 @@ def test_without_data_it_says_that_it_is_simulated() -> None:
 
 
 def test_figures_2_and_3_have_the_papers_points_as_rings() -> None:
-    assert list(REPRODUCTION.figures()) == ["figure-02", "figure-03", "table-03", "quality"]
+    assert list(REPRODUCTION.figures()) == ["figure-02", "figure-03"]
     coverage = panel(REPRODUCTION, "figure-02")
     drawn = named_points(coverage)
     assert drawn["Qwen2.5-7B-Instruct"] == [(0.05, 0.311), (0.1, 0.522)]
@@ -171,42 +164,15 @@ def test_figures_2_and_3_have_the_papers_points_as_rings() -> None:
     assert {(0.05, 0.021), (0.05, 0.063), (0.1, 0.071), (0.1, 0.115)} <= corners
 
 
-def test_tables_as_pictures() -> None:
-    figure = REPRODUCTION.plot(figure="table-03")
-    (axes,) = figure.axes
-    assert words(axes) == (
-        "mt-bench\nMeans above alpha, 1 judge:\nvanilla 1",
-        "share of verdicts accepted",
-        "error share among accepted",
-    )
-    assert {(1.0, 0.213), (0.522, 0.093)} <= {p for line in points(axes) for p in line}
-    assert legend(figure) == [
-        *("alpha = 0.1", "Qwen2.5-7B-Instruct", "vanilla", "heuristic", "naive", "scope"),
-        "Qwen2.5-7B, paper",
-    ]
-    quality = REPRODUCTION.plot(figure="quality")
-    ece, auroc, _ = quality.axes
-    assert y_ticks(ece) == [
-        "Qwen2.5-7B-Instruct",
-        *(f"{name}, paper" for name in ("Qwen2.5-7B", "Qwen2.5-14B", "Qwen2.5-32B")),
-        "Llama-3.1-70B, paper",
-    ]
-    assert [title(axes) for axes in quality.axes] == [
-        "ECE: BPE is lowest in 1 of 1",
-        "AUROC: BPE is highest in 1 of 1",
-        "AUPRC: BPE is highest in 1 of 1",
-    ]
-    dots = {p for line in points(auroc) for p in line}
-    assert {(0.703, 0.0), (0.651, 0.0), (0.764, 0.0), (0.685, 1.0), (0.658, 1.0)} <= dots
-    assert legend(quality) == ["predictive probability", "swap and vote, coin", "BPE", "paper"]
-
-
 def test_a_judge_without_both_orders_is_in_no_denominator() -> None:
     one_order = {**RISKS[0], "judge": "gpt-4o", "signal": "verbalized", "n": 40, "no_verdict": 0,
                  "accuracy": 0.7, "ece": 0.2, "auroc": 0.6, "auprc": 0.8}  # fmt: skip
     rows = next(table.rows for table in REPRODUCTION.tables if table.name == "qualities")
     both = with_table("qualities", rows=(*rows, one_order))
-    assert title(both.plot(figure="quality").axes[1]) == "AUROC: BPE is highest in 1 of 1"
+    table = next(i for i in build_items("scope", both.tables, picks=PICKS) if i.name == "Table 1")
+    assert (table.values[0].name, table.values[0].ours) == (
+        "highest AUROC: BPE, % of judges with it", 100,
+    )  # fmt: skip
 
 
 def test_judges_of_one_size_share_a_colour_in_every_picture() -> None:

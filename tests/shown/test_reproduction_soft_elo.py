@@ -7,7 +7,7 @@ from dataclasses import replace
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.paper import MeasuredTable
 from adjudge_papers.soft_elo import SoftEloReproduction
-from shown import legend, points, terminal_lines, words, y_ticks
+from shown import terminal_lines, words
 
 
 def _judge(judge: str, hard: float, soft: float, **others: object) -> dict[str, object]:
@@ -31,13 +31,16 @@ PAPER = SoftEloReproduction(
         MeasuredTable(
             name="languages", data="lmarena100k", source="yours",
             rows=({"corpus": "lmarena100k", "language": "en", "judges": 2, "prompts": 812,
-                   "hard_mae": 87.3, "soft_mae": 21.4, "own_beta": 0.49, "agreement": 0.671},),
+                   "hard_mae": 87.3, "soft_mae": 21.4, "own_beta": 0.49, "agreement": 0.671,
+                   "mean_score": 1.62, "mean_score_sd": 0.2, "agreement_sd": 0.03},),
         ),
     ),
     items=(
         PaperItem(paper="soft-elo", name="Table 2", about="Held-out error", status="reproduced",
                   values=(ItemValue(name="mean error, hard", ours=28.1, published=27.5),),
-                  figure="errors", reason="1 of the paper's 8 rows"),
+                  reason="1 of the paper's 8 rows"),
+        PaperItem(paper="soft-elo", name="Figure 10", about="Languages", status="reproduced",
+                  figure="figure-10"),
     ),
     warnings=("Qwen3-32B, lmarena100k: low beta",),
 )  # fmt: skip
@@ -62,7 +65,7 @@ def test_the_soft_elo_paper() -> None:
     assert "paper | 132 [79, 184] | 88.6 %" in lines
     assert "lmarena100k, DeepSeek-V3.2 | 39.5 | 27.4 | 30.2 | 48.3 | 74" in lines
     # The paper's languages are means over eight judges, ours over two.
-    at = lines.index("lmarena100k, en, 2 | 812 | 87.3 | 21.4 | 67.1 % | 0.49")
+    at = lines.index("lmarena100k, en, 2 | 812 | 87.3 | 21.4 | 1.62 | 67.1 % | 0.49")
     assert lines[at + 1].startswith("Table 6 and appendix E, by language")
     assert "lmarena100k, en, 8 | 13,423 | 86.6 | 20.6 | 0.920 | 0.923" in lines
     assert "Table 2 | Held-out error | reproduced | mean error, hard | 28.1 | 27.5 | +0.6" in lines
@@ -72,8 +75,9 @@ def test_the_soft_elo_paper() -> None:
 
 
 def test_what_is_simulated_or_missing_is_said() -> None:
-    judges, languages = PAPER.tables
-    invented = replace(PAPER, tables=(replace(judges, source="simulated"), languages))
+    invented = replace(
+        PAPER, tables=tuple(replace(table, source="simulated") for table in PAPER.tables)
+    )
     lines = terminal_lines(invented)
     assert lines[1].startswith("Simulated battles of the release's shape")
     assert not any(line.startswith("paper |") for line in lines)
@@ -82,21 +86,12 @@ def test_what_is_simulated_or_missing_is_said() -> None:
     assert terminal_lines(none)[0] == "No judge could be compared with people"
 
 
-def test_the_errors_as_a_picture() -> None:
-    assert list(PAPER.figures()) == ["errors"]
+def test_languages_as_a_picture() -> None:
+    assert list(PAPER.figures()) == ["figure-10"]
     figure = PAPER.plot()
     assert not figure.texts
-    [axes] = figure.axes
-    assert words(axes)[:2] == (
-        "Soft targets cut the held-out error by 32 %", "held-out error, Elo",
-    )  # fmt: skip
-    assert y_ticks(axes) == ["Qwen3-32B", "mine"]
-    assert points(axes, 1) == [
-        [(16.9, 0), (28.1, 0)],
-        [(28.1, 0)],
-        [(16.9, 0)],
-        [(30.0, 1), (40.0, 1)],
-        [(40.0, 1)],
-        [(30.0, 1)],
+    assert [words(axes)[::2] for axes in figure.axes] == [
+        ("Mean |s| from 1.62", "mean |s|"),
+        ("Agreement, %, from 67", "people take the judge's side, %"),
     ]
-    assert legend(figure) == ["Hard-Elo", "Soft-Elo"]
+    assert [[bar.get_height() for bar in axes.patches] for axes in figure.axes] == [[1.62], [67.1]]

@@ -233,7 +233,7 @@ def test_reproduce_scope_on_data_and_on_the_simulator(files, capsys):
     assert "0.246" in out
     assert "imulated" not in out
     pictures = {path.name for path in (files / "pictures").iterdir()}
-    assert pictures == {"figure-02.png", "figure-03.png", "table-03.png", "quality.png"}
+    assert pictures == {"figure-02.png", "figure-03.png"}
     code, out, _err = out_of(
         capsys, "reproduce", "scope", "--splits", "5", "--sample", "40", "--json"
     )
