@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.paper import MeasuredTable
 from adjudge_papers.soft_elo import SoftEloReproduction
@@ -94,4 +96,5 @@ def test_languages_as_a_picture() -> None:
         ("Mean |s| from 1.62", "mean |s|"),
         ("Agreement, %, from 67", "people take the judge's side, %"),
     ]
-    assert [[bar.get_height() for bar in axes.patches] for axes in figure.axes] == [[1.62], [67.1]]
+    heights = [bar.get_height() for axes in figure.axes for bar in axes.patches]
+    assert heights == pytest.approx([1.62, 67.1])
