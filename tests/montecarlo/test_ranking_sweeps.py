@@ -13,7 +13,7 @@ import pytest
 from examples import load_example
 
 from adjudge.data.battles import Battles
-from adjudge.ranking import rank
+from adjudge.ranking import rank, rank_ranges
 
 EXAMPLE = load_example("clean_sweeps")
 FAR_ABOVE = "one far above, 4 models, 20 each"
@@ -45,6 +45,30 @@ def test_sweeps() -> None:
 @pytest.mark.parametrize("name", EXAMPLE.WORLDS)
 def test_sweeps_in_full(name: str) -> None:
     check_sweeps(name, 250, 2)
+
+
+def share_of_false_differences(models: int, per: int, boards: int, seed: int) -> float:
+    """How often any of these equal models, with `per` battles a pair, are called different."""
+    draw = np.random.default_rng(seed)
+    i, j = np.triu_indices(models, 1)
+    false = 0
+    for won in draw.binomial(per, 0.5, (boards, len(i))):
+        wins = np.zeros((models, models))
+        wins[i, j], wins[j, i] = won, per - won
+        best, _ = rank_ranges(wins.sum(axis=1) - wins.sum(axis=0), None, wins=wins)
+        false += bool((best > 1).any())
+    return false / boards
+
+
+def test_few_battles_of_equal_models() -> None:
+    # By plain likelihood ratios 7 % of these boards had a false difference.
+    assert 1 - share_of_false_differences(2, 8, 300, 3) >= lowest(0.95, 300)
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize(("models", "per"), [(2, 8), (3, 20), (6, 2), (6, 5), (10, 5)])
+def test_few_battles_of_equal_models_in_full(models: int, per: int) -> None:
+    assert share_of_false_differences(models, per, 2000, 4) <= 0.05
 
 
 def prompt_board(seed: int, far: float) -> tuple[bool, bool]:

@@ -22,11 +22,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc, chdtri
+from scipy.special import chdtrc, chdtri, log_expit
 
 from adjudge.data.battles import Battles
 from adjudge.ranking.bradley_terry import information, wins_table
 from adjudge.statistics.bradley_terry import (
+    DEFAULT_L2,
     beats_through,
     dominance_groups,
     fit_strengths,
@@ -40,7 +41,8 @@ _NARROW = 0.1
 #: Steps in search of an end, and the precision of it in theta (0.02 Elo).
 _MOST_STEPS = 60
 _PRECISION = 1e-4
-
+#: Cells of the table (pairs x battles) that are in memory together.
+_CELLS = 1 << 18
 
 # --- rank ranges ---
 
@@ -179,9 +181,13 @@ def different_pairs(
 ) -> BoolArray:
     """Which pairs differ: Holm's procedure on the likelihood ratios of theta_first = theta_second.
 
-    A ratio is computed only where it matters. With SE of the gap g by the information,
-    2 (e^-g + g - 1) <= T SE^2 <= 2 (e^g - g - 1), because no other model moves further than the
-    two do; so Holm on the bounds decides most pairs of many battles.
+    Wins are whole numbers: T is that of the battles with half a win moved towards equality, to the
+    second order T - g + SE^2 / 4 for a gap g with SE by the information. Without it, two equal
+    models with 8 battles differ in 7 % of all cases; with it in less than 5 %.
+
+    A ratio is computed only where it matters. 2 (e^-g + g - 1) <= T SE^2 <= 2 (e^g - g - 1),
+    because no other model moves further than the two do, and any strengths with both equal bound T
+    from above; so Holm on the bounds decides most pairs.
 
     >>> table = np.array([[0.0, 5.0], [0.0, 0.0]])
     >>> different_pairs(table, np.array([0]), np.array([1]), alpha=2 * 0.5**5).tolist()
@@ -189,13 +195,15 @@ def different_pairs(
     """
     fit = _Unpenalised.of(wins)
     within = fit.within[first, second]
+    gap = np.abs(fit.theta[first] - fit.theta[second])
+    variance = fit.variances(first, second)
 
     def reject(ratio: FloatArray) -> BoolArray:
         sweep = np.minimum(1.0, 2 * np.exp(-ratio / 2))
-        return _holm(np.where(within, chdtrc(1, ratio), sweep), alpha)
+        halved = np.where(gap > variance / 2, np.maximum(ratio - gap + variance / 4, 0.0), 0.0)
+        return _holm(np.where(within, chdtrc(1, halved), sweep), alpha)
 
-    gap = np.abs(fit.theta[first] - fit.theta[second])
-    double = 2 / np.maximum(fit.variances(first, second), 1e-300)
+    double = 2 / np.maximum(variance, 1e-300)
     with np.errstate(over="ignore"):
         low, high = double * (np.expm1(-gap) + gap), double * (np.expm1(gap) - gap)
     # Between groups only the ratio itself decides; without a path of wins any gap is possible.
@@ -203,10 +211,25 @@ def different_pairs(
     low, high = np.where(within, low, 0.0), np.where(within, high, np.where(path, np.inf, 0.0))
     todo = np.flatnonzero(reject(high) & ~reject(low))
     if len(todo):
-        start = np.repeat(fit.theta[None], len(todo), axis=0)
+        start = _equal_strengths(wins, first[todo], second[todo])
+        high[todo] = np.minimum(high[todo], fit.ratios(wins, start))
+        left = (reject(high) & ~reject(low))[todo]
+        todo, start = todo[left], start[left]
         profile = profile_gaps(wins, first[todo], second[todo], np.zeros(len(todo)), start=start)
         low[todo] = np.maximum(2 * (fit.log_likelihood - profile.log_likelihood), 0.0)
     return reject(low)
+
+
+def _equal_strengths(wins: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+    """Strengths with theta_first = theta_second, a line for each pair: close to the best such ones.
+
+    The penalised estimate, moved along its covariance until the two are equal.
+    """
+    theta = fit_strengths(wins)
+    inverse = np.linalg.inv(information(wins + wins.T, theta, DEFAULT_L2))
+    apart, pairs = inverse[first] - inverse[second], np.arange(len(first))
+    variance = apart[pairs, first] - apart[pairs, second]
+    return np.asarray(theta - apart * ((theta[first] - theta[second]) / variance)[:, None])
 
 
 @dataclass(frozen=True)
@@ -234,6 +257,17 @@ class _Unpenalised:
         pin = within / within.sum(axis=1)[:, None]
         inverse = np.linalg.inv(information(table + table.T, theta, 0.0) + pin) - pin
         return cls(theta, value, within, reach, np.asarray(inverse))
+
+    def ratios(self, wins: FloatArray, theta: FloatArray) -> FloatArray:
+        """T of strengths that satisfy a hypothesis: at least that of the best ones."""
+        winner, loser = np.nonzero(wins)
+        value = np.empty(len(theta))
+        block = max(1, _CELLS // max(1, len(winner)))
+        for begin in range(0, len(theta), block):
+            rows = theta[begin : begin + block]
+            apart = rows[:, winner] - rows[:, loser]
+            value[begin : begin + block] = log_expit(apart) @ wins[winner, loser]
+        return np.asarray(2 * (self.log_likelihood - value))
 
     def variances(self, first: IntArray, second: IntArray) -> FloatArray:
         """Variance of each gap within a group, by the information."""

@@ -453,6 +453,11 @@ def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
     votes = battles_per_model(voted.a, voted.b, voted.n_models)
     shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
     warnings = [*_few_prompts(judged), *shape.warnings]
+    if shape.unbounded:
+        warnings.append(
+            "where the votes are a clean sweep, these intervals and rank ranges can be false: "
+            "--method bt on the votes alone has intervals of differences that hold"
+        )
     # With ten expected votes, zero votes happen by chance less than once in 20,000 models.
     expected = n_battles * (len(voted) / len(judged))
     without = [battles.names[k] for k in np.flatnonzero((votes == 0) & (expected >= 10))]

@@ -215,7 +215,7 @@ def profile_gaps(
             joined = reach | (to_either.T[:, :, None] & from_either[:, None, :])
             groups = (joined & joined.swapaxes(-1, -2)).astype(np.float64)
         tables = table * groups
-        theta[rows] = _newton(tables, 0.0, theta[rows], 1e-3, groups=groups, tied=(i, j))
+        theta[rows] = _newton(tables, 0.0, theta[rows], 1e-2, groups=groups, tied=(i, j))
         apart = theta[rows][:, :, None] - theta[rows][:, None, :]
         value[rows] = (tables * log_expit(apart)).sum(axis=(-2, -1))
         at = np.arange(len(i))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import binom, chi2
+from scipy.stats import binom, binomtest, chi2
 from statsmodels.stats.multitest import multipletests
 
 from adjudge.data.battles import Battles
@@ -98,6 +98,20 @@ def test_groups_that_no_win_joins_have_no_bound() -> None:
     assert (best.tolist(), worst.tolist()) == ([1, 2, 2], [1, 3, 3])
 
 
+def half_win_ratio(wins: np.ndarray, i: int, j: int) -> float:
+    """T of the same battles with half a win of the better model given to the other."""
+    theta = fit_strengths(wins, l2=1e-9)
+    better, worse = (i, j) if theta[i] > theta[j] else (j, i)
+    moved = wins.copy()
+    moved[better, worse] -= 0.5
+    moved[worse, better] += 0.5
+    shifted = fit_strengths(moved, l2=1e-9)
+    if shifted[better] <= shifted[worse]:
+        return 0.0
+    top = -float((moved * np.logaddexp(0, shifted[None, :] - shifted[:, None])).sum())
+    return 2 * (top - plain_supremum(moved, i, j, 0.0))
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_that_skip_ratios_change_no_decision(seed: int) -> None:
     wins = draw_wins(9, 8 + 6 * seed, 0.3 + 0.3 * seed, seed)
@@ -106,8 +120,24 @@ def test_bounds_that_skip_ratios_change_no_decision(seed: int) -> None:
     top = -float((wins * np.logaddexp(0, theta[None, :] - theta[:, None])).sum())
     ratio = 2 * (top - profile_gaps(wins, i, j, np.zeros(len(i))).log_likelihood)
     reach = np.linalg.matrix_power((wins > 0) + np.eye(9), 9) > 0
-    p = np.where((reach & reach.T)[i, j], chi2.sf(ratio, 1), np.minimum(1, 2 * np.exp(-ratio / 2)))
+    within = (reach & reach.T)[i, j]
+    halved = np.zeros(len(i))
+    for at in np.flatnonzero(within & (ratio > 0)):
+        halved[at] = half_win_ratio(wins, int(i[at]), int(j[at]))
+    p = np.where(within, chi2.sf(halved, 1), np.minimum(1, 2 * np.exp(-ratio / 2)))
     np.testing.assert_array_equal(different_pairs(wins, i, j, alpha=0.05), _holm(p, 0.05))
+
+
+def test_two_models_are_tested_nearly_as_by_the_binomial() -> None:
+    at = np.array([0]), np.array([1])
+    for n in (8, 12, 20, 60):
+        for won in range(n // 2 + 2, n):
+            exact = binomtest(won, n).pvalue
+            if exact < 1e-4:
+                continue
+            table = np.array([[0.0, won], [n - won, 0.0]])
+            assert different_pairs(table, *at, alpha=1.25 * exact).all()
+            assert not different_pairs(table, *at, alpha=0.8 * exact).any()
 
 
 def test_holm_agrees_with_statsmodels() -> None:

@@ -270,6 +270,23 @@ def test_prediction_powered_uses_a_good_judge(frame: pl.DataFrame) -> None:
     assert "judge used with weight" in powered.outcome
 
 
+def test_prediction_powered_says_that_sweeps_break_its_intervals(frame: pl.DataFrame) -> None:
+    def said(rows: pl.DataFrame) -> bool:
+        board = rank(rows, method="prediction-powered")
+        return any("--method bt on the votes alone" in line for line in board.warnings)
+
+    first = str(frame["model_a"][0])
+    wins = (
+        pl.when(pl.col("model_a") == first)
+        .then(pl.lit("A"))
+        .when(pl.col("model_b") == first)
+        .then(pl.lit("B"))
+        .otherwise("human_pref")
+    )
+    assert said(frame.with_columns(human_pref=wins))
+    assert not said(frame)
+
+
 @pytest.mark.parametrize("method", ["bt", "win-rate", "copeland", "schulze", "mfas", "online-elo"])
 def test_a_model_without_an_outcome_is_not_ranked_and_said_so(method: str) -> None:
     battles = {
