@@ -184,6 +184,7 @@ def profile_gaps(
     gap: FloatArray,
     *,
     start: FloatArray | None = None,
+    tolerance: float = 1e-3,
 ) -> Profile:
     """sup of  sum_ij wins_ij log sigma(theta_i - theta_j)  with theta_first - theta_second = gap.
 
@@ -215,7 +216,7 @@ def profile_gaps(
             joined = reach | (to_either.T[:, :, None] & from_either[:, None, :])
             groups = (joined & joined.swapaxes(-1, -2)).astype(np.float64)
         tables = table * groups
-        theta[rows] = _newton(tables, 0.0, theta[rows], 1e-2, groups=groups, tied=(i, j))
+        theta[rows] = _newton(tables, 0.0, theta[rows], tolerance, groups=groups, tied=(i, j))
         apart = theta[rows][:, :, None] - theta[rows][:, None, :]
         value[rows] = (tables * log_expit(apart)).sum(axis=(-2, -1))
         at = np.arange(len(i))
