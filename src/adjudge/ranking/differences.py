@@ -212,7 +212,8 @@ def different_pairs(
     todo = np.flatnonzero(reject(high) & ~reject(low))
     if len(todo):
         start = _equal_strengths(wins, first[todo], second[todo])
-        high[todo] = np.minimum(high[todo], fit.ratios(wins, start))
+        # Rounding must not decide a p-value that equals its level.
+        high[todo] = np.minimum(high[todo], fit.ratios(wins, start) * (1 + 1e-9))
         left = (reject(high) & ~reject(low))[todo]
         todo, start = todo[left], start[left]
         pairs, equal = (first[todo], second[todo]), np.zeros(len(todo))
