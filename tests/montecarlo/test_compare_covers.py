@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adjudge.estimation.comparison import difference_of_means
 from adjudge.statistics.differences import (
     Gap,
+    difference_of_means,
     labelled_gap,
     labelled_mean,
     paired_gap,
@@ -174,5 +174,5 @@ def test_means_from_labels_on_other_questions_for_each_system(runs: int) -> None
             judge = np.where(rng.random(300) < 0.8, people, 1 - people)
             labels = np.where(np.arange(300) < 60, people, np.nan)
             sides.append(labelled_mean(labels, judge, ends=(0, 1)))
-        hits += covers(difference_of_means(sides), 0.15)
+        hits += covers(difference_of_means(*sides), 0.15)
     assert share(hits, runs, 0.945)

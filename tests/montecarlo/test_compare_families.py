@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 
-from adjudge.estimation.judge_comparison import best_of
+from adjudge.estimation.compare import winner_of
 from adjudge.statistics.betting import LABELS_A_ROUND, POCOCK, ROUNDS, decide
 from adjudge.statistics.differences import (
     all_gaps,
@@ -68,7 +68,7 @@ def test_the_best_of_fifteen_judges_is_covered(n: int, spread: float, runs: int)
         scores = right.astype(float)
         # What the share would be on infinitely many rows.
         truth = ndtr(np.sqrt(1 / 0.98) * np.asarray(_normal_quantile(skill)))
-        best = best_of(scores, rng)
+        best = winner_of(scores, rng)
         covered += bool(best.interval.low <= truth[best.winner] <= best.interval.high)
         naive += scores[:, best.winner].mean() - truth[best.winner]
         biased += best.reported - truth[best.winner]

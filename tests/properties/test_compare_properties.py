@@ -38,7 +38,8 @@ def test_any_scores(questions, times: int, level: float, paired: bool) -> None:
         return
     result.to_json()
     assert str(result)
-    for gap in (result.judge, result.people, result.people_alone):
+    pair = result.difference
+    for gap in (pair.judge, pair.people, pair.people_alone):
         if gap is not None and gap.interval is not None:
             assert gap.low <= gap.high
             assert result.measure == "scores" or -1 <= gap.low <= gap.high <= 1

@@ -11,6 +11,7 @@ from shown_compare import (
     BY_PEOPLE,
     DECIDED,
     FEW_LABELS,
+    IDENTICAL,
     JUDGES,
     MANY,
     NOT_SHOWN,
@@ -24,7 +25,7 @@ from shown_compare import (
 
 from adjudge.data import read_result, write_result
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Table
+from adjudge.present.blocks import Headline, Table
 
 
 def test_the_judges_difference_says_that_it_is_the_judges() -> None:
@@ -82,6 +83,27 @@ def test_peoples_difference_has_the_judges_next_to_it() -> None:
 )
 def test_what_is_shown_and_what_is_not(result, headline: str, action: str) -> None:
     assert str(result).splitlines()[:2] == [headline, action]
+
+
+@pytest.mark.parametrize(
+    ("result", "decision"),
+    [
+        (BY_JUDGE, "new scores 4.1 points higher than old by this judge"),
+        (BY_PEOPLE, "People score new 9.3 points higher than old"),
+        (NOT_SHOWN, "No difference between new and old is shown by this judge"),
+        (IDENTICAL, "new and old have identical scores on all 412 questions"),
+        (TOO_FEW, ""),
+        (MANY, "2 of 3 systems can be best by this judge: large, mid"),
+        (SLICES, "new and old differ in 1 of 2 slices by this judge"),
+        (JUDGES, "gpt is right on 77.9 % of rows; 1 of 2 judges can be best"),
+        (DECIDED, "People rate new higher than old"),
+        (WAITING, "Which of new and old is better by people is not known yet: 2 labels"),
+    ],
+)
+def test_the_summary_of_a_report_begins_with_the_decision(result, decision: str) -> None:
+    headline = result.view()[0]
+    assert isinstance(headline, Headline)
+    assert headline.decision == decision
 
 
 def test_no_number_without_enough_questions() -> None:
@@ -145,8 +167,9 @@ def test_the_picture_of_many_has_intervals_and_a_matrix() -> None:
 def test_pictures_of_slices_judges_and_evidence() -> None:
     slices = SLICES.plot().axes[0]
     assert [tick.get_text() for tick in slices.get_yticklabels()] == ["code", "essay"]
-    judges = JUDGES.plot().axes[0]
-    assert judges.get_title(loc="left") == "gpt: 77.9 % right, corrected for being picked"
+    left, matrix = JUDGES.plot().axes[:2]
+    assert list(left.lines[1].get_xdata()) == pytest.approx([-2.0, -20.0])
+    assert {text.get_text() for text in matrix.texts} == {"+11.0", "-11.0"}
     evidence = DECIDED.plot().axes[0]
     assert list(evidence.lines[0].get_ydata()) == [0.4, 1.2]
     assert evidence.get_title(loc="left").startswith("People rate new higher than old")

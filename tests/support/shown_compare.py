@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from adjudge.estimation.comparison import Comparison, Difference
-from adjudge.estimation.judge_comparison import JudgeComparison, JudgeScore
-from adjudge.estimation.many_systems import ComparisonOfMany, PairDifference, SystemScore
+from adjudge.estimation.comparison import (
+    BestJudge,
+    Comparison,
+    Difference,
+    PairDifference,
+    SystemScore,
+)
 from adjudge.estimation.plan_compare import ComparisonPlan
 from adjudge.estimation.until_sure import NextQuestion, SequentialComparison
 from adjudge.present.result import Result
@@ -24,55 +29,71 @@ def gap(estimate: float, low: float, high: float, *, n: int, detectable: float) 
     )
 
 
-BY_JUDGE = Comparison(
-    a="old",
-    b="new",
-    measure="verdicts",
-    paired_by="prompt_id",
-    clustered_by=None,
-    confidence_level=0.95,
-    n=412,
-    discordant=97,
-    mean_a=0.613,
-    mean_b=0.654,
-    judge=gap(0.041, 0.012, 0.070, n=412, detectable=0.0415),
-    n_labelled=0,
-    assumptions=("the questions are independent of each other",),
-    dropped={"question that one system alone answered": 3},
-)
-WORSE = replace(BY_JUDGE, judge=gap(-0.041, -0.070, -0.012, n=412, detectable=0.0415))
-NOT_SHOWN = replace(BY_JUDGE, judge=gap(0.006, -0.022, 0.034, n=412, detectable=0.0401))
-BY_PEOPLE = replace(
-    BY_JUDGE,
+def two(
+    judge: Difference,
+    people: Difference | None = None,
+    alone: Difference | None = None,
+    **others: Any,
+) -> Comparison:
+    """New against old: shown if the interval of what is reported excludes zero."""
+    reported = judge if people is None or people.interval is None else people
+    pair = PairDifference(
+        a="old",
+        b="new",
+        judge=judge,
+        people=people,
+        people_alone=alone,
+        discordant=97,
+        adjusted=reported.p_value,
+        shown=reported.sign != 0,
+    )
+    means = others.pop("means", ((0.613, None), (0.654, None)))
+    systems = [
+        SystemScore(name=name, n=412, mean=mean, people_mean=people_mean)
+        for name, (mean, people_mean) in zip(("old", "new"), means, strict=True)
+    ]
+    fixed: dict[str, Any] = {"measure": "verdicts", "paired_by": "prompt_id", "n": 412}
+    return Comparison(
+        confidence_level=0.95,
+        systems=tuple(systems),
+        differences=(pair,),
+        assumptions=("the questions are independent of each other",),
+        dropped={"question that one system alone answered": 3},
+        **{**fixed, **others},
+    )
+
+
+HIGHER = gap(0.041, 0.012, 0.070, n=412, detectable=0.0415)
+BY_JUDGE = two(HIGHER)
+WORSE = two(gap(-0.041, -0.070, -0.012, n=412, detectable=0.0415))
+NOT_SHOWN = two(gap(0.006, -0.022, 0.034, n=412, detectable=0.0401))
+BY_PEOPLE = two(
+    HIGHER,
+    gap(0.093, 0.021, 0.165, n=80, detectable=0.103),
+    gap(0.088, -0.010, 0.186, n=80, detectable=0.14),
     n_labelled=80,
-    people=gap(0.093, 0.021, 0.165, n=80, detectable=0.103),
-    people_alone=gap(0.088, -0.010, 0.186, n=80, detectable=0.14),
-    people_mean_a=0.581,
-    people_mean_b=0.674,
+    means=((0.613, 0.581), (0.654, 0.674)),
     warnings=("few labels",),
 )
-FEW_LABELS = replace(
-    BY_JUDGE,
+FEW_LABELS = two(
+    HIGHER,
+    Difference(n=12, reason="12 labelled questions: 30 or more are needed"),
     n_labelled=12,
-    people=Difference(n=12, reason="12 labelled questions: 30 or more are needed"),
 )
-SCORES = replace(
-    BY_JUDGE,
+SCORES = two(
+    gap(0.412, 0.121, 0.703, n=412, detectable=0.415),
     measure="scores",
-    mean_a=3.21,
-    mean_b=3.62,
-    judge=gap(0.412, 0.121, 0.703, n=412, detectable=0.415),
+    means=((3.21, None), (3.62, None)),
     clustered_by="document",
 )
-PREFERENCES = replace(
-    BY_JUDGE,
+PREFERENCES = two(
+    HIGHER,
+    gap(0.2, 0.1, 0.3, n=80, detectable=0.14),
     measure="preferences",
-    people=gap(0.2, 0.1, 0.3, n=80, detectable=0.14),
     n_labelled=80,
 )
-TOO_FEW = replace(
-    BY_JUDGE, n=12, judge=Difference(n=12, reason="12 questions: 30 or more are needed")
-)
+IDENTICAL = two(Difference(estimate=0.0, n=412, reason="the scores are identical"))
+TOO_FEW = two(Difference(n=12, reason="12 questions: 30 or more are needed"), n=12)
 
 
 def pair(
@@ -82,12 +103,9 @@ def pair(
         a=a,
         b=b,
         within=within,
-        estimate=estimate,
-        interval=Interval(estimate - 0.05, estimate + 0.05, level=0.95),
-        p_value=0.01,
+        judge=gap(estimate, estimate - 0.05, estimate + 0.05, n=300, detectable=0.07),
         adjusted=0.03 if shown else 0.2,
         shown=shown,
-        n=300,
     )
 
 
@@ -97,20 +115,17 @@ def system(name: str, mean: float, beats: int, loses_to: int, *, best: bool) -> 
     )
 
 
-MANY = ComparisonOfMany(
+MANY = Comparison(
     measure="verdicts",
     paired_by="prompt_id",
-    by_people=False,
-    screened=False,
     confidence_level=0.95,
     n=300,
-    n_labelled=0,
     systems=(
         system("large", 0.72, 1, 0, best=True),
         system("mid", 0.7, 1, 0, best=True),
         system("small", 0.6, 0, 2, best=False),
     ),
-    pairs=(
+    differences=(
         pair("small", "mid", 0.1, shown=True),
         pair("small", "large", 0.12, shown=True),
         pair("mid", "large", 0.02, shown=False),
@@ -121,44 +136,48 @@ MANY = ComparisonOfMany(
 ONE_BEST = replace(
     MANY, systems=tuple(replace(s, can_be_best=s.name == "large") for s in MANY.systems)
 )
-SCREENED = replace(MANY, screened=True, by_people=True)
+SCREENED = replace(
+    MANY,
+    screened=True,
+    n_labelled=90,
+    systems=tuple(replace(s, people_mean=s.mean - 0.1) for s in MANY.systems if s.mean),
+    differences=tuple(replace(p, people=p.judge) for p in MANY.differences),
+)
 SLICES = replace(
     MANY,
     within="topic",
     systems=(),
-    pairs=(
+    differences=(
         pair("old", "new", 0.1, shown=True, within="code"),
         pair("old", "new", -0.01, shown=False, within="essay"),
     ),
 )
-JUDGES = JudgeComparison(
-    best="gpt",
-    accuracy=0.81,
-    reported=0.779,
-    interval=Interval(0.70, 0.88, level=0.95),
+JUDGES = Comparison(
+    measure="agreement",
+    paired_by="id",
     confidence_level=0.95,
     n=120,
-    questions=120,
-    judges=(
-        JudgeScore(
-            judge="gpt",
-            accuracy=0.81,
-            interval=Interval(0.73, 0.88, level=0.95),
-            can_be_best=True,
-            cost=0.0021,
-        ),
-        JudgeScore(
-            judge="small",
-            accuracy=0.7,
-            interval=Interval(0.61, 0.78, level=0.95),
-            behind=gap(-0.11, -0.2, -0.02, n=120, detectable=0.13),
+    systems=(
+        replace(system("gpt", 0.81, 1, 0, best=True), n=120, cost=0.0021),
+        replace(system("small", 0.7, 0, 1, best=False), n=120, cost=0.0002),
+    ),
+    differences=(
+        PairDifference(
+            a="small",
+            b="gpt",
+            judge=gap(0.11, 0.02, 0.2, n=120, detectable=0.13),
             adjusted=0.017,
-            can_be_best=False,
-            cost=0.0002,
+            shown=True,
         ),
     ),
-    correlation=0.4,
-    effective=1.43,
+    best_judge=BestJudge(
+        judge="gpt",
+        accuracy=0.81,
+        reported=0.779,
+        interval=Interval(0.70, 0.88, level=0.95),
+        correlation=0.4,
+        effective=1.43,
+    ),
     assumptions=("labelled rows are a random sample",),
     dropped={"human tie": 3},
 )

@@ -381,8 +381,8 @@ def finish_comparison(result: Any, options: Options) -> bool:
         write_rows(result.rows_to_label(), path)
         remark(f"wrote {path}")
     for option, bad in (("fail_unless_better", "better"), ("fail_if_worse", "worse")):
-        if options[option] and not hasattr(result, bad):
-            raise ArgumentError(option, True, "is for two systems, not for judges")
+        if options[option] and getattr(result, "of_many", False):
+            raise ArgumentError(option, True, "is for two systems: name them, --a and --b")
         if options[option] and getattr(result, bad) is (bad == "worse"):
             shown = "not shown to be better" if bad == "better" else "shown to be worse"
             remark(f"adjudge compare: {shown}")

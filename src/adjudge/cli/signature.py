@@ -70,11 +70,12 @@ def read_arguments(target: str) -> dict[str, Argument]:
 def _arguments(module: str, node: ast.AST) -> Iterator[Argument]:
     texts = _texts(node)
     declared: list[tuple[str, ast.expr | None, ast.expr | None]] = []
-    optional, rest, spread = False, None, set[str]()
+    optional, rest, spread, inherited = False, None, set[str](), list[ast.expr]()
     if isinstance(node, ast.ClassDef):
         fields = [line for line in node.body if isinstance(line, ast.AnnAssign)]
         declared = [(ast.unparse(line.target), line.annotation, line.value) for line in fields]
         optional = any(keyword.arg == "total" for keyword in node.keywords)  # of a TypedDict
+        inherited = [base for base in node.bases if optional and ast.unparse(base) != "TypedDict"]
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         declared, rest = _parameters(node.args), node.args.kwarg
         calls = [line for line in node.decorator_list if isinstance(line, ast.Call)]
@@ -86,7 +87,9 @@ def _arguments(module: str, node: ast.AST) -> Iterator[Argument]:
         value = None if optional else _constant(module, default)
         yield Argument(module, name, _members(annotation), value, texts.get(name, ()))
     if rest is not None and isinstance(rest.annotation, ast.Subscript):  # Unpack[Reading]
-        yield from _arguments(*_definition(module, ast.unparse(rest.annotation.slice)))
+        inherited = [rest.annotation.slice]
+    for name_of in inherited:
+        yield from _arguments(*_definition(module, ast.unparse(name_of)))
 
 
 def _parameters(declared: ast.arguments) -> list[tuple[str, ast.expr | None, ast.expr | None]]:

@@ -182,13 +182,11 @@ def after_estimate(result: Any, typed: Typed) -> str | None:
 def after_comparison(result: Any, typed: Typed) -> str | None:
     if (ids := typed["write_ids"]) is not None:
         return command("label", "ROWS", "--plan", ids, "-o", "labels.csv")
-    if getattr(result, "people", result) is None and typed["other"] is None:
-        names = [
-            word
-            for side in "ab"
-            if typed[side] is None
-            for word in (f"--{side}", getattr(result, side))
-        ]
+    pairs = () if getattr(result, "of_many", True) else result.differences
+    if len(pairs) == 1 and pairs[0].people is None and typed["other"] is None:
+        [pair] = pairs
+        sides = (("--a", typed["a"], pair.a), ("--b", typed["b"], pair.b))
+        names = [word for flag, given, name in sides if given is None for word in (flag, name)]
         return typed.again(*map(shlex.quote, names), "--until-sure", "--write-ids", "to_label.csv")
     return save_as("comparison.json")(result, typed)
 

@@ -337,10 +337,7 @@ _PLAN = Group(
             rows=("data", "other"),
             main="difference a b by labels cluster column output json",
             added="output explain json",
-            options=[
-                Option("data", metavar="TABLE"),
-                Option("positive", argument="positive_class"),
-            ],
+            options=[Option("data", metavar="TABLE")],
             finish=bad_if("feasible", False),
             step=save_as("comparison_plan.json"),
         ),

@@ -13,7 +13,6 @@ from adjudge.estimation.estimators.misclassification import (
 )
 from adjudge.estimation.exact_interval import VerdictCounts, rows_interval
 from adjudge.estimation.groups import GroupedEstimate
-from adjudge.estimation.judge_comparison import JudgeComparison
 from adjudge.estimation.label_budget import (
     Allocation,
     allocate,
@@ -22,13 +21,13 @@ from adjudge.estimation.label_budget import (
     proposition_61,
 )
 from adjudge.estimation.label_shift import LabelShift
-from adjudge.estimation.many_systems import ComparisonOfMany
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.plan import RatePlan, plan_rate
 from adjudge.estimation.plan_compare import ComparisonPlan, plan_compare
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.rate import Estimate
 from adjudge.estimation.sample import Counts
+from adjudge.estimation.systems import ReadingSystems
 from adjudge.estimation.until_sure import SequentialComparison
 
 __all__ = [
@@ -37,15 +36,14 @@ __all__ = [
     "AnyEstimate",
     "ClassEstimate",
     "Comparison",
-    "ComparisonOfMany",
     "ComparisonPlan",
     "Counts",
     "Estimate",
     "GroupedEstimate",
-    "JudgeComparison",
     "LabelShift",
     "PanelEstimate",
     "RatePlan",
+    "ReadingSystems",
     "SequentialComparison",
     "VerdictCounts",
     "allocate",

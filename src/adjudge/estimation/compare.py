@@ -1,21 +1,61 @@
-"""The public call: `compare` reads the systems, and returns the comparison that they allow."""
+"""Is B better than A? By the judge alone, or by people from some labels; of two systems or many.
+
+Holm's rule bounds the chance of one false difference among several. The set of systems that can be
+best leaves out those that are shown to be below another one. A screening list (Benjamini and
+Hochberg) has more differences and says what share of them is false. Judges are systems whose score
+is their agreement with people.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, NamedTuple, Unpack
 
+import numpy as np
+
+from adjudge.data.names import shorten
+from adjudge.data.rows import merge_dropped
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
-from adjudge.errors import ArgumentError
-from adjudge.estimation.comparison import Comparison, compare_two
-from adjudge.estimation.judge_comparison import JudgeComparison, compare_judges, read_judges
-from adjudge.estimation.many_systems import ComparisonOfMany, compare_many, compare_slices
-from adjudge.estimation.systems import choose_two, read_systems
-from adjudge.estimation.until_sure import SequentialComparison, check_terms, look, stored_labels
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation.comparison import (
+    BestJudge,
+    Comparison,
+    Difference,
+    PairDifference,
+    SystemScore,
+)
+from adjudge.estimation.systems import ReadingSystems, Systems, read_judges, read_systems
+from adjudge.estimation.until_sure import SequentialComparison, look, stored_labels
+from adjudge.present.text import count
+from adjudge.records import Interval
+from adjudge.statistics.differences import (
+    FEWEST,
+    Gap,
+    Gaps,
+    all_gaps,
+    benjamini_hochberg,
+    difference_of_means,
+    holm,
+    labelled_gap,
+    labelled_mean,
+    possibly_best,
+    unpaired_gap,
+)
+from adjudge.statistics.numbers import bootstrap_weights, student_quantile
 from adjudge.store import StorePlace
-from adjudge.validation import Seed, open_unit
+from adjudge.validation import BoolArray, FloatArray, Seed, generator, open_unit
 
-AnyComparison = Comparison | ComparisonOfMany | JudgeComparison | SequentialComparison
+AnyComparison = Comparison | SequentialComparison
+#: Probabilities of a sure judge are skewed: with fewer questions the interval covers too little.
+_FEW_PROBABILITIES = 60
+#: A screening list of fewer differences has no share to speak of.
+_FEWEST_SCREENED = 20
+_REPLICATES = 200
 
 
 def compare(
@@ -24,9 +64,7 @@ def compare(
     *,
     a: str | None = None,
     b: str | None = None,
-    by: str = "model",
     within: str | None = None,
-    judge: str | None = None,
     judges: bool = False,
     screen: bool = False,
     until_sure: bool = False,
@@ -35,15 +73,9 @@ def compare(
     max_labels: int | None = None,
     scale: tuple[int, int] | None = None,
     store: StorePlace = "adjudge.db",
-    labels: TableLike | None = None,
-    cluster: str | None = None,
-    judge_column: str = "judge",
-    human_column: str = "human",
-    positive: str | None = None,
-    model_labels: bool = False,
     confidence_level: float = 0.95,
     seed: Seed = 0,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingSystems],
 ) -> AnyComparison:
     """Whether system B is better than system A, on the same questions.
 
@@ -56,9 +88,7 @@ def compare(
             prompt; a run is named by its model, or by its file.
         a: The system to compare with.
         b: The system that is compared; differences are B - A.
-        by: Column of the systems.
         within: Compare the two systems within each value of this column.
-        judge: The judge whose verdicts count, if the rows have several.
         judges: Compare judges or prompts by people's labels, not systems. Rows are judgments or
             grades of several judges on the same rows.
         screen: A screening list of differences, of which a share of 1 - confidence_level is false.
@@ -70,74 +100,401 @@ def compare(
         max_labels: With until_sure: labels that can be had, to say what is out of reach.
         scale: With until_sure: lowest and highest score, if there are scores.
         store: With until_sure: store of the state and of labels, a file or postgresql://...
-        labels: Human labels by id. If ids name questions, with the systems' column too.
-        cluster: Column of questions that belong together; none: all are independent. Default:
-            prompt_id or doc_id, if rows are paired by another column.
-        judge_column: Column of the judge's verdicts.
-        human_column: Column of the human labels.
-        positive: For verdicts that are words: the one that counts as 1.
-        model_labels: Use labels that a model made (labelled_by model); the result states it.
         confidence_level: Confidence level of the intervals.
         seed: Seed of everything random.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+        **reading: Columns, labels and the words in them: see `ReadingSystems` and
+            `adjudge.data.Reading`.
 
     Returns:
-        Comparison of two systems; ComparisonOfMany of several, or within slices; JudgeComparison
-        with `judges`; SequentialComparison with `until_sure`.
+        Comparison; SequentialComparison with `until_sure`.
 
     >>> rows = {"id": [*range(60)] * 2, "model": ["old"] * 60 + ["new"] * 60,
     ...         "judge": [1, 0] * 30 + [1, 1, 1, 0] * 15}
     >>> result = compare(rows, a="old", b="new")
-    >>> round(result.judge.estimate, 2), result.better
+    >>> round(result.difference.judge.estimate, 2), result.better
     (0.25, True)
     """
-    confidence = open_unit(confidence_level, "confidence_level")
+    level = open_unit(confidence_level, "confidence_level")
     sequential: dict[str, Any] = {
         "rounds": rounds,
         "equal_within": equal_within,
         "max_labels": max_labels,
     }
-    for option, value in {**sequential, "scale": scale}.items():
-        if value and not until_sure:
-            raise ArgumentError(option, value, "is for --until-sure (until_sure=True)")
+    once: dict[str, object] = {"within": within, "screen": screen}
+    if not until_sure:
+        _refuse({**sequential, "scale": scale}, "is for --until-sure (until_sure=True)")
     if judges:
-        for name, given in {"a": a, "b": b, "within": within, "screen": screen}.items():
-            if given:
-                raise ArgumentError(name, given, "is for systems, not for judges")
-        rows = read_judges(data, other, labels, **reading)
-        return compare_judges(rows, cluster=cluster, confidence_level=confidence, seed=seed)
-    options: dict[str, Any] = {
-        "a": a,
-        "b": b,
-        "by": by,
-        "within": within,
-        "judge": judge,
-        "cluster": "none" if until_sure else cluster,
-        "judge_column": judge_column,
-        "human_column": human_column,
-        "positive": positive,
-        "model_labels": model_labels,
-        **reading,
-    }
-    slices = read_systems(data, other, labels=labels, **options)
-    if within is not None:
-        if until_sure:
-            raise ArgumentError("within", within, "leave it out: one question at a time")
-        some = {name: systems for name, systems in slices.items() if name is not None}
-        first, second = (a, b) if a and b else choose_two(next(iter(some.values())), a, b)
-        return compare_slices(
-            some, first, second, within=within, confidence_level=confidence, screen=screen
-        )
-    systems = slices[None]
+        systems_only: dict[str, Any] = {"a": a, "b": b, "until_sure": until_sure, **once, **reading}
+        words = {name: systems_only.pop(name) for name in _FOR_JUDGES if name in systems_only}
+        _refuse(systems_only, "is for systems, not for judges")
+        table = read_judges(data, other, **words)
+        return compare_systems({None: table}, table.names, level=level, seed=seed)
     if until_sure:
+        once["cluster"] = reading.get("cluster", "none") != "none"
+        _refuse(once, "leave it out: one question at a time")
         if not isinstance(seed, int):
             raise ArgumentError("seed", seed, "give a whole number: a later look repeats the draw")
-        terms = check_terms(confidence_level=confidence, scale=scale, seed=seed, **sequential)
-        if labels is None and (kept := stored_labels(store, systems, scale)) is not None:
-            systems = read_systems(data, other, labels=kept, **options)[None]
-        return look(systems, *choose_two(systems, a, b), terms, store)
-    if a is None and b is None and len(systems.names) > 2:
-        return compare_many(systems, confidence_level=confidence, screen=screen, seed=seed)
-    if screen:
+        reading["cluster"] = "none"
+        table = read_systems(data, other, a=a, b=b, **reading)[None]
+        if reading.get("labels") is None and (labels := stored_labels(store, table, scale)):
+            reading["labels"] = labels
+            table = read_systems(data, other, a=a, b=b, **reading)[None]
+        table = table.among(table.choose(a, b))
+        return look(table, store, level=level, scale=scale, seed=seed, **sequential)
+    slices = read_systems(data, other, a=a, b=b, within=within, **reading)
+    table = next(iter(slices.values()))
+    everyone = a is None and b is None and within is None and len(table.names) > 2
+    names = table.names if everyone else table.choose(a, b)
+    if screen and len(names) == 2 and within is None:
         raise ArgumentError("screen", screen, "is for many systems, or slices (--within)")
-    return compare_two(systems, *choose_two(systems, a, b), confidence_level=confidence)
+    return compare_systems(slices, names, within=within, level=level, screen=screen, seed=seed)
+
+
+#: Options of reading that judges have too.
+_FOR_JUDGES = ("labels", "cluster", *Reading.__annotations__)
+
+
+def _refuse(options: Mapping[str, object], remedy: str) -> None:
+    for option, value in options.items():
+        if value:
+            raise ArgumentError(option, value, remedy)
+
+
+# --- the numbers ---
+
+
+def compare_systems(
+    slices: Mapping[str | None, Systems],
+    names: Sequence[str],
+    *,
+    within: str | None = None,
+    level: float,
+    screen: bool = False,
+    seed: Seed,
+) -> Comparison:
+    """The differences of all pairs of these systems, in each slice, adjusted together."""
+    tables = {value: systems.among(names) for value, systems in slices.items()}
+    table = next(iter(tables.values()))
+    many = len(names) > 2 or table.measure == "agreement"
+    if many and table.paired_by is None:
+        remedy = "give all systems the same prompt_id, or name two: --a NAME --b NAME (a=, b=)"
+        raise DataError(table.source, "the systems share no question", remedy=remedy)
+    if table.measure == "agreement" and len(table.judge) < FEWEST:
+        unit = "labelled row" if table.clustered_by is None else f"labelled {table.clustered_by}"
+        remedy = f"label {FEWEST} of them or more that all judges answered"
+        raise DataError(
+            table.source, f"{count(len(table.judge), unit)} of all judges", remedy=remedy
+        )
+    numbers = {value: _estimate(systems) for value, systems in tables.items()}
+    pairs = [
+        pair for value in tables for pair in _pairs(tables[value], numbers[value], value, level)
+    ]
+    pairs = _adjust(pairs, level, screen)
+    all_of, rng, best = numbers[next(iter(tables))], generator(seed), None
+    if many and all_of.n >= FEWEST:
+        best = possibly_best(all_of.reported, all_of.influence, rng, confidence_level=level)
+    warnings = [text for value in tables for text in _warnings(tables[value], numbers[value])]
+    if many and 0 < all_of.n_labelled < FEWEST:
+        few = f"{count(all_of.n_labelled, 'question')} labelled for all systems"
+        warnings.append(f"{few}: {FEWEST} or more are needed; the differences are by this judge")
+    if many and best is None:
+        warnings.append("too few questions that all systems answered: no set of possibly best")
+    by_judge = [str(pair.within) for pair in pairs if pair.reported is pair.judge]
+    if within is not None and by_judge and any(pair.people is not None for pair in pairs):
+        few = f"too few labels in {count(len(by_judge), 'slice')}, which are by this judge"
+        warnings.append(f"{few}: {shorten(by_judge)}")
+    before = next(iter(slices.values())).dropped
+    added = [
+        {reason: n - before.get(reason, 0) for reason, n in systems.dropped.items()}
+        for systems in tables.values()
+    ]
+    n_labelled = sum(each.n_labelled for each in numbers.values())
+    return Comparison(
+        measure=table.measure,
+        paired_by=table.paired_by,
+        clustered_by=table.clustered_by,
+        within=within,
+        screened=screen,
+        confidence_level=level,
+        n=sum(each.n for each in numbers.values()),
+        n_labelled=n_labelled,
+        systems=() if within is not None else _scores(table, all_of, pairs, best, many=many),
+        differences=tuple(pairs),
+        best_judge=best_of(table, rng, level) if table.measure == "agreement" else None,
+        assumptions=_assumptions(table, n_labelled, best),
+        warnings=tuple(dict.fromkeys(warnings)),
+        dropped=merge_dropped(before, *added),
+        seed=seed if many and isinstance(seed, int) else None,
+    )
+
+
+class _Estimates(NamedTuple):
+    """All pairs by the judge, by people and by labels alone; the means that people would give.
+
+    `influence` is what each question adds to the error of each mean. With too few labels `people`
+    has their number only.
+    """
+
+    judge: Gaps
+    n: int
+    influence: FloatArray
+    n_labelled: int = 0
+    people: Gaps | None = None
+    alone: Gaps | None = None
+    means: Sequence[Gap] = ()
+
+    @property
+    def reported(self) -> Gaps:
+        people = self.people
+        return self.judge if people is None or self.n_labelled < FEWEST else people
+
+
+def _estimate(table: Systems) -> _Estimates:
+    judge, human, size = table.judge, table.human, len(table.names)
+    answered, known = ~np.isnan(judge), ~np.isnan(human)
+    complete = answered.all(axis=1)
+    labelled, n = known.all(axis=1), int(complete.sum())
+    columns = [(human[here, at], judge[here, at]) for at, here in enumerate(answered.T)]
+    m = int(labelled.sum())
+    if table.paired_by is not None:
+        by_judge = all_gaps(judge, zero_one=table.zero_one)
+    else:
+        sides, n, m = [j for _, j in columns], int(answered.sum()), int(known.sum(axis=0).min())
+        by_judge = _gaps_of(size, lambda i, j: Gap(0.0, 0.0, 0.0, n=min(map(len, sides))))
+        if min(map(len, sides)) >= FEWEST:
+            by_judge = _gaps_of(
+                size, lambda i, j: unpaired_gap(sides[i], sides[j], zero_one=table.zero_one)
+            )
+    numbers = _Estimates(by_judge, n, _centred(judge[complete]), m)
+    if m < FEWEST:
+        few = _gaps_of(size, lambda i, j: Gap(0.0, 0.0, 0.0, n=m)) if m else None
+        return numbers._replace(people=few)
+    ends = float(np.nanmin(human)), float(np.nanmax(human))
+    numbers = numbers._replace(means=[labelled_mean(*column, ends=ends) for column in columns])
+    if table.paired_by is None:
+        means = numbers.means
+        return numbers._replace(
+            people=_gaps_of(size, lambda i, j: difference_of_means(means[i], means[j]))
+        )
+    h, d, exact = human[complete], judge[complete], table.people_zero_one
+    people = _gaps_of(
+        size, lambda i, j: labelled_gap(h[:, j] - h[:, i], d[:, j] - d[:, i], zero_one=exact)
+    )
+    alone = all_gaps(human[labelled], zero_one=exact) if m < len(h) else None
+    return numbers._replace(people=people, alone=alone, influence=_influence(h, d))
+
+
+def _gaps_of(size: int, gap_of: Callable[[int, int], Gap]) -> Gaps:
+    """The gaps of all pairs, computed one by one."""
+    numbers, n = np.zeros((4, size, size)), np.zeros((size, size), dtype=np.int64)
+    for i, j in combinations(range(size), 2):
+        gap = gap_of(i, j)
+        numbers[:, i, j] = (gap.estimate, gap.centre, gap.standard_error, gap.freedom)
+        numbers[:, j, i] = (-gap.estimate, -gap.centre, gap.standard_error, gap.freedom)
+        n[i, j] = n[j, i] = gap.n
+    return Gaps(numbers[0], numbers[1], numbers[2], numbers[3], n)
+
+
+def _centred(scores: FloatArray) -> FloatArray:
+    return np.asarray((scores - scores.mean(axis=0)) / len(scores)) if len(scores) else scores
+
+
+def _influence(human: FloatArray, judge: FloatArray) -> FloatArray:
+    """The influence of each question on people's means, corrected by one common slope."""
+    known = ~np.isnan(human).any(axis=1)
+    people, said, rest = human[known], judge[known], judge[~known]
+    slope = 0.0
+    if len(rest) and judge.var() > 0:
+        together = float(np.sum((people - people.mean(axis=0)) * (said - said.mean(axis=0))))
+        spread = float(np.sum((judge - judge.mean(axis=0)) ** 2)) * len(people) / len(judge)
+        slope = min(max(together / spread / (1 + len(people) / len(rest)), 0.0), 1.0)
+    influence = np.zeros_like(judge)
+    influence[known] = _centred(people - slope * said)
+    influence[~known] = slope * _centred(rest)
+    return influence
+
+
+def _pairs(
+    table: Systems, numbers: _Estimates, within: str | None, level: float
+) -> Iterator[PairDifference]:
+    unit = "question" if table.paired_by is not None else "answer"
+
+    def show(gap: Gap, unit: str, same: str) -> Difference:
+        if gap.n < FEWEST:
+            reason = f"{count(gap.n, unit)}: {FEWEST} or more are needed"
+            return Difference(n=gap.n, reason=reason)
+        if gap.estimate == gap.standard_error == 0:
+            return Difference(estimate=0.0, n=gap.n, reason=same)
+        return Difference.of(gap, level, table.bound)
+
+    for i, j in combinations(range(len(table.names)), 2):
+        people, alone = (
+            None
+            if gaps is None
+            else show(
+                gaps.of(i, j),
+                f"labelled {unit}",
+                "people gave both answers the same score everywhere",
+            )
+            for gaps in (numbers.people, numbers.alone)
+        )
+        d = table.judge[:, j] - table.judge[:, i] if len(table.names) == 2 else np.zeros(0)
+        yield PairDifference(
+            a=table.names[i],
+            b=table.names[j],
+            within=within,
+            judge=show(numbers.judge.of(i, j), unit, "the scores are identical"),
+            people=people,
+            people_alone=alone,
+            discordant=int(np.count_nonzero(d[~np.isnan(d)])),
+        )
+
+
+def _adjust(pairs: Sequence[PairDifference], level: float, screen: bool) -> list[PairDifference]:
+    """The differences that are shown by p-values of the family; those without one are not in it."""
+    values = np.array([pair.reported.p_value for pair in pairs], dtype=np.float64)
+    known = ~np.isnan(values)
+    if screen and known.sum() < _FEWEST_SCREENED:
+        remedy = f"needs {_FEWEST_SCREENED} differences or more; leave it out: Holm's rule is used"
+        raise ArgumentError("screen", f"{known.sum()} differences", remedy)
+    values[known] = (benjamini_hochberg if screen else holm)(values[known])
+    return [
+        replace(pair, adjusted=value, shown=value <= 1 - level) if value == value else pair
+        for pair, value in zip(pairs, values.tolist(), strict=True)
+    ]
+
+
+def _scores(
+    table: Systems,
+    numbers: _Estimates,
+    pairs: Sequence[PairDifference],
+    best: BoolArray | None,
+    *,
+    many: bool,
+) -> tuple[SystemScore, ...]:
+    """The systems; of many, from the best mean down."""
+    signs = [(pair, pair.reported.sign) for pair in pairs if pair.shown]
+    winners = Counter(pair.b if sign > 0 else pair.a for pair, sign in signs)
+    losers = Counter(pair.a if sign > 0 else pair.b for pair, sign in signs)
+    scores = []
+    for at, name in enumerate(table.names):
+        values = table.judge[~np.isnan(table.judge[:, at]), at]
+        score = SystemScore(
+            name=name,
+            n=len(values),
+            mean=float(values.mean()) if len(values) else None,
+            people_mean=numbers.means[at].estimate if numbers.means else None,
+            beats=winners[name],
+            loses_to=losers[name],
+            can_be_best=None if best is None else bool(best[at]),
+            cost=table.costs.get(name),
+        )
+        scores.append(score)
+    if many:
+        scores.sort(key=lambda s: -(s.mean or 0.0) if s.people_mean is None else -s.people_mean)
+    return tuple(scores)
+
+
+def _warnings(table: Systems, numbers: _Estimates) -> Iterator[str]:
+    if table.paired_by is None:
+        yield (
+            "the systems share no question: the difference is not paired, and wider; give both "
+            "the same prompt_id, or the same prompts"
+        )
+    elif table.measure == "probabilities" and FEWEST <= numbers.n < _FEW_PROBABILITIES:
+        yield (
+            f"{numbers.n} questions with probabilities: coverage of the interval is a little below "
+            f"its level under {_FEW_PROBABILITIES} questions"
+        )
+    some = FEWEST <= numbers.n_labelled < numbers.n
+    if some and not table.drawn_at_random:
+        yield (
+            "the labels must be a random sample of the questions; the file does not record how "
+            "they were drawn (sampled_by)"
+        )
+
+
+def _assumptions(table: Systems, labelled: int, best: object) -> tuple[str, ...]:
+    unit = "questions" if table.clustered_by is None else table.clustered_by
+    lines = [
+        f"the {unit} are independent of each other and like those the difference is to hold for"
+    ]
+    if table.measure == "agreement":
+        lines.append("the accuracy of the best judge is measured on simulated judges, not proven")
+    else:
+        lines.append("the judge's difference is about the judge: people's can have another sign")
+    if labelled or table.measure == "agreement":
+        lines.append("labelled questions are a random sample of all, labelled for all systems")
+    if best is not None:
+        lines.append("the set of systems that can be best is approximate: measured, not proven")
+    return (*lines, *table.notes)
+
+
+# --- the best of several judges ---
+
+
+def best_of(table: Systems, rng: np.random.Generator, level: float) -> BestJudge:
+    """The best judge, what is left of its accuracy on other rows, and how alike the judges are."""
+    scores, judges = table.judge, len(table.names)
+    winner, reported, interval = winner_of(scores, rng, confidence_level=level)
+    correlation = error_correlation(scores)
+    worth = None if correlation is None else judges / (1 + (judges - 1) * max(correlation, 0.0))
+    return BestJudge(
+        judge=table.names[winner],
+        accuracy=float(scores[:, winner].mean()),
+        reported=reported,
+        interval=interval,
+        correlation=correlation,
+        effective=worth,
+    )
+
+
+class Winner(NamedTuple):
+    """The winner, and its accuracy corrected for having been picked."""
+
+    winner: int
+    reported: float
+    interval: Interval
+
+
+def winner_of(
+    scores: FloatArray, rng: np.random.Generator, *, confidence_level: float = 0.95
+) -> Winner:
+    """The best column of a table (questions, judges), ties by lot, without the winner's curse.
+
+    Each of 200 bootstraps by question picks its own winner; E is the mean accuracy of these winners
+    on the questions outside of their bootstrap. The interval is [E - t s, Y_w + t s]: Y_w is the
+    winner's accuracy on all labels, s its standard error with two 1s and two 0s added, t with n - 1
+    degrees of freedom.
+
+    >>> rng = np.random.default_rng(0)
+    >>> best = winner_of((rng.random((100, 15)) < 0.7).astype(float), rng)
+    >>> 0.65 < best.reported < 0.75
+    True
+    """
+    n, judges = scores.shape
+    means = scores.mean(axis=0)
+    winner = int(np.argmax(means + 1e-9 * rng.random(judges)))
+    weights = bootstrap_weights(n, _REPLICATES, rng)
+    picked = np.argmax(weights @ scores / n + 1e-9 * rng.random((_REPLICATES, judges)), axis=1)
+    outside = (weights == 0).astype(np.float64)
+    sizes = outside.sum(axis=1)
+    tested = (outside @ scores)[np.arange(_REPLICATES), picked]
+    reported = float((tested[sizes > 0] / sizes[sizes > 0]).mean())
+    padded = np.concatenate([scores[:, winner], [0.0, 0.0, 1.0, 1.0]])
+    error = float(padded.std(ddof=1)) / math.sqrt(len(padded))
+    reach = student_quantile(confidence_level, n - 1) * error
+    top = min(max(float(means[winner]), reported) + reach, 1.0)
+    return Winner(
+        winner, reported, Interval(max(reported - reach, 0.0), top, level=confidence_level)
+    )
+
+
+def error_correlation(scores: FloatArray) -> float | None:
+    """The mean correlation of two judges' errors; None if fewer than two judges vary."""
+    varying = scores[:, scores.std(axis=0) > 0]
+    size = varying.shape[1]
+    if size < 2:
+        return None
+    matrix = np.corrcoef(varying.T)
+    return float((matrix.sum() - size) / (size * (size - 1)))

@@ -1,4 +1,4 @@
-"""Is B better than A? The paired difference by the judge alone, and people's from some labels.
+"""Comparisons: what they return and show, for two systems, many systems, slices and judges alike.
 
 Every difference is B - A. The judge's number is the judge's: people can differ, so with labels
 people's difference is reported and the judge's is next to it.
@@ -6,17 +6,15 @@ people's difference is reported and the judge's is next to it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.systems import Differences, Systems
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -24,39 +22,47 @@ from adjudge.present.blocks import (
     Figure,
     Headline,
     Table,
-    Tone,
     explain,
     notes_of,
+    table_of,
     warnings_of,
 )
 from adjudge.present.figure import (
     ACCENT,
+    CENTRED,
     INK,
+    ON_TINT,
+    draw_cells,
     draw_interval,
     draw_ring,
     name_rows,
     new_figure,
+    set_suptitle,
     themed,
 )
-from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
-from adjudge.present.text import DASH, clip, count, level, number
-from adjudge.records import HasInterval, Interval
-from adjudge.statistics.differences import (
-    FEWEST,
-    Gap,
-    labelled_gap,
-    labelled_mean,
-    paired_gap,
-    unpaired_gap,
+from adjudge.present.result import (
+    Check,
+    Correlation,
+    Count,
+    Level,
+    NotNegative,
+    Positive,
+    Proportion,
+    Result,
+    frozen,
+    not_empty,
 )
+from adjudge.present.text import DASH, clip, clip_names, count, level, number, percent
+from adjudge.records import HasInterval, Interval
+from adjudge.statistics.differences import Gap
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-#: Probabilities of a sure judge are skewed: with fewer questions the interval covers too little.
-_FEW_PROBABILITIES = 60
 #: With this many labels a judge of usual quality narrows the interval by a quarter to a half.
-LABELS_TO_START = 50
+_LABELS_TO_START = 50
+#: At most this many systems are drawn, and named in a sentence.
+_DRAWN, _NAMED = 24, 6
 #: Significant comparisons by a fair judge, by |z|, and how often people's mean pointed the other
 #: way: 3,334 comparisons of pairs of systems in public tables with a judge's and people's scores.
 _PUBLIC = (("2 to 3", "21 %"), ("3 to 5", "10 %"), ("5 to 8", "6 %"), ("above 8", "3 %"))
@@ -97,45 +103,38 @@ class Difference(HasInterval):
         )
 
     @property
-    def better(self) -> bool:
-        """Whether the interval lies above zero."""
-        return self.low is not None and self.low > 0
+    def sign(self) -> int:
+        """1 if the interval lies above zero, -1 if it lies below, else 0."""
+        low, high = self.low, self.high
+        return int(low is not None and low > 0) - int(high is not None and high < 0)
 
-    @property
-    def worse(self) -> bool:
-        """Whether the interval lies below zero."""
-        return self.high is not None and self.high < 0
+    def turned(self) -> Difference:
+        """A - B."""
+        turned = [None if end is None else -end for end in (self.high, self.low)]
+        interval = self.interval and replace(self.interval, low=turned[0], high=turned[1])
+        estimate = None if self.estimate is None else -self.estimate
+        return replace(self, estimate=estimate, interval=interval)
 
 
-@frozen
-class Comparison(Result):
-    """The difference of two systems on the same questions, B - A.
+@dataclass(frozen=True, kw_only=True)
+class PairDifference:
+    """B - A of two systems, in all questions or in a slice (`within`).
 
-    `judge` is by the judge alone; `people` what people would say, from labels on both answers of
+    `judge` is by the judge alone; `people` what people would say, from labels of both answers to
     some questions, corrected by the judge's verdicts on all; `people_alone` from the labels only.
+    `discordant` counts questions on which the judge's numbers differ. `shown` is by the p-value
+    adjusted for all pairs, or slices, of the comparison.
     """
-
-    kind: ClassVar[str] = "comparison"
 
     a: str
     b: str
-    measure: str
-    paired_by: str | None
-    clustered_by: str | None
-    confidence_level: Level
-    n: Count
-    discordant: Count
-    mean_a: float
-    mean_b: float
+    within: str | None = None
     judge: Difference
-    n_labelled: Count
     people: Difference | None = None
     people_alone: Difference | None = None
-    people_mean_a: float | None = None
-    people_mean_b: float | None = None
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, Count] = field(default_factory=dict)
+    discordant: Count = 0
+    adjusted: Proportion | None = None
+    shown: bool = False
 
     @property
     def reported(self) -> Difference:
@@ -143,155 +142,139 @@ class Comparison(Result):
         people = self.people
         return self.judge if people is None or people.interval is None else people
 
+
+@dataclass(frozen=True, kw_only=True)
+class SystemScore:
+    """A system: its mean by the judge and by people, how many it beats, and if it can be the best.
+
+    `cost` is what a row costs, if the systems are judges.
+    """
+
+    name: str
+    n: Count
+    mean: float | None
+    people_mean: float | None = None
+    beats: Count = 0
+    loses_to: Count = 0
+    can_be_best: bool | None = None
+    cost: NotNegative | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestJudge:
+    """The best of several judges, without the winner's curse.
+
+    `accuracy` is that on the labels it was picked by, `reported` that of winners on rows that did
+    not pick them. `effective` is how many independent judges these are worth, by the mean
+    `correlation` of two judges' errors.
+    """
+
+    judge: str
+    accuracy: Proportion
+    reported: Proportion
+    interval: Interval
+    correlation: Correlation | None
+    effective: Positive | None
+
+
+@frozen
+class Comparison(Result):
+    """The differences of systems on the same questions: of two, of all pairs, or in slices.
+
+    With several differences, errors over all of them together are bounded (Holm), or the share of
+    false ones if `screened`; intervals are for each difference alone. `best_judge` is there if the
+    systems are judges, whose score is their agreement with people.
+    """
+
+    kind: ClassVar[str] = "comparison"
+    rows_in: ClassVar[str] = "differences"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("differences"),)
+
+    measure: str
+    paired_by: str | None
+    clustered_by: str | None = None
+    within: str | None = None
+    screened: bool = False
+    confidence_level: Level
+    n: Count
+    n_labelled: Count = 0
+    systems: tuple[SystemScore, ...] = ()
+    differences: tuple[PairDifference, ...]
+    best_judge: BestJudge | None = None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    seed: Count | None = None
+
+    @property
+    def difference(self) -> PairDifference:
+        """The difference, if two systems were compared."""
+        if len(self.differences) > 1:
+            raise ArgumentError("difference", f"{len(self.differences)} of them", "see differences")
+        return self.differences[0]
+
+    @property
+    def by_people(self) -> bool:
+        """Whether every difference is people's."""
+        return all(pair.reported is pair.people for pair in self.differences)
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The systems that can be best."""
+        return tuple(system.name for system in self.systems if system.can_be_best)
+
+    @property
+    def shown(self) -> tuple[PairDifference, ...]:
+        """The differences that are shown, or that are on the screening list."""
+        return tuple(pair for pair in self.differences if pair.shown)
+
     @property
     def better(self) -> bool:
-        """Whether B is shown to be better than A, by the difference that is reported."""
-        return self.reported.better
+        """Whether B is shown to be better: in a slice, and worse in none."""
+        return {pair.reported.sign for pair in self.shown} == {1}
 
     @property
     def worse(self) -> bool:
-        """Whether B is shown to be worse than A."""
-        return self.reported.worse
+        """Whether B is shown to be worse, in any slice."""
+        return any(pair.reported.sign < 0 for pair in self.shown)
 
     @property
     def no_number(self) -> bool:
         """Whether no difference can be given."""
-        return self.reported.estimate is None
+        return all(pair.reported.estimate is None for pair in self.differences)
+
+    @property
+    def of_many(self) -> bool:
+        """Whether these are all pairs of several systems, or judges."""
+        return len(self.systems) > 2 or self.best_judge is not None
 
     def view(self) -> list[Block]:
         return view_comparison(self)
 
 
-# --- the numbers ---
-
-
-def compare_two(systems: Systems, a: str, b: str, *, confidence_level: float) -> Comparison:
-    """The difference of two systems, paired by question where they share questions."""
-    gaps = systems.differences(a, b)
-    sides, paired = gaps.sides, systems.paired_by is not None
-    show = partial(Difference.of, confidence_level=confidence_level, bound=systems.bound)
-    warnings = list[str]()
-    if not paired:
-        warnings.append(
-            "the systems share no question: the difference is not paired, and wider; give both "
-            "the same prompt_id, or the same prompts"
-        )
-    elif systems.measure == "probabilities" and FEWEST <= len(gaps.judge) < _FEW_PROBABILITIES:
-        warnings.append(
-            f"{len(gaps.judge)} questions with probabilities: coverage of the interval is a "
-            f"little below its level under {_FEW_PROBABILITIES} questions"
-        )
-    known = ~np.isnan(gaps.human)
-    m = int(known.sum())
-    if not paired:
-        columns = [systems.names.index(name) for name in (a, b)]
-        m = int((~np.isnan(systems.human[:, columns])).sum(axis=0).min())
-    people = alone = None
-    means: list[Gap] = []
-    if 0 < m < FEWEST:
-        reason = f"{count(m, 'labelled question')}: {FEWEST} or more are needed"
-        people = Difference(n=m, reason=reason)
-    elif m:
-        means = _people_means(systems, a, b)
-        labels, exact = gaps.human[known], gaps.people_zero_one
-        if not paired:
-            people = show(difference_of_means(means))
-        elif not np.any(labels) and not exact:
-            people = Difference(n=m, reason="people gave both answers the same score everywhere")
-        else:
-            people = show(labelled_gap(gaps.human, gaps.judge, zero_one=exact))
-            if m < len(gaps.judge):
-                alone = show(paired_gap(labels, zero_one=exact))
-        if not systems.drawn_at_random and (m < len(gaps.judge) or not paired):
-            warnings.append(
-                "the labels must be a random sample of the questions; the file does not record "
-                "how they were drawn (sampled_by)"
-            )
-    return Comparison(
-        a=a,
-        b=b,
-        measure=systems.measure,
-        paired_by=systems.paired_by,
-        clustered_by=systems.clustered_by if len(gaps.judge) < gaps.rows else None,
-        confidence_level=confidence_level,
-        n=len(gaps.judge) if paired else sum(map(len, sides)),
-        discordant=int(np.count_nonzero(gaps.judge)),
-        mean_a=float(sides[0].mean()) if len(sides[0]) else 0.0,
-        mean_b=float(sides[1].mean()) if len(sides[1]) else 0.0,
-        judge=_by_judge(gaps, show, paired=paired),
-        n_labelled=m,
-        people=people,
-        people_alone=alone,
-        people_mean_a=means[0].estimate if means else None,
-        people_mean_b=means[1].estimate if means else None,
-        assumptions=_assumptions(systems, m),
-        warnings=tuple(warnings),
-        dropped=gaps.dropped,
-    )
-
-
-def _people_means(systems: Systems, a: str, b: str) -> list[Gap]:
-    """The mean that people would give to each system, corrected by the judge (`labelled_mean`)."""
-    means = []
-    for name in (a, b):
-        at = systems.names.index(name)
-        here = ~np.isnan(systems.judge[:, at])
-        labels, judge = systems.human[here, at], systems.judge[here, at]
-        ends = float(np.nanmin(labels)), float(np.nanmax(labels))
-        means.append(labelled_mean(labels, judge, ends=ends))
-    return means
-
-
-def difference_of_means(means: list[Gap]) -> Gap:
-    """The difference of two means from other questions each."""
-    first, second = means
-    estimate, centre = second.estimate - first.estimate, second.centre - first.centre
-    error = math.hypot(first.standard_error, second.standard_error)
-    freedom, n = min(first.freedom, second.freedom), min(first.n, second.n)
-    return Gap(estimate, centre, error, freedom, n)
-
-
-def _by_judge(gaps: Differences, show: Callable[[Gap], Difference], *, paired: bool) -> Difference:
-    """By the judge alone; no interval from too few questions, or if no score differs."""
-    n = len(gaps.judge) if paired else min(map(len, gaps.sides))
-    if n < FEWEST:
-        few = count(n, "question") if paired else f"{count(n, 'answer')} of one system"
-        return Difference(n=n, reason=f"{few}: {FEWEST} or more are needed")
-    if not paired:
-        return show(unpaired_gap(*gaps.sides, zero_one=gaps.zero_one))
-    if not np.any(gaps.judge) and not gaps.zero_one:
-        return Difference(estimate=0.0, n=n, reason="the scores are identical")
-    return show(paired_gap(gaps.judge, zero_one=gaps.zero_one))
-
-
-def _assumptions(systems: Systems, labelled: int) -> tuple[str, ...]:
-    unit = "questions" if systems.clustered_by is None else systems.clustered_by
-    lines = [
-        f"the {unit} are independent of each other and like those the difference is to hold for",
-        "the judge's difference is about the judge: people's can have another size or sign",
-    ]
-    if labelled:
-        lines.append("labelled questions are a random sample of all, labelled on both answers")
-    return (*lines, *systems.notes)
-
-
 # --- the view ---
 
 
-def amount(measure: str) -> Callable[[float | None], str]:
-    """How differences are written: points of a hundred, or on the scale of the scores."""
-
-    def write(value: float | None) -> str:
-        if value is None:
-            return DASH
-        return f"{value:z.3g}" if measure == "scores" else f"{100 * value:z.1f}"
-
-    return write
+def amount(value: float | None, measure: str) -> str:
+    """A difference or a mean: points of a hundred, or a number on the scale of the scores."""
+    if value is None:
+        return DASH
+    return f"{value:z.3g}" if measure == "scores" else f"{100 * value:z.1f}"
 
 
-def unit_of(measure: str) -> str:
-    """The unit of the amounts, with the blank before it."""
-    return "" if measure == "scores" else " points"
+def with_unit(value: float | None, measure: str) -> str:
+    """The amount and its unit: 4.1 points, or 0.32 on the scale of the scores."""
+    return amount(value, measure) + ("" if measure == "scores" else " points")
+
+
+def with_ends(difference: Difference, measure: str, *, unit: bool = True) -> str:
+    """The difference and its interval: +4.1 points, 1.2 to 7.0."""
+    if difference.estimate is None:
+        return f"{DASH} ({difference.reason})"
+    value = (with_unit if unit else amount)(difference.estimate, measure)
+    sign = "" if value.startswith("-") else "+"
+    ends = f", {amount(difference.low, measure)} to {amount(difference.high, measure)}"
+    return f"{sign}{value}" + (f" ({difference.reason})" if difference.interval is None else ends)
 
 
 def p_text(value: float | None) -> str:
@@ -305,105 +288,195 @@ def p_text(value: float | None) -> str:
     return "< 0.0001" if value < 0.0001 else number(value, 4)
 
 
-def with_ends(difference: Difference, measure: str) -> str:
-    """The difference and its interval: +4.1 points, 1.2 to 7.0."""
-    write = amount(measure)
-    if difference.estimate is None:
-        return f"{DASH} ({difference.reason})"
-    value = write(difference.estimate)
-    sign = "" if value.startswith("-") else "+"
-    ends = f", {write(difference.low)} to {write(difference.high)}"
-    return f"{sign}{value}{unit_of(measure)}" + (ends if difference.interval is not None else "")
+def view_comparison(result: Comparison) -> list[Block]:
+    """Who is ahead and by whose number; the systems or the slices; the pairs behind them."""
+    pairs, many, blocks = result.differences, result.of_many, list[Block]()
+    title = f"Differences with {level(result.confidence_level)} intervals"
+    figure = Figure("difference", partial(differences_figure, result), f"{title}, around zero.")
+    if result.best_judge is not None:
+        blocks.append(_best_facts(result.best_judge, len(result.systems)))
+    if many:
+        blocks.append(_system_table(result))
+        caption = "Difference of each pair (row minus column); bold: shown."
+        figure = Figure("matrix", partial(matrix_figure, result), caption)
+    if many or result.within is not None:
+        blocks.append(_pair_table(result, f"{title} for each alone"))
+    else:
+        blocks.append(_two_facts(result))
+    by_judge = not many and any(pair.shown and pair.reported is pair.judge for pair in pairs)
+    public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
+    return [
+        headline_of(result),
+        *warnings_of(result.warnings),
+        *blocks,
+        *notes_of([f"{reason}: {n:,}" for reason, n in result.dropped.items()]),
+        *([public] if by_judge else []),
+        *explain(result.assumptions),
+        figure,
+    ]
 
 
 def headline_of(result: Comparison) -> Headline:
     """Who is ahead, by how much and by whose number; or what was not shown."""
-    gap, measure = result.reported, result.measure
-    by_people = gap is result.people
+    if not result.of_many and result.within is None:
+        return _headline_of_two(result, result.difference)
+    whose = "people's labels" if result.by_people else "this judge"
+    shown, pairs = len(result.shown), len(result.differences)
+    share = percent(1 - result.confidence_level)
+    errors = f"the chance of a false one among them is {share} or less (Holm)"
+    if result.screened:
+        errors = f"a screening list: about {share} of it or less is false"
+    if result.within is not None:
+        first = result.differences[0]
+        text = f"{first.b} and {first.a} differ in {shown:,} of {count(pairs, 'slice')} by {whose}"
+        return Headline(text, f"{errors[:1].upper()}{errors[1:]}.", decision=text)
+    differ = f"{shown:,} of {pairs:,} pairs differ; {errors}."
+    best, judges, size = result.best, result.best_judge, len(result.systems)
+    names = ", ".join(best[:_NAMED]) + (f" and {len(best) - _NAMED} more" * (len(best) > _NAMED))
+    possible = f"{len(best)} of {size} {'systems' if judges is None else 'judges'} can be best"
+    if judges is not None:
+        text = f"{judges.judge} is right on {percent(judges.reported)} of rows"
+        ends = f"{percent(judges.interval.low)} to {percent(judges.interval.high)}"
+        decision = f"{text}; {possible}"
+        return Headline(
+            f"{text}, {ends}: the best of {size}", f"{possible}: {names}", decision=decision
+        )
+    if not best:
+        return Headline(f"{count(size, 'system')} by {whose}", differ)
+    text = f"{best[0]} is the best of {size} systems by {whose}"
+    if len(best) > 1:
+        text = f"{possible} by {whose}: {names}"
+    return Headline(text, differ, "good" if len(best) == 1 else "plain", decision=text)
+
+
+def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
+    gap, measure, a, b = pair.reported, result.measure, pair.a, pair.b
+    by_people = gap is pair.people
     unit = count(result.n, "question" if result.paired_by else "answer")
     if gap.interval is None:
         if gap.estimate is None:
-            return Headline(f"No difference of {result.b} and {result.a}: {gap.reason}", tone="bad")
-        return Headline(f"{result.b} and {result.a} have identical scores on all {unit}")
-    if not (gap.better or gap.worse):
+            return Headline(f"No difference of {b} and {a}: {gap.reason}", tone="bad")
+        same = f"{b} and {a} have identical scores on all {unit}"
+        return Headline(same, decision=same)
+    if not gap.sign:
+        text = f"No difference between {b} and {a} is shown"
         whose = "people's labels" if by_people else "this judge"
-        smallest = f"{amount(measure)(gap.detectable)}{unit_of(measure)}"
         n = count(result.n_labelled, "labelled question") if by_people else unit
+        smallest = with_unit(gap.detectable, measure)
         return Headline(
-            f"No difference between {result.b} and {result.a} is shown by {whose}: "
-            f"{with_ends(gap, measure)}",
+            f"{text} by {whose}: {with_ends(gap, measure)}",
             f"The smallest difference that {n} show in four of five samples is {smallest}.",
+            decision=f"{text} by {whose}",
         )
-    first, second = (result.a, result.b) if gap.worse else (result.b, result.a)
-    write, preferred = amount(measure), measure == "preferences"
+    first, second = (a, b) if gap.sign < 0 else (b, a)
+    preferred = measure == "preferences"
     ends = sorted(abs(end) for end in (gap.low, gap.high) if end is not None)
-    size, reach = write(abs(gap.estimate or 0.0)), " to ".join(map(write, ends))
-    more = f"{size}{unit_of(measure)} {'more often' if preferred else 'higher'} than {second}"
-    tone: Tone = "bad" if gap.worse else "good"
+    reach = " to ".join(amount(end, measure) for end in ends)
+    size = with_unit(abs(gap.estimate or 0.0), measure)
+    more = f"{size} {'more often' if preferred else 'higher'} than {second}"
     if by_people:
-        text = f"People {'prefer' if preferred else 'score'} {first} {more}, {reach}"
-        return Headline(text, f"By the judge alone: {with_ends(result.judge, measure)}.", tone)
-    few = result.people.reason if result.people is not None else None
-    labels = min(LABELS_TO_START, result.n)
-    action = f"label {labels} questions to know (next: --until-sure)" if few is None else few
-    text = f"{first} {'is preferred' if preferred else 'scores'} {more} by this judge, {reach}"
-    return Headline(text, f"People can differ: {action}.", tone)
+        text = f"People {'prefer' if preferred else 'score'} {first} {more}"
+        action = f"By the judge alone: {with_ends(pair.judge, measure)}."
+    else:
+        text = f"{first} {'is preferred' if preferred else 'scores'} {more} by this judge"
+        labels = f"label {min(_LABELS_TO_START, result.n)} questions to know (next: --until-sure)"
+        few = None if pair.people is None else pair.people.reason
+        action = f"People can differ: {labels if few is None else few}."
+    return Headline(f"{text}, {reach}", action, "bad" if gap.sign < 0 else "good", text)
 
 
-def view_comparison(result: Comparison) -> list[Block]:
-    """Who is ahead and by whose number, the means, what was left out."""
-    measure = result.measure
-    write = amount(measure)
+def _two_facts(result: Comparison) -> Facts:
+    pair, measure = result.difference, result.measure
     how = "not paired" if result.paired_by is None else f"paired by {result.paired_by}"
     if result.clustered_by is not None:
         how += f", averaged by {result.clustered_by}"
-    facts = [Fact("judge alone", with_ends(result.judge, measure), f"B - A, {how}")]
-    for name, gap in (("people", result.people), ("people alone", result.people_alone)):
+    facts = [Fact("judge alone", with_ends(pair.judge, measure), f"B - A, {how}")]
+    for name, gap in (("people", pair.people), ("people alone", pair.people_alone)):
         if gap is not None:
-            corrected = gap is result.people and result.people_alone is not None
+            corrected = gap is pair.people and pair.people_alone is not None
             note = count(gap.n, "labelled question") + ", corrected by the judge" * corrected
             facts.append(Fact(name, with_ends(gap, measure), note if gap.reason is None else ""))
-    differ = f"{result.discordant:,} of {result.n:,} differ" if result.paired_by else ""
-    for whose, mean_a, mean_b, note in (
-        ("judge's", result.mean_a, result.mean_b, differ),
-        ("people's", result.people_mean_a, result.people_mean_b, ""),
-    ):
-        if mean_a is not None:
-            means = f"{clip(result.a)} {write(mean_a)}, {clip(result.b)} {write(mean_b)}"
-            facts.append(Fact(f"{whose} means", means, note))
-    public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
-    by_judge = result.reported is result.judge and (result.better or result.worse)
-    return [
-        headline_of(result),
-        *warnings_of(result.warnings),
-        Facts(facts),
-        *notes_of([f"{reason}: {n:,}" for reason, n in result.dropped.items()]),
-        *([public] if by_judge else []),
-        *explain(result.assumptions),
-        Figure(
-            "difference",
-            partial(comparison_figure, result),
-            f"B - A with {level(result.confidence_level)} intervals; zero: the systems are equal.",
-        ),
+    differ = f"{pair.discordant:,} of {result.n:,} differ" if result.paired_by else ""
+    scores = {score.name: score for score in result.systems}
+    for whose, field_of, note in (("judge's", "mean", differ), ("people's", "people_mean", "")):
+        means = [(name, getattr(scores[name], field_of)) for name in (pair.a, pair.b)]
+        if None not in dict(means).values():
+            text = ", ".join(f"{clip(name)} {amount(mean, measure)}" for name, mean in means)
+            facts.append(Fact(f"{whose} means", text, note))
+    return Facts(facts)
+
+
+def _best_facts(best: BestJudge, judges: int) -> Facts:
+    facts = [
+        Fact("corrected", percent(best.reported), "on rows that did not pick the winner"),
+        Fact("as picked", percent(best.accuracy), "on the labels it was picked by"),
     ]
+    if best.effective is not None:
+        worth = f"{count(judges, 'judge')}, errors correlated {number(best.correlation, 2)}"
+        facts.append(Fact("independent judges", number(best.effective, 1), worth))
+    return Facts(facts)
 
 
-# --- the picture ---
+def _system_table(result: Comparison) -> Table:
+    """The systems from the best mean down, with their differences from the first."""
+    measure, judges = result.measure, result.best_judge is not None
+    first = result.systems[0].name
+    behind = {pair.b: pair.reported for pair in result.differences if pair.a == first}
+    behind |= {pair.a: pair.reported.turned() for pair in result.differences if pair.b == first}
+    best = {True: "yes", False: "", None: "unknown"}
+    costs = any(system.cost is not None for system in result.systems)
+    whose = "by people, corrected" if result.by_people else "by this judge"
+    caption = "Means " + ("of agreement with people" if judges else whose)
+    people, unit = result.by_people and not judges, "rows" if judges else "questions"
+    return table_of(
+        result.systems,
+        {
+            "judge" if judges else "system": lambda system: clip(system.name),
+            "mean": lambda system: amount(system.people_mean if people else system.mean, measure),
+            f"minus {clip(first, 20)}": lambda system: (
+                with_ends(behind[system.name], measure, unit=False) if system.name in behind else ""
+            ),
+            "beats": lambda system: str(system.beats),
+            "loses to": lambda system: str(system.loses_to),
+            "can be best": lambda system: best[system.can_be_best],
+            **({"cost a row": lambda system: number(system.cost, 5)} if costs else {}),
+            unit: lambda system: f"{system.n:,}",
+        },
+        caption=caption + ("" if measure == "scores" else ", in points"),
+        optional=(unit, f"minus {clip(first, 20)}"),
+    )
 
 
-def comparison_figure(result: Comparison) -> Drawing:
-    """The judge's difference, and people's, around zero."""
-    names, gaps = ("judge alone", "people", "people alone"), (result.judge, result.people)
-    lines = zip(names, (*gaps, result.people_alone), strict=True)
-    shown = [(name, gap) for name, gap in lines if gap is not None and gap.estimate is not None]
-    title = headline_of(result).text
-    return differences_figure(shown, title, f"{clip(result.b)} minus {clip(result.a)}", result)
+def _pair_table(result: Comparison, caption: str) -> Table:
+    return table_of(
+        result.differences,
+        {
+            **({} if result.within is None else {result.within: lambda pair: clip(pair.within)}),
+            "A": lambda pair: clip(pair.a),
+            "B": lambda pair: clip(pair.b),
+            "B - A": lambda pair: with_ends(pair.reported, result.measure),
+            "p, adjusted": lambda pair: p_text(pair.adjusted),
+            "shown": lambda pair: "yes" if pair.shown else "",
+            "n": lambda pair: f"{pair.reported.n:,}",
+        },
+        caption=caption,
+        text_columns=2 if result.within is None else 3,
+        detail=result.within is None,
+    )
 
 
-def differences_figure(
-    lines: Sequence[tuple[str, Difference]], title: str, axis: str, result: Any
-) -> Drawing:
-    """A line for each difference; those whose interval excludes zero are filled."""
+# --- the pictures ---
+
+
+def differences_figure(result: Comparison) -> Drawing:
+    """A line for each slice, or for judge and people; filled if the interval excludes zero."""
+    pair = result.differences[0]
+    gaps = [(shown.within or "", shown.reported) for shown in result.differences[: 2 * _DRAWN]]
+    if result.within is None:
+        whose = (pair.judge, pair.people, pair.people_alone)
+        names = ("judge alone", "people", "people alone")
+        gaps = [(name, gap) for name, gap in zip(names, whose, strict=True) if gap is not None]
+    lines = [(name, gap) for name, gap in gaps if gap.estimate is not None]
     if not lines:
         raise ArgumentError("plot", "no difference", "the result has no number to draw")
     scale = 1.0 if result.measure == "scores" else 100.0
@@ -413,10 +486,55 @@ def differences_figure(
         axes.axvline(0, color=INK, linewidth=1.2)
         for place, (_, gap) in enumerate(lines):
             draw_interval(axes, place, gap.interval, scale=scale, color=ACCENT, linewidth=2.2)
-            face = ACCENT if gap.better or gap.worse else "white"
+            face = ACCENT if gap.sign else "white"
             draw_ring(axes, scale * (gap.estimate or 0.0), place, ACCENT, face=face)
         name_rows(axes, [clip(name) for name, _ in lines])
         unit = "" if result.measure == "scores" else ", points"
-        axes.set_xlabel(f"{axis}{unit}, with {level(result.confidence_level)} intervals")
-        axes.set_title("\n".join(wrap(title, 80)))
+        with_level = f"with {level(result.confidence_level)} intervals"
+        axes.set_xlabel(f"{clip(pair.b)} minus {clip(pair.a)}{unit}, {with_level}")
+        axes.set_title("\n".join(wrap(headline_of(result).text, 80)))
+    return figure
+
+
+def matrix_figure(result: Comparison) -> Drawing:
+    """Differences from the leading system with intervals, and who beats whom."""
+    names = [system.name for system in result.systems[:_DRAWN]]
+    place = {name: at for at, name in enumerate(names)}
+    pairs = [
+        (place[pair.a], place[pair.b], pair)
+        for pair in result.differences
+        if {pair.a, pair.b} <= place.keys() and pair.reported.estimate is not None
+    ]
+    grid = np.zeros((len(names), len(names)))
+    scale = 1.0 if result.measure == "scores" else 100.0
+    for i, j, pair in pairs:
+        grid[j, i] = scale * (pair.reported.estimate or 0.0)
+        grid[i, j] = -grid[j, i]
+    largest = float(np.abs(grid).max()) or 1.0
+    shown = clip_names(names, 24)
+    with themed():
+        side = 1.8 + 0.42 * len(names)
+        figure = new_figure(1.8 * side + 2.2, side)
+        left, axes = figure.subplots(1, 2, width_ratios=[0.8, 1])
+        left.axvline(0, color=INK, linewidth=1.2)
+        for i, j, pair in sorted(pairs, key=lambda drawn: max(drawn[:2])):
+            if 0 in (i, j):
+                ends = scale if i == 0 else -scale
+                draw_interval(left, i + j, pair.reported.interval, scale=ends, color=ACCENT, lw=2)
+                face = ACCENT if pair.shown else "white"
+                draw_ring(left, grid[i + j, 0], i + j, ACCENT, face=face)
+        name_rows(left, shown, fontsize=8.5)
+        unit = "" if scale == 1 else ", points"
+        left.set_xlabel(f"minus {shown[0]}{unit}; {level(result.confidence_level)} each alone")
+        draw_cells(axes, grid, ("#eda383", "#f7f3ea", "#9ab7d9"), (-largest, largest))
+        for i, j, pair in pairs:
+            style = {"size": 7, "weight": "bold" if pair.shown else "normal", "color": ON_TINT}
+            for row, column in ((i, j), (j, i)):
+                value = grid[row, column]
+                text = f"{value:+z.1f}" if scale > 1 else f"{value:+z.2f}"
+                axes.text(column, row, text, **style, **CENTRED)
+        axes.set_yticks(range(len(names)), shown, fontsize=8.5)
+        axes.set_xticks(range(len(names)), shown, rotation=45, ha="right", fontsize=8.5)
+        axes.set_xlabel(f"row minus column{unit}; bold: shown")
+        set_suptitle(figure, "\n".join(wrap(headline_of(result).text, 90)))
     return figure

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
 
-from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation.comparison import amount, unit_of
-from adjudge.estimation.systems import choose_two, read_systems
+from adjudge.estimation.comparison import with_unit
+from adjudge.estimation.systems import ReadingSystems, read_systems
 from adjudge.present.blocks import Block, Fact, Facts, Headline, explain, notes_of
 from adjudge.present.result import Correlation, Count, Level, NotNegative, Positive, Result, frozen
 from adjudge.present.text import count, number
@@ -24,8 +24,9 @@ from adjudge.statistics.differences import (
     labels_needed,
     paired_gap,
     questions_needed,
+    smallest_shown,
 )
-from adjudge.validation import open_unit, positive
+from adjudge.validation import FloatArray, open_unit, positive
 
 #: The power that is planned for is 0.8; the pilot's spread is raised, so that it is reached.
 _ASSUMED = (
@@ -82,14 +83,8 @@ def plan_compare(
     difference: float,
     a: str | None = None,
     b: str | None = None,
-    by: str = "model",
-    labels: TableLike | None = None,
-    cluster: str | None = None,
-    judge_column: str = "judge",
-    human_column: str = "human",
-    positive_class: str | None = None,
     confidence_level: float = 0.95,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingSystems],
 ) -> ComparisonPlan:
     """How many questions and labels show a difference of two systems.
 
@@ -100,14 +95,9 @@ def plan_compare(
         difference: The difference to show, such as 0.03 for 3 points; of scores on their scale.
         a: The system to compare with.
         b: The system that is compared.
-        by: Column of the systems.
-        labels: Human labels by id.
-        cluster: Column of questions that belong together; none: all are independent.
-        judge_column: Column of the judge's verdicts.
-        human_column: Column of the human labels.
-        positive_class: For verdicts that are words: the one that counts as 1.
         confidence_level: Confidence level of the interval that will exclude zero.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+        **reading: Columns, labels and the words in them: see `ReadingSystems` and
+            `adjudge.data.Reading`.
 
     >>> rows = {"id": [*range(60)] * 2, "model": ["old"] * 60 + ["new"] * 60,
     ...         "judge": [1, 0] * 30 + [1, 1, 1, 0] * 15}
@@ -116,100 +106,73 @@ def plan_compare(
     """
     positive(difference, "difference")
     level = open_unit(confidence_level, "confidence_level")
-    systems = read_systems(
-        data,
-        other,
-        a=a,
-        b=b,
-        by=by,
-        labels=labels,
-        cluster=cluster,
-        judge_column=judge_column,
-        human_column=human_column,
-        positive=positive_class,
-        **reading,
-    )[None]
-    gaps = systems.differences(*choose_two(systems, a, b))
-    if systems.measure != "scores" and difference > 1:
+    systems = read_systems(data, other, a=a, b=b, **reading)[None]
+    table = systems.among(systems.choose(a, b))
+    if table.measure != "scores" and difference > 1:
         raise ArgumentError("difference", difference, "give a share: 0.03 is 3 points")
-    n = len(gaps.judge)
-    if n < FEWEST or systems.paired_by is None:
+    n = len(table.judge)
+    if n < FEWEST or table.paired_by is None:
         problem = f"{count(n, 'common question')}: a pilot needs {FEWEST}"
-        raise DataError(systems.source, problem, remedy="ask both systems the same questions")
-    spread = _spread(gaps.judge, zero_one=gaps.zero_one)
-    known = ~np.isnan(gaps.human)
+        raise DataError(table.source, problem, remedy="ask both systems the same questions")
+    d, h = (numbers[:, 1] - numbers[:, 0] for numbers in (table.judge, table.human))
+    spread, known = _spread(d, zero_one=table.zero_one), ~np.isnan(h)
     m = int(known.sum())
-    people = correlation = labelled = alone = at_best = reason = None
-    if m >= FEWEST:
-        people = _spread(gaps.human[known], zero_one=gaps.people_zero_one)
-        correlation = _correlation(gaps.human[known], gaps.judge[known])
-        labelled = labels_needed(people, correlation, difference, n, level)
-        alone = labels_needed(people, 0.0, difference, max(n, 10**9), level)
-        at_best = _smallest(people, n, level)
-        if labelled is None:
-            reason = f"these {n:,} questions cannot show it, with every one of them labelled"
-            if at_best <= difference:
-                reason = f"more labels are needed than there are questions ({n:,})"
-    else:
-        reason = f"{count(m, 'labelled question')}: {FEWEST} labelled questions give the number"
-    return ComparisonPlan(
-        a=gaps.a,
-        b=gaps.b,
-        measure=systems.measure,
+    reason = f"{count(m, 'labelled question')}: {FEWEST} labelled questions give the number"
+    plan = ComparisonPlan(
+        a=table.names[0],
+        b=table.names[1],
+        measure=table.measure,
         difference=difference,
         confidence_level=level,
         n=n,
         n_labelled=m,
         spread=spread,
         questions=questions_needed(spread, difference, level),
-        detectable=_smallest(spread, n, level),
+        detectable=smallest_shown(spread, n, level),
+        reason=reason,
+        dropped=table.dropped,
+    )
+    if m < FEWEST:
+        return plan
+    people, correlation = _spread(h[known], zero_one=table.people_zero_one), 0.0
+    if h[known].std() > 0 and d[known].std() > 0:
+        correlation = cautious_correlation(float(np.corrcoef(h[known], d[known])[0, 1]), m)
+    labelled = labels_needed(people, correlation, difference, n, level)
+    at_best = smallest_shown(people, n, level)
+    reason = f"these {n:,} questions cannot show it, with every one of them labelled"
+    if at_best <= difference:
+        reason = f"more labels are needed than there are questions ({n:,})"
+    return replace(
+        plan,
         people_spread=people,
         correlation=correlation,
         labels=labelled,
-        labels_without_judge=alone,
+        labels_without_judge=labels_needed(people, 0.0, difference, math.inf, level),
         detectable_by_people=at_best,
-        reason=reason,
-        dropped=gaps.dropped,
+        reason=reason if labelled is None else None,
     )
 
 
-def _spread(d: np.ndarray, *, zero_one: bool) -> float:
+def _spread(d: FloatArray, *, zero_one: bool) -> float:
     """The standard deviation with pseudo questions, at its cautious bound."""
     gap = paired_gap(d, zero_one=zero_one)
     per_question = gap.standard_error * math.sqrt(gap.n + (2 if zero_one else 1))
     return cautious_spread(per_question, gap.n)
 
 
-def _correlation(human: np.ndarray, judge: np.ndarray) -> float:
-    if human.std() == 0 or judge.std() == 0:
-        return 0.0
-    return cautious_correlation(float(np.corrcoef(human, judge)[0, 1]), len(human))
-
-
-def _smallest(spread: float, n: int, level: float) -> float:
-    """The smallest difference that n questions show in four of five samples."""
-    low, high = 1e-9, 1e9
-    for _ in range(100):
-        middle = math.sqrt(low * high)
-        low, high = (
-            (low, middle) if questions_needed(spread, middle, level) <= n else (middle, high)
-        )
-    return high
-
-
 def view_plan(result: ComparisonPlan) -> list[Block]:
     """How many questions and labels, and what these questions show at best."""
-    write, unit = amount(result.measure), unit_of(result.measure)
-    wanted = f"{write(result.difference)}{unit}"
+    size = partial(with_unit, measure=result.measure)
+    wanted = size(result.difference)
     by_judge = f"{count(result.questions, 'question')} show a difference of {wanted} by this judge"
     facts = [
         Fact("questions", f"{result.questions:,}", f"you have {result.n:,}"),
-        Fact("these show at best", f"{write(result.detectable)}{unit}", "by this judge"),
+        Fact("these show at best", size(result.detectable), "by this judge"),
     ]
     headline = Headline(by_judge, tone="plain" if result.feasible else "bad")
     if result.people_spread is not None:
-        at_best = f"{write(result.detectable_by_people)}{unit}"
-        facts.append(Fact("by people at best", at_best, f"all {result.n:,} questions labelled"))
+        every = f"all {result.n:,} questions labelled"
+        facts.append(Fact("by people at best", size(result.detectable_by_people), every))
         if result.labels is not None:
             alone = f"{number(result.labels_without_judge)} without the judge"
             facts.append(Fact("labelled questions", f"{result.labels:,}", alone))

@@ -1,32 +1,36 @@
 """The answers of systems to the same questions, as a table (questions, systems), for `compare`.
 
 Grades, probabilities, scores, judgments of pairs, one file or two: each becomes the judge's number
-and, for some, people's number of every system on every question. What cannot be paired is counted.
+and, for some, people's number of every system on every question. Judges are systems too: their
+number is 1 where they agree with people. What cannot be paired is counted.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import polars as pl
 
 from adjudge.data.formats import kinds_of
-from adjudge.data.grades import Grades, load_grades, prepare_grades
+from adjudge.data.grades import load_grades, prepare_grades
+from adjudge.data.judgments import prepare_judgments
 from adjudge.data.names import GIVE_IDS, recognise, shorten
-from adjudge.data.rows import code_clusters, code_column, has_values, merge_dropped, tidy
+from adjudge.data.rows import Rows, code_clusters, code_column, has_values, merge_dropped, tidy
 from adjudge.data.scores import prepare_scores, read_scores
 from adjudge.data.source import Reading, Source, open_table, open_values
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
+from adjudge.records import MEASURED
 from adjudge.validation import FloatArray, IntArray
 
-#: What the numbers are: verdicts of 0 and 1, probabilities, scores, or preferences between pairs.
-Measure = Literal["verdicts", "probabilities", "scores", "preferences"]
+#: What the numbers are: verdicts of 0 and 1, probabilities, scores, preferences between pairs, or
+#: a judge's agreement with people.
+Measure = Literal["verdicts", "probabilities", "scores", "preferences", "agreement"]
 _MEASURES: Mapping[str, Measure] = {
     "binary": "verdicts",
     "probability": "probabilities",
@@ -35,10 +39,35 @@ _MEASURES: Mapping[str, Measure] = {
 #: Columns that can name a question; of those that systems share most values of, the first.
 _QUESTION = "__question"
 _QUESTIONS = (_QUESTION, "prompt_id", "doc_id", "prompt")
-_ONE_SIDE = "question that one system alone answered"
-_HALF_LABELLED = "question labelled for one system alone: its label is not used"
+_ALONE = "question that one system alone answered"
+_HALF_LABELLED = "question not labelled for all systems: its labels are not used"
 #: Between an id and a system, where an id alone names only the question.
 _OF = " of "
+
+
+class ReadingSystems(Reading, total=False):
+    """What every verb takes that compares systems.
+
+    Args:
+        by: Column of the systems. Default: model.
+        judge: The judge whose verdicts count, if the rows have several.
+        labels: Human labels by id. If ids name questions, with the systems' column too.
+        cluster: Column of questions that belong together; none: all are independent. Default:
+            prompt_id or doc_id, if rows are paired by another column.
+        judge_column: Column of the judge's verdicts. Default: judge.
+        human_column: Column of the human labels. Default: human.
+        positive: For verdicts that are words: the one that counts as 1.
+        model_labels: Use labels that a model made (labelled_by model); the result states it.
+    """
+
+    by: str
+    judge: str | None
+    labels: TableLike | None
+    cluster: str | None
+    judge_column: str
+    human_column: str
+    positive: str | None
+    model_labels: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +95,8 @@ class Systems:
     #: The id of each answer: question, system, id.
     answers: pl.DataFrame
     drawn_at_random: bool = False
+    #: What a row of each judge costs, if these are judges.
+    costs: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, int]
 
@@ -74,87 +105,69 @@ class Systems:
         """The largest difference that there can be."""
         return math.inf if self.measure == "scores" else 1.0
 
-    def at(self, name: str, option: str) -> int:
-        """The column of a system, by its name."""
-        if name not in self.names:
-            raise ArgumentError(option, name, f"choose one of {shorten(sorted(self.names))}")
-        return self.names.index(name)
+    def answer_ids(self, question: str) -> tuple[str, ...]:
+        """The ids of the systems' answers to a question; of its pair if pairs were judged."""
+        here = (pl.col("question") == question) & pl.col("system").is_in(list(self.names))
+        return tuple(dict.fromkeys(self.answers.filter(here)["id"].to_list()))
 
-    def answer_ids(self, question: str, systems: Sequence[str]) -> tuple[str, ...]:
-        """The ids of these systems' answers to a question; of its pair if pairs were judged."""
-        here = (pl.col("question") == question) & pl.col("system").is_in(list(systems))
-        return tuple(self.answers.filter(here)["id"].to_list())
-
-    def collapse(self) -> Systems:
-        """Questions of one cluster as one, with the means of their numbers."""
-        if self.clusters is None or len(np.unique(self.clusters)) == len(self.clusters):
-            return self
-        size = int(self.clusters.max()) + 1, len(self.names)
-        rows = np.repeat(self.clusters, size[1])
-        columns = np.tile(np.arange(size[1]), len(self.judge))
-        numbers = (self.judge, self.human)
-        judge, human = (_means(values.ravel(), rows, columns, size)[0] for values in numbers)
-        return replace(
-            self, judge=judge, human=human, clusters=None, zero_one=False, people_zero_one=False
-        )
-
-    def differences(self, a: str, b: str) -> Differences:
-        """B minus A on each question that both answered; on each cluster if there are clusters."""
-        if a == b:
+    def choose(self, a: str | None, b: str | None) -> tuple[str, str]:
+        """The two systems: as named; of two, those that are not named in the order of the file."""
+        names = self.names
+        if len(names) < 2:
+            raise ArgumentError("by", names[0], "the rows are of one system: give two")
+        for option, name in (("a", a), ("b", b)):
+            if name is not None and name not in names:
+                raise ArgumentError(option, name, f"choose one of {shorten(sorted(names))}")
+            if name is None and len(names) > 2:
+                remedy = f"name both: --a and --b, of {shorten(sorted(names))}"
+                raise ArgumentError(option, None, remedy)
+        if a is not None and a == b:
             raise ArgumentError("b", b, "name two different systems")
-        columns = [self.at(a, "a"), self.at(b, "b")]
+        others = [name for name in names if name not in (a, b)]
+        return a or others[0], b or others[-1]
+
+    def among(self, names: Sequence[str]) -> Systems:
+        """These systems, ready to compare: on questions that two of them or more answered.
+
+        Labels of a question count if all of them are labelled. Questions of one cluster become one,
+        with the means of their numbers.
+        """
+        columns = [self.names.index(name) for name in names]
         judge, human = self.judge[:, columns], self.human[:, columns]
-        here = ~np.isnan(judge)
-        both = here.all(axis=1)
-        half = both & (np.isnan(human).sum(axis=1) == 1)
-        alone = int((here.any(axis=1) & ~both).sum()) if self.paired_by is not None else 0
-        d, h = (numbers[both, 1] - numbers[both, 0] for numbers in (judge, human))
-        rows, zero_one, at = len(d), self.zero_one, np.flatnonzero(both)
-        codes = np.arange(rows) if self.clusters is None else self.clusters[both]
-        if len(np.unique(codes)) < rows:
+        labelled, dropped, answered = ~np.isnan(human), self.dropped, ~np.isnan(judge)
+        used = answered.any(axis=1)
+        people = labelled.any(axis=1) & used
+        if self.paired_by is not None:
+            used = answered.sum(axis=1) > 1
+            some, people = people & used, np.asarray((labelled & answered).all(axis=1))
+            human = np.where(people[:, None], human, np.nan)
+            alone, half = answered.any(axis=1) & ~used, some & ~people
+            dropped = merge_dropped(dropped, {_ALONE: int(alone.sum())})
+            dropped = merge_dropped(dropped, {_HALF_LABELLED: int(half.sum())})
+        codes, clustered_by = np.arange(len(judge)), None
+        if self.clusters is not None and len(np.unique(self.clusters[used])) < used.sum():
+            codes, clustered_by = self.clusters, self.clustered_by
             # A labelled cluster counts with its labelled questions: judge and people see the same.
-            used = ~np.isnan(h) | ~np.isin(codes, codes[~np.isnan(h)])
-            _, first, codes = np.unique(codes[used], return_index=True, return_inverse=True)
-            size = (len(first), 1)
-            d, h = (_means(v[used], codes, 0 * codes, size)[0][:, 0] for v in (d, h))
-            at, zero_one = at[used][first], False
-        return Differences(
-            a=a,
-            b=b,
-            judge=d,
-            human=h,
-            questions=tuple(self.questions[place] for place in at),
-            rows=rows,
-            zero_one=zero_one,
-            people_zero_one=self.people_zero_one and zero_one,
-            sides=(judge[here[:, 0], 0], judge[here[:, 1], 1]),
-            dropped=merge_dropped(
-                self.dropped, {_ONE_SIDE: alone, _HALF_LABELLED: int(half.sum())}
-            ),
+            used &= people | ~np.isin(codes, codes[people])
+        at = np.flatnonzero(used)
+        _, first, rows = np.unique(codes[at], return_index=True, return_inverse=True)
+        cells = np.repeat(rows, len(columns)), np.tile(np.arange(len(columns)), len(at))
+        size = len(first), len(columns)
+        return replace(
+            self,
+            names=tuple(names),
+            judge=_means(judge[at].ravel(), *cells, size)[0],
+            human=_means(human[at].ravel(), *cells, size)[0],
+            questions=tuple(self.questions[place] for place in at[first]),
+            clusters=None,
+            clustered_by=clustered_by,
+            zero_one=self.zero_one and clustered_by is None,
+            people_zero_one=self.people_zero_one and self.zero_one and clustered_by is None,
+            dropped=dropped,
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Differences:
-    """B minus A by the judge, and by people (NaN: no label), per question.
-
-    `sides` are the judge's numbers of A and of B on all questions that each of them answered;
-    `rows` the paired questions before those of one cluster were averaged.
-    """
-
-    a: str
-    b: str
-    judge: FloatArray
-    human: FloatArray
-    questions: tuple[str, ...]
-    rows: int
-    zero_one: bool
-    people_zero_one: bool
-    sides: tuple[FloatArray, FloatArray]
-    dropped: Mapping[str, int]
-
-
-# --- reading ---------------------------------------------------------------------------------
+# --- reading systems -------------------------------------------------------------------------
 
 
 def read_systems(
@@ -182,6 +195,8 @@ def read_systems(
     >>> read_systems(rows)[None].judge.tolist()
     [[0.0, 1.0], [1.0, 1.0]]
     """
+    sides: tuple[str, str] | None = None
+    options: dict[str, Any] = {"judge_column": judge_column, "model_labels": model_labels}
     with Source(data, labels=labels, others={"other": other}, **reading) as source:
         table, given = open_table(source.rows), source.labels
         if "battles" in (table.kind, table.format):
@@ -191,36 +206,56 @@ def read_systems(
             if other is not None:
                 remedy = "judgments of pairs hold both systems: give one file"
                 raise ArgumentError("other", str(other), remedy)
-            table = _of_judge(table, "judge", judge, by)
-            rows, names = _preferences(table, given, a, b, judge_column, model_labels)
-            return _by_slice(rows, within, cluster, names=names)
-        tables = [table] if other is None else [table, open_table(source.other("other"))]
-        tables = [_as_grades(t, given, (judge_column, human_column), within) for t in tables]
-        table = tables[0] if other is None else _join_runs(tables, by)
-        if by not in table.frame.columns:
-            remedy = "name the systems' column: --by COLUMN (by=), or give two files"
-            raise DataError(table.name, "is missing", column=by, remedy=remedy)
-        table = _of_judge(table, "judge_name", judge, by)
-        # Labels of scores are joined already, all raters.
-        opened = None if given is None or table.format == "scores" else open_values(given)
-        table, opened = _name_answers(table, opened, by, within)
-        rows = prepare_grades(
-            table,
-            labels=opened,
-            by=by,
-            cluster="none",
-            judge_column=judge_column,
-            human_column=human_column,
-            positive=positive,
-            needs_labels=False,
-            model_labels=model_labels,
-            scores=True,
-        )
+            table, sides = _name_sides(_of_judge(table, "judge", judge, by), a, b)
+            options["model"] = sides[1]
+        else:
+            tables = [table] if other is None else [table, open_table(source.other("other"))]
+            tables = [_as_grades(t, given, (judge_column, human_column), within) for t in tables]
+            table = tables[0] if other is None else _join_runs(tables, by)
+            if by not in table.frame.columns:
+                remedy = "name the systems' column: --by COLUMN (by=), or give two files"
+                raise DataError(table.name, "is missing", column=by, remedy=remedy)
+            table = _of_judge(table, "judge_name", judge, by)
+            # Labels of scores are joined already, all raters.
+            given = None if given is None or table.format == "scores" else open_values(given)
+            table, given = _name_answers(table, given, by, within)
+            words = {"by": by, "human_column": human_column, "positive": positive}
+            options |= {**words, "needs_labels": False, "scores": True}
+        rows = prepare_grades(table, labels=given, cluster="none", **options)
     if rows.scale == "classes":
         remedy = "name the class that counts as 1: --positive NAME (positive=)"
         problem = f"has the classes {shorten(rows.names, 5)}"
         raise DataError(rows.name, problem, column=judge_column, remedy=remedy)
-    return _by_slice(rows, within, cluster)
+    if rows.sampling_probability is not None:
+        column, problem = "sampling_probability", "labels were picked by a plan"
+        remedy = "a difference needs labels of questions drawn at random"
+        raise DataError(rows.name, problem, column=column, remedy=remedy)
+    numbers = {"__judge": rows.judge, "__human": rows.human}
+    frame = rows.frame.with_columns(pl.Series(name, numbers[name]) for name in numbers)
+    names, measure, dropped = rows.group_names, _MEASURES[rows.scale], rows.dropped
+    if sides is None:
+        frame = frame.with_columns(pl.Series("__system", rows.groups))
+    else:
+        names, measure = sides, "preferences"
+        frame, dropped = _of_sides(frame, sides, dropped)
+    rest: dict[str, Any] = {
+        "source": rows.name,
+        "drawn_at_random": rows.drawn_at_random,
+        "notes": rows.makers,
+        "dropped": dropped,
+    }
+    if within is None:
+        return {None: _tabulate(frame, names, cluster, measure, **rest)}
+    if within not in frame.columns:
+        shown = shorten([column for column in rows.frame.columns if column != "id"])
+        raise ArgumentError("within", within, f"choose a column: {shown}")
+    values = tidy(frame[within], rows.name, within)
+    slices = values.drop_nulls().unique(maintain_order=True).to_list()
+    if not slices:
+        raise ArgumentError("within", within, "the column is empty: name another")
+    return {
+        v: _tabulate(frame.filter(values == v), names, cluster, measure, **rest) for v in slices
+    }
 
 
 def _is_judged_pairs(table: Table) -> bool:
@@ -243,8 +278,7 @@ def _as_grades(
     if frame is None or has_values(frame, "human_scores"):
         prepared = prepare_scores(table, labels=labels)
         frame, dropped = prepared.frame, prepared.dropped
-    remedy = "compare in each of them: --within criterion (within=), or keep the rows of one"
-    _refuse_several(frame, table.name, "criterion", "criteria", within, remedy)
+    _refuse_several(frame, table.name, "criterion", "criteria", within)
     frame = frame.drop(human_column, "human_score", "judge_name", strict=False)
     frame = frame.rename({"judge": "judge_name", "judge_score": "judge"})
     if "human_scores" in frame.columns:
@@ -254,16 +288,17 @@ def _as_grades(
 
 
 def _refuse_several(
-    frame: pl.DataFrame, name: str, column: str, many: str, within: str | None, remedy: str
+    frame: pl.DataFrame, name: str, column: str, many: str, within: str | None
 ) -> None:
     """Several metrics or criteria are compared in each of them, not together."""
     values = tidy(frame[column], name, column).drop_nulls().unique().sort().to_list()
     if len(values) > 1 and within != column:
+        remedy = f"compare in each of them: --within {column} (within=), or keep the rows of one"
         problem = f"has {len(values)} {many}: {shorten(values, 5)}"
         raise DataError(name, problem, column=column, remedy=remedy)
 
 
-def file_names(names: Sequence[str]) -> list[str]:
+def _file_names(names: Sequence[str]) -> list[str]:
     """Two files by their last names, else by their paths, else by their order."""
     paths = [Path(name) for name in names]
     choices = ([path.name for path in paths], [str(path) for path in paths], ["first", "second"])
@@ -279,7 +314,7 @@ def _join_runs(tables: Sequence[Table], by: str) -> Table:
         values = [] if named is None else named.drop_nulls().unique().to_list()
         models.append(values[0] if len(values) == 1 else None)
     by_file = None in models or models[0] == models[1]
-    names = file_names([first.name, second.name]) if by_file else models
+    names = _file_names([first.name, second.name]) if by_file else models
     if first.format != second.format and first.kind != second.kind:
         formats = " and ".join(str(table.format or "plain rows") for table in tables)
         remedy = "give two files of one kind"
@@ -330,8 +365,7 @@ def _name_answers(
         return table, labels
     apart = [by]
     if "metric" in frame.columns:
-        remedy = "compare in each of them: --within metric (within=), or keep one's rows"
-        _refuse_several(frame, name, "metric", "metrics", within, remedy)
+        _refuse_several(frame, name, "metric", "metrics", within)
         apart.append("metric")
     if labels is not None and not {"id", by} <= set(labels.frame.columns):
         problem = "ids name questions that several systems answered"
@@ -348,131 +382,135 @@ def _with_answer_ids(table: Table, apart: Sequence[str]) -> Table:
     return replace(table, frame=named, fields=None)
 
 
-def _preferences(
-    table: Table,
-    labels: TableLike | None,
-    a: str | None,
-    b: str | None,
-    judge_column: str,
-    model_labels: bool,
-) -> tuple[Grades, tuple[str, str]]:
-    """The share that prefers B, from judgments of pairs of the two; and the two names."""
+def _name_sides(table: Table, a: str | None, b: str | None) -> tuple[Table, tuple[str, str]]:
+    """Judgments of pairs, and the two systems; without names of models the sides A and B."""
     frame, name = table.frame, table.name
     if len(recognise(frame.columns, "judgments", ["model_a", "model_b"])) < 2:
         if a is not None or b is not None:
             remedy = "the pairs have no model_a and model_b: leave out a and b to compare the sides"
             raise ArgumentError("a" if a is not None else "b", a or b, remedy)
         frame = frame.with_columns(pl.lit("A").alias("model_a"), pl.lit("B").alias("model_b"))
-        table = replace(table, frame=frame, fields=None)
-        a, b = "A", "B"
-    elif {"model_a", "model_b"} <= set(frame.columns):
+        return replace(table, frame=frame, fields=None), ("A", "B")
+    if a is None and b is None and {"model_a", "model_b"} <= set(frame.columns):
         sides = [tidy(frame[column], name, column) for column in ("model_a", "model_b")]
         models = pl.concat([s.alias("model") for s in sides]).drop_nulls().unique().sort().to_list()
-        if a is None and b is None and len(models) == 2:
-            a, b = models
+        a, b = models if len(models) == 2 else (None, None)
     if a is None or b is None:
         remedy = "name two systems: --a NAME --b NAME (a=, b=); for all of them: adjudge rank"
         raise DataError(name, "has pairs of several systems", column="model_a", remedy=remedy)
-    rows = prepare_grades(
-        table,
-        labels=labels,
-        model=b,
-        judge_column=judge_column,
-        cluster="none",
-        model_labels=model_labels,
+    return table, (a, b)
+
+
+def _of_sides(
+    frame: pl.DataFrame, sides: tuple[str, str], dropped: Mapping[str, int]
+) -> tuple[pl.DataFrame, Mapping[str, int]]:
+    """A row of each side: B has the share that prefers B, A the rest; B - A is in [-1, 1]."""
+    against = (frame["opponent"] == sides[0]).fill_null(False)
+    if not against.any():
+        opponents = frame["opponent"].drop_nulls().unique().sort().to_list()
+        raise ArgumentError("a", sides[0], f"{sides[1]} was compared with {shorten(opponents)}")
+    ids = as_text(frame["id"]) if "id" in frame.columns else pl.int_range(frame.height, eager=True)
+    pairs = frame.with_columns(as_text(ids).alias(_QUESTION)).filter(against)
+    rest = [(1 - pl.col(column)).alias(column) for column in ("__judge", "__human")]
+    first = pairs.with_columns(*rest, pl.lit(0).alias("__system"))
+    both = pl.concat([first, pairs.with_columns(pl.lit(1).alias("__system"))])
+    return both, merge_dropped(dropped, {"pair with another system": int((~against).sum())})
+
+
+# --- reading judges --------------------------------------------------------------------------
+
+
+def read_judges(
+    data: TableLike,
+    other: TableLike | None = None,
+    *,
+    labels: TableLike | None = None,
+    cluster: str | None = None,
+    **reading: Unpack[Reading],
+) -> Systems:
+    """Judgments or grades of several judges on the same labelled rows, of one file or of two.
+
+    A judge's number is 1 where its verdict is people's label.
+    """
+    with Source(data, labels=labels, others={"other": other}, **reading) as source:
+        files = [prepare_judgments(source.rows, labels=source.labels)]
+        if other is not None:
+            files.append(prepare_judgments(source.other("other"), labels=source.labels))
+    frames, name = [file.frame for file in files], " and ".join(file.name for file in files)
+    if other is not None and set(frames[0]["judge"].unique()) & set(frames[1]["judge"].unique()):
+        # Two prompts of one judge: the files' names say which is which.
+        runs = zip(frames, _file_names([file.name for file in files]), strict=True)
+        frames = [frame.with_columns(judge=pl.lit(run)) for frame, run in runs]
+    frame = pl.concat(frames, how="diagonal_relaxed")
+    if "label" not in frame.columns:
+        remedy = "judges are compared by people's labels: add label (human), or give --labels FILE"
+        raise DataError(name, "has no labels", column="label", remedy=remedy)
+    rows = (
+        Rows(frame, merge_dropped(*(file.dropped for file in files)))
+        .without(pl.col("label").is_null(), "no label")
+        .without(pl.col("label") == "tie", "human tie")
+        .without(~pl.col("status").is_in(list(MEASURED)), "no usable verdict")
     )
-    keep = (rows.frame["opponent"] == a).fill_null(False).to_numpy()
-    if not keep.any():
-        opponents = rows.frame["opponent"].drop_nulls().unique().sort().to_list()
-        raise ArgumentError("a", a, f"{b} was compared with {shorten(opponents)}")
-    lost = merge_dropped(rows.dropped, {"pair with another system": int((~keep).sum())})
-    frame, said, people = rows.frame.filter(keep), rows.judge[keep], rows.human[keep]
-    return replace(rows, frame=frame, judge=said, human=people, dropped=lost), (a, b)
-
-
-def choose_two(systems: Systems, a: str | None, b: str | None) -> tuple[str, str]:
-    """The two systems: as named; of two, those that are not named in the order of the file."""
-    names = systems.names
-    if len(names) < 2:
-        raise ArgumentError("by", names[0], "the rows are of one system: give two")
-    if (a is None or b is None) and len(names) > 2:
-        option = "a" if a is None else "b"
-        raise ArgumentError(option, None, f"name both: --a and --b, of {shorten(sorted(names))}")
-    others = [name for name in names if name not in (a, b)]
-    return a or others[0], b or others[-1]
+    judges = rows.frame["judge"].n_unique()
+    if judges < 2:
+        alone = shorten(rows.frame["judge"].unique().to_list()) or "no judge"
+        remedy = "give rows of two or more judges, or two files"
+        raise DataError(name, f"has {alone} alone", remedy=remedy)
+    frame = rows.frame.filter(pl.col("judge").n_unique().over("id") == judges)
+    lost = rows.frame["id"].n_unique() - frame["id"].n_unique()
+    codes, names = code_column(frame["judge"])
+    frame = frame.with_columns(
+        pl.Series("__system", codes),
+        pl.col("id").alias(_QUESTION),
+        __judge=(pl.col("verdict") == pl.col("label")).fill_null(False).cast(pl.Float64),
+        __human=pl.lit(math.nan),
+    )
+    costs = dict[str, float]()
+    if has_values(frame, "cost"):
+        costs = dict(frame.group_by("judge").agg(pl.col("cost").cast(pl.Float64).mean()).rows())
+    dropped = merge_dropped(rows.dropped, {"row that not all judges answered": lost})
+    rest: dict[str, Any] = {"source": name, "dropped": dropped, "costs": costs}
+    return _tabulate(frame, names, cluster, "agreement", **rest)
 
 
 # --- the table -------------------------------------------------------------------------------
 
 
-def _by_slice(
-    rows: Grades, within: str | None, cluster: str | None, names: tuple[str, str] | None = None
-) -> dict[str | None, Systems]:
-    if rows.sampling_probability is not None:
-        column, problem = "sampling_probability", "labels were picked by a plan"
-        remedy = "a difference needs labels of questions drawn at random"
-        raise DataError(rows.name, problem, column=column, remedy=remedy)
-    if within is None:
-        return {None: _tabulate(rows, np.arange(len(rows.judge)), cluster, names)}
-    if within not in rows.frame.columns:
-        shown = shorten([column for column in rows.frame.columns if column != "id"])
-        raise ArgumentError("within", within, f"choose a column: {shown}")
-    codes, values = code_column(tidy(rows.frame[within], rows.name, within))
-    return {
-        value: _tabulate(rows, np.flatnonzero(codes == code), cluster, names)
-        for code, value in enumerate(values)
-        if value is not None
-    }
-
-
 def _tabulate(
-    rows: Grades, at: IntArray, cluster: str | None, names: tuple[str, str] | None
+    frame: pl.DataFrame, names: Sequence[str], cluster: str | None, measure: Measure, **rest: Any
 ) -> Systems:
-    """One number for each question and system: the mean of its rows."""
-    frame = rows.frame[at]
-    if names is None:
-        assert rows.groups is not None  # noqa: S101
-        systems, names_of = rows.groups[at], rows.group_names
-        key = _question_column(frame, systems)
-    else:
-        systems, names_of = np.ones(len(at), dtype=np.int64), names
-        key = "id" if "id" in frame.columns else None
-    texts = pl.Series([str(n + 1) for n in at.tolist()]) if key is None else as_text(frame[key])
-    codes, keys = code_clusters(texts), texts.fill_null("")
-    size = int(codes.max(initial=-1)) + 1, len(names_of)
-    judge, most = _means(rows.judge[at], codes, systems, size)
-    human, _ = _means(rows.human[at], codes, systems, size)
-    if names is not None:
-        # Column B is the share that prefers B, column A the rest: B - A is in [-1, 1].
-        judge[:, 0], human[:, 0] = 1 - judge[:, 1], 1 - human[:, 1]
+    """One number for each question and system: the mean of its rows (columns with __)."""
+    systems = frame["__system"].to_numpy()
+    values, labels = (frame[column].to_numpy() for column in ("__judge", "__human"))
+    key = _question_column(frame, systems)
+    numbers = pl.int_range(1, frame.height + 1, eager=True)
+    keys = as_text(numbers if key is None else frame[key])
+    codes = code_clusters(keys)
+    size = int(codes.max(initial=-1)) + 1, len(names)
+    judge, most = _means(values, codes, systems, size)
     first = np.unique(codes, return_index=True)[1].tolist()
     column = _cluster_name(frame, cluster, key)
-    measure: Measure = "preferences" if names is not None else _MEASURES[rows.scale]
-    whole = (0.0, 0.5, 1.0) if names is not None else (0.0, 1.0)
-    single = most <= 1 and measure in ("verdicts", "preferences")
-    labels = rows.human[at]
+    whole = (0.0, 0.5, 1.0) if measure == "preferences" else (0.0, 1.0)
+    single = most <= 1 and measure in ("verdicts", "preferences", "agreement")
+    keys = keys.fill_null("")
+    answers = {
+        "question": keys,
+        "system": pl.Series(names, dtype=pl.String).gather(systems),
+        "id": as_text(frame["id"]) if "id" in frame.columns else keys,
+    }
     return Systems(
-        source=rows.name,
-        names=tuple(names_of),
+        names=tuple(names),
         judge=judge,
-        human=human,
+        human=_means(labels, codes, systems, size)[0],
         questions=tuple(keys.gather(first).to_list()),
         clusters=None if column is None else code_clusters(frame[column][first]),
         paired_by="id" if key == _QUESTION else key,
         clustered_by=column,
         measure=measure,
-        zero_one=single and bool(np.isin(rows.judge[at], whole).all()),
+        zero_one=single and bool(np.isin(values, whole).all()),
         people_zero_one=single and bool(np.isin(labels[~np.isnan(labels)], whole).all()),
-        answers=pl.DataFrame(
-            {
-                "question": keys,
-                "system": [names_of[code] for code in systems.tolist()],
-                "id": as_text(frame["id"]) if "id" in frame.columns else keys,
-            }
-        ),
-        drawn_at_random=rows.drawn_at_random,
-        notes=rows.makers,
-        dropped=rows.dropped,
+        answers=pl.DataFrame(answers),
+        **rest,
     )
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -20,9 +21,19 @@ import polars as pl
 from scipy.special import ndtr, stdtrit
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation.comparison import amount, unit_of
-from adjudge.estimation.systems import Differences, Systems
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Table, explain, notes_of
+from adjudge.estimation.comparison import with_unit
+from adjudge.estimation.systems import Systems
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Headline,
+    Table,
+    Tone,
+    explain,
+    notes_of,
+)
 from adjudge.present.figure import ACCENT, LINES, WARM, new_figure, themed
 from adjudge.present.kinds import from_dict
 from adjudge.present.result import Check, Count, Level, Positive, Result, frozen, same_length
@@ -36,7 +47,7 @@ from adjudge.statistics.betting import (
     log_capital,
     smallest_decided,
 )
-from adjudge.statistics.differences import labelled_gap
+from adjudge.statistics.differences import FEWEST, labelled_gap
 from adjudge.store import StorePlace, store_name, use_store
 from adjudge.store.interface import STATE_OF_COMPARISON, sha256_json
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, score_labels
@@ -49,6 +60,13 @@ if TYPE_CHECKING:
 NEXT = 10
 #: Evidence is shown up to this power of e; certainty has no larger number.
 _MOST = 100.0
+#: With fewer labels the estimate is their mean, not moved by the judge's.
+_FEWEST_CORRECTED = 4
+_DECISIONS: Mapping[int, Literal["better", "worse", "equal"]] = {
+    1: "better",
+    -1: "worse",
+    0: "equal",
+}
 
 
 # --- the result ---
@@ -97,9 +115,9 @@ class SequentialComparison(Result):
     needs_up: float
     needs_down: float
     scale: tuple[float, float] | None = None
-    order_key: str
-    started_with: tuple[str, ...]
-    pool_digest: str
+    order_key: str = ""
+    started_with: tuple[str, ...] = ()
+    pool_digest: str = ""
 
     @property
     def better(self) -> bool:
@@ -116,6 +134,15 @@ class SequentialComparison(Result):
         """An undecided comparison asks for more labels: that is not a bad finding."""
         return False
 
+    def size(self, share: float | None) -> str:
+        """A share of the scale as a difference with its unit."""
+        low, high = self.scale or (0.0, 1.0)
+        return with_unit(None if share is None else share * (high - low), self.measure)
+
+    def sides(self) -> tuple[tuple[str, tuple[float, ...], float], ...]:
+        """B and A with their evidence after each label, and what decides."""
+        return (self.b, self.up, self.needs_up), (self.a, self.down, self.needs_down)
+
     def rows_to_label(self) -> pl.DataFrame:
         """The answers to label next, for `adjudge label --plan`."""
         rows = [(name, item.question, "random") for item in self.next for name in item.ids]
@@ -126,39 +153,13 @@ class SequentialComparison(Result):
         return view_until_sure(self)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What is fixed before the first label; `equal_within` is a share of the scale."""
-
-    confidence_level: float
-    method: Literal["bets", "rounds"]
-    equal_within: float | None
-    scale: tuple[float, float] | None
-    max_labels: int | None
-    seed: int
-
-
-def check_terms(*, rounds: bool, equal_within: float | None, **fixed: Any) -> Terms:
-    """The terms of a sequential comparison, checked."""
-    if equal_within is not None:
-        positive(equal_within, "equal_within")
-        if rounds:
-            raise ArgumentError("equal_within", equal_within, "is not for rounds: leave one out")
-        equal_within = equal_within / _width(fixed["scale"])
-    return Terms(method="rounds" if rounds else "bets", equal_within=equal_within, **fixed)
-
-
-def _width(scale: tuple[float, float] | None) -> float:
-    return 1.0 if scale is None else float(scale[1] - scale[0])
-
-
 # --- labels in the store ---
 
 
 def stored_labels(
     place: StorePlace, systems: Systems, scale: tuple[float, float] | None
-) -> pl.DataFrame | None:
-    """The labels of these answers that the labelling page kept in the store; None without any."""
+) -> list[dict[str, Any]]:
+    """The labels of these answers that the labelling page kept in the store."""
     labels = PAIR_LABELS if systems.measure == "preferences" else GRADE_LABELS
     if systems.measure == "scores":
         low, high = scale or (1, 5)
@@ -166,187 +167,196 @@ def stored_labels(
     with use_store(place) as store:
         answers = LabelBook(store, labels).answers()
     known = set(systems.answers["id"].to_list())
-    rows = [
+    return [
         {"id": answer.id, "label": answer.label, "rater": answer.rater}
         for answer in answers
         if answer.label is not None and answer.id in known
     ]
-    return pl.DataFrame(rows) if rows else None
 
 
 # --- the process ---
 
 
-def look(systems: Systems, a: str, b: str, terms: Terms, place: StorePlace) -> SequentialComparison:
+def look(
+    table: Systems,
+    place: StorePlace,
+    *,
+    level: float,
+    scale: tuple[int, int] | None,
+    seed: int,
+    rounds: bool,
+    equal_within: float | None,
+    max_labels: int | None,
+) -> SequentialComparison:
     """Count the labels that have come in the order of drawing, decide, and keep the state."""
-    gaps = systems.differences(a, b)
-    if systems.paired_by is None or len(gaps.judge) < 2:
+    if table.paired_by is None or len(table.judge) < 2:
         remedy = "give both systems the same questions: one label is people's word on both"
-        raise DataError(systems.source, "the systems share too few questions", remedy=remedy)
-    scores = systems.measure == "scores"
-    if scores and terms.scale is None:
+        raise DataError(table.source, "the systems share too few questions", remedy=remedy)
+    if (table.measure == "scores") is (scale is None):
         remedy = "bets need the ends of the scale: --scale 1-5 (scale=)"
-        raise ArgumentError("scale", None, remedy)
-    width = _width(terms.scale) if scores else 1.0
-    judge, human = gaps.judge / width, gaps.human / width
-    for name, values in (("judge", judge), ("human", human)):
-        if np.nanmax(np.abs(values), initial=0.0) > 1 + 1e-9:
-            raise ArgumentError("scale", terms.scale, f"a {name} score lies outside of it")
-    name = f"{STATE_OF_COMPARISON}{a} {b} {sha256_json(sorted(gaps.questions))[:16]}"
-    digest = sha256_json([a, b, dict(zip(gaps.questions, judge.round(9).tolist(), strict=True))])
+        raise ArgumentError("scale", scale, remedy if scale is None else "is for scores alone")
+    low, high = scale or (0, 1)
+    for whose, values in (("judge", table.judge), ("human", table.human)):
+        if not (np.isnan(values) | (values >= low) & (values <= high)).all():
+            raise ArgumentError("scale", scale, f"a {whose} score lies outside of it")
+    if equal_within is not None:
+        positive(equal_within, "equal_within")
+        if rounds:
+            raise ArgumentError("equal_within", equal_within, "is not for rounds: leave one out")
+        equal_within = equal_within / (high - low)
+    judge, human = ((x[:, 1] - x[:, 0]) / (high - low) for x in (table.judge, table.human))
+    rules = {
+        "confidence_level": level,
+        "method": "rounds" if rounds else "bets",
+        "equal_within": equal_within,
+        "scale": scale,
+    }
+    numbers = dict(zip(table.questions, judge.round(9).tolist(), strict=True))
+    digest = sha256_json([*table.names, numbers])
+    name = f"{STATE_OF_COMPARISON}{' '.join(table.names)} {sha256_json(sorted(numbers))[:16]}"
     while True:
         with use_store(place) as store:
-            before = store.monitors().get(name)
-            previous = None if before is None else _parse(before, f"{store_name(place)}, {name}")
-            if previous is not None:
-                _check_same(previous, terms, digest)
-            result = _continue(previous, gaps, systems, judge, human, terms, digest)
+            stored = store.monitors().get(name)
+            key, started, people = sha256_json(["compare", seed])[:32], tuple[str, ...](), []
+            if stored is not None:
+                before = _parse(stored, f"{store_name(place)}, {name}")
+                _check_same(before, rules, digest)
+                key, started, people = before.order_key, before.started_with, [*before.people]
+            elif table.drawn_at_random:
+                known = ~np.isnan(human)
+                started = tuple(q for q, has in zip(table.questions, known, strict=True) if has)
+            order = _draw(table.questions, key, {*started})
+            result = _count(table, judge[order], human[order], order, people, rules, max_labels)
+            result = replace(result, order_key=key, started_with=started, pool_digest=digest)
             # If another process looked meanwhile, continue from what that one counted.
-            if store.replace_monitor(name, before, result.to_json(indent=None)):
+            if store.replace_monitor(name, stored, result.to_json(indent=None)):
                 return result
 
 
 def _parse(text: str, source: str) -> SequentialComparison:
     try:
-        loaded = json.loads(text)
+        return from_dict(json.loads(text), SequentialComparison, source=source)
     except ValueError as error:
         remedy = "restore the store from a backup"
         raise DataError(source, f"is not JSON ({error})", remedy=remedy) from None
-    return from_dict(loaded, SequentialComparison, source=source)
 
 
-def _check_same(previous: SequentialComparison, terms: Terms, digest: str) -> None:
+def _check_same(before: SequentialComparison, rules: Mapping[str, Any], digest: str) -> None:
     """Rules that change between looks would undo the guarantee."""
-    if previous.pool_digest != digest:
+    if before.pool_digest != digest:
         remedy = "give the same rows as before, or start again with another --store"
         problem = "the judge's numbers differ from those of the first look"
         raise DataError("the rows", problem, remedy=remedy)
-    for option in ("confidence_level", "method", "equal_within", "scale"):
-        before, now = getattr(previous, option), getattr(terms, option)
-        if before != now and not (option == "scale" and now is not None and tuple(now) == before):
-            remedy = f"it was {before} at the first look and cannot change; or use another --store"
+    for option, now in rules.items():
+        if (then := getattr(before, option)) != now:
+            remedy = f"it was {then} at the first look and cannot change; or use another --store"
             raise ArgumentError(option, now, remedy)
 
 
-def _continue(
-    previous: SequentialComparison | None,
-    gaps: Differences,
-    systems: Systems,
-    judge: FloatArray,
-    human: FloatArray,
-    terms: Terms,
-    digest: str,
-) -> SequentialComparison:
-    questions, n = gaps.questions, len(judge)
-    key = previous.order_key if previous else sha256_json(["compare", terms.seed])[:32]
-    started: tuple[str, ...] = previous.started_with if previous else ()
-    if previous is None and systems.drawn_at_random:
-        started = tuple(q for q, h in zip(questions, human, strict=True) if not math.isnan(h))
-    first = set(started)
+def _draw(questions: Sequence[str], key: str, first: Collection[str]) -> list[int]:
+    """A random order fixed by the key; labels drawn at random before the first look come first."""
 
-    def draw(at: int) -> tuple[bool, bytes]:
-        """Random and fixed by the key; labels drawn at random before the first look come first."""
+    def place(at: int) -> tuple[bool, bytes]:
         text = f"{key}\x1f{questions[at]}".encode("utf-8", "surrogatepass")
         return questions[at] not in first, hashlib.sha256(text).digest()
 
-    order = sorted(range(n), key=draw)
-    values = list(previous.people) if previous else []
-    for at in order[len(values) :]:
-        if math.isnan(human[at]):
+    return sorted(range(len(questions)), key=place)
+
+
+def _count(
+    table: Systems,
+    judge: FloatArray,
+    human: FloatArray,
+    order: Sequence[int],
+    people: list[float],
+    rules: Mapping[str, Any],
+    max_labels: int | None,
+) -> SequentialComparison:
+    """The labels up to the first that is missing; the arrays are in the order of drawing."""
+    n, (a, b) = len(judge), table.names
+    questions = [table.questions[at] for at in order]
+    for value in human[len(people) :].tolist():
+        if math.isnan(value):
             break
-        values.append(float(human[at]))
-    t = len(values)
-    waiting = sum(not math.isnan(human[at]) for at in order[t:])
-    people, drawn = np.array(values), judge[order]
+        people.append(value)
+    t, alpha, drawn = len(people), 1 - rules["confidence_level"], np.array(people)
     side = int(np.sign(judge.mean())) if abs(judge.mean()) > 1e-12 else 0
-    state = _decide(people, drawn, side, terms, exact=systems.people_zero_one)
-    labels = min(terms.max_labels or max(n // 2, 1), n)
-    spread = float(np.std(people if t >= 30 else judge))
-    to_label = [questions[at] for at in order[t : t + NEXT] if not state.finished]
+    weight = {1: FAVOURED, -1: 1 - FAVOURED, 0: 0.5}[side]
+    state = _State(needs=(-math.log(weight * alpha), -math.log((1 - weight) * alpha)))
+    if rules["method"] == "rounds":
+        state = _decide_in_rounds(drawn, judge, exact=table.people_zero_one)
+    elif t:
+        done = decide(
+            drawn[None], judge[None], alpha=alpha, delta=rules["equal_within"], favoured=side
+        )
+        at = int(done.label[0]) or None
+        paths = [log_capital(sign * drawn[None], sign * judge[None])[0] for sign in (1, -1)]
+        up, down = (np.clip(path, -_MOST, _MOST) for path in paths)
+        state = replace(
+            state,
+            sign=int(done.sign[0]),
+            at=at,
+            finished=at is not None or t == n,
+            up=up,
+            down=down,
+        )
+    estimate = None
+    if t:
+        labels = np.concatenate([drawn, np.full(n - t, np.nan)])
+        few = t < _FEWEST_CORRECTED or t == n
+        estimate = (
+            float(drawn.mean()) if few else labelled_gap(labels, judge, zero_one=False).estimate
+        )
+    labels_at_most = min(max_labels or max(n // 2, 1), n)
+    spread = float(np.std(drawn if t >= FEWEST else judge))
+    following = [] if state.finished else questions[t : t + NEXT]
     return SequentialComparison(
-        a=gaps.a,
-        b=gaps.b,
-        measure=systems.measure,
-        method=terms.method,
-        confidence_level=terms.confidence_level,
-        equal_within=terms.equal_within,
+        a=a,
+        b=b,
+        measure=table.measure,
         questions=n,
-        favoured={1: gaps.b, -1: gaps.a, 0: None}[side],
-        decision=state.decision,
+        favoured={1: b, -1: a, 0: None}[side],
+        decision=None if state.at is None else _DECISIONS[state.sign],
         decided_at=state.at,
         finished=state.finished,
-        estimate=_estimate(people, drawn) if t else None,
-        out_of_reach=smallest_decided(spread, n, labels, 1 - terms.confidence_level),
-        reach_labels=labels,
-        n_waiting=waiting,
-        next=tuple(
-            NextQuestion(question=question, ids=systems.answer_ids(question, (gaps.a, gaps.b)))
-            for question in to_label
-        ),
-        counted=tuple(questions[at] for at in order[:t]),
-        people=tuple(values),
+        estimate=estimate,
+        out_of_reach=smallest_decided(spread, n, labels_at_most, alpha),
+        reach_labels=labels_at_most,
+        n_waiting=int((~np.isnan(human[t:])).sum()),
+        next=tuple(NextQuestion(question=q, ids=table.answer_ids(q)) for q in following),
+        counted=tuple(questions[:t]),
+        people=tuple(people),
         up=tuple(state.up.tolist()),
         down=tuple(state.down.tolist()),
         needs_up=state.needs[0],
         needs_down=state.needs[1],
-        scale=terms.scale,
-        order_key=key,
-        started_with=started,
-        pool_digest=digest,
+        **rules,
     )
 
 
 @dataclass(frozen=True)
 class _State:
-    decision: Literal["better", "worse", "equal"] | None
-    at: int | None
-    finished: bool
-    up: FloatArray
-    down: FloatArray
     needs: tuple[float, float]
+    sign: int = 0
+    at: int | None = None
+    finished: bool = False
+    up: FloatArray = field(default_factory=lambda: np.empty(0))
+    down: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
-def _decide(
-    people: FloatArray, drawn: FloatArray, side: int, terms: Terms, *, exact: bool
-) -> _State:
-    """The first look at which it is decided; nothing is read after it."""
-    alpha, t, n = 1 - terms.confidence_level, len(people), len(drawn)
-    weight = {1: FAVOURED, -1: 1 - FAVOURED, 0: 0.5}[side]
-    needs = (-math.log(weight * alpha), -math.log((1 - weight) * alpha))
-    if t == 0:
-        return _State(None, None, False, np.empty(0), np.empty(0), needs)
-    if terms.method == "rounds":
-        return _decide_in_rounds(people, drawn, exact=exact)
-    h, j = people[None], drawn[None]
-    done = decide(h, j, alpha=alpha, delta=terms.equal_within, favoured=side)
-    at = int(done.label[0]) or None
-    decision: Any = {1: "better", -1: "worse", 0: "equal"}[int(done.sign[0])] if at else None
-    up, down = (np.clip(log_capital(sign * h, sign * j)[0], -_MOST, _MOST) for sign in (1, -1))
-    return _State(decision, at, at is not None or t == n, up, down, needs)
-
-
-def _decide_in_rounds(people: FloatArray, drawn: FloatArray, *, exact: bool) -> _State:
+def _decide_in_rounds(people: FloatArray, judge: FloatArray, *, exact: bool) -> _State:
     """Eight looks of 50 labels by PPI++ with Pocock's constant, mapped to Student's t."""
-    t, n = len(people), len(drawn)
-    paths = np.zeros((2, t))
-    for end in range(LABELS_A_ROUND, min(t, n, ROUNDS * LABELS_A_ROUND) + 1, LABELS_A_ROUND):
-        known = np.concatenate([people[:end], np.full(n - end, np.nan)])
-        gap = labelled_gap(known, drawn, zero_one=exact)
-        paths[0, end - 1 :], paths[1, end - 1 :] = gap.statistic, -gap.statistic
+    t, n = len(people), len(judge)
+    path, last = np.zeros(t), min(n, ROUNDS * LABELS_A_ROUND)
+    for end in range(LABELS_A_ROUND, min(t, last) + 1, LABELS_A_ROUND):
+        labels = np.concatenate([people[:end], np.full(n - end, np.nan)])
+        gap = labelled_gap(labels, judge, zero_one=exact)
+        path[end - 1 :] = gap.statistic
         freedom = gap.freedom if math.isfinite(gap.freedom) else end - 2
         if abs(gap.statistic) > float(stdtrit(freedom, float(ndtr(POCOCK)))):
-            decision: Any = "better" if gap.statistic > 0 else "worse"
-            return _State(decision, end, True, paths[0], paths[1], (POCOCK, POCOCK))
-    done = t >= min(n, ROUNDS * LABELS_A_ROUND)
-    return _State(None, None, done, paths[0], paths[1], (POCOCK, POCOCK))
-
-
-def _estimate(people: FloatArray, drawn: FloatArray) -> float:
-    """People's mean so far, moved by the judge's on the rest."""
-    known = np.concatenate([people, np.full(len(drawn) - len(people), np.nan)])
-    if len(people) < 4 or len(people) == len(drawn):
-        return float(people.mean())
-    return labelled_gap(known, drawn, zero_one=False).estimate
+            sign = 1 if gap.statistic > 0 else -1
+            return _State((POCOCK, POCOCK), sign, end, finished=True, up=path, down=-path)
+    return _State((POCOCK, POCOCK), finished=t >= last, up=path, down=-path)
 
 
 # --- the view ---
@@ -354,23 +364,18 @@ def _estimate(people: FloatArray, drawn: FloatArray) -> float:
 
 def view_until_sure(result: SequentialComparison) -> list[Block]:
     """What is decided, the evidence so far, and the questions to label next."""
-    write, unit = amount(result.measure), unit_of(result.measure)
-    width = _width(result.scale)
     t = len(result.counted)
     facts = [Fact("labelled", f"{t:,} of {count(result.questions, 'question')}")]
     if result.estimate is not None:
-        facts.append(Fact("people so far", f"{write(result.estimate * width)}{unit}", "B - A"))
+        facts.append(Fact("people so far", result.size(result.estimate), "B - A"))
     if t and result.method == "bets":
-        for name, path, needs in (
-            (result.b, result.up, result.needs_up),
-            (result.a, result.down, result.needs_down),
-        ):
+        for name, path, needs in result.sides():
             now, need = powers_of_ten(path[-1] / math.log(10), needs / math.log(10))
             facts.append(Fact(f"evidence for {clip(name)}", now, f"{need} decides"))
     notes = []
     if not result.finished:
-        reach = f"{write(result.out_of_reach * width)}{unit}"
         labels = f"{count(result.reach_labels, 'label')} of {result.questions:,} questions"
+        reach = result.size(result.out_of_reach)
         notes.append(f"with {labels}, a difference below about {reach} is out of reach")
     if result.n_waiting:
         labels = count(result.n_waiting, "label")
@@ -397,23 +402,25 @@ def view_until_sure(result: SequentialComparison) -> list[Block]:
 
 def _headline(result: SequentialComparison) -> Headline:
     t, a, b = len(result.counted), result.a, result.b
-    after = f"decided after {count(result.decided_at or 0, 'labelled question')}"
+    if result.decision is None:
+        if result.finished:
+            text = f"Not decided: {b} and {a} are not separated by {t:,} labels"
+            return Headline(text, decision=text)
+        text = f"Which of {b} and {a} is better by people is not known yet"
+        labels = (
+            f"Label the next {count(len(result.next), 'question')}, then run this command again"
+        )
+        shown = f"Not decided after {t:,} labels" if t else text
+        return Headline(shown, f"{labels}.", decision=f"{text}: {t:,} labels")
+    first, second = (a, b) if result.worse else (b, a)
+    text = f"People rate {first} higher than {second}"
+    if result.measure == "preferences":
+        text = f"People prefer {first} over {second}"
     if result.decision == "equal":
-        size = (result.equal_within or 0.0) * _width(result.scale)
-        within = amount(result.measure)(size) + unit_of(result.measure)
-        return Headline(f"{b} and {a} are equal within {within} by people, {after}")
-    if result.decision is not None:
-        first, second = (b, a) if result.better else (a, b)
-        verb, than = ("rate", "higher than")
-        if result.measure == "preferences":
-            verb, than = ("prefer", "over")
-        text = f"People {verb} {first} {than} {second}, {after}"
-        return Headline(text, "No more labels are needed.", "good" if result.better else "bad")
-    if result.finished:
-        return Headline(f"Not decided: {b} and {a} are not separated by {t:,} labels")
-    text = f"Which of {b} and {a} is better by people is not known yet"
-    labels = f"Label the next {count(len(result.next), 'question')}, then run this command again."
-    return Headline(f"Not decided after {t:,} labels" if t else text, labels)
+        text = f"{b} and {a} are equal within {result.size(result.equal_within)} by people"
+    after = f"decided after {count(result.decided_at or 0, 'labelled question')}"
+    tone: Tone = "good" if result.better else "bad" if result.worse else "plain"
+    return Headline(f"{text}, {after}", "No more labels are needed.", tone, text)
 
 
 def evidence_figure(result: SequentialComparison) -> Drawing:
@@ -424,10 +431,8 @@ def evidence_figure(result: SequentialComparison) -> Drawing:
     with themed():
         figure = new_figure(7.2, 4.0)
         axes = figure.subplots()
-        for path, needs, name, colour, style in (
-            (result.up, result.needs_up, result.b, ACCENT, LINES[0]),
-            (result.down, result.needs_down, result.a, WARM, LINES[1]),
-        ):
+        for at, (name, path, needs) in enumerate(result.sides()):
+            colour, style = (ACCENT, WARM)[at], LINES[at]
             axes.plot(looks, path, color=colour, linestyle=style, label=f"{clip(name)} is better")
             axes.axhline(needs, color=colour, linestyle=":", linewidth=1.2)
         axes.set_xlabel("labelled questions")

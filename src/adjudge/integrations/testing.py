@@ -84,18 +84,20 @@ def assert_not_worse(
         if b is None:
             raise ArgumentError("b", None, "give the rows of the second system")
         compared = compare(a, b)
-        if not isinstance(compared, Comparison):
-            raise ArgumentError("a", "rows of several systems", "give the rows of one in each")
+        assert isinstance(compared, Comparison)  # noqa: S101
         result = compared
-    gap, measure = result.reported, result.measure
+    if len(result.differences) > 1:
+        raise ArgumentError("a", "several systems or slices", "give the rows of one in each")
+    pair, measure = result.difference, result.measure
+    gap = pair.reported
     failures = []
     if gap.estimate is None:
         failures.append(headline_of(result).text)
     elif margin is None:
-        failures += [headline_of(result).text] if gap.worse else []
+        failures += [headline_of(result).text] if gap.sign < 0 else []
     elif (gap.low or 0.0) < -non_negative(margin, "margin"):
         failures.append(
-            f"{result.b} is not shown to lose at most {margin:g} against {result.a}: "
+            f"{pair.b} is not shown to lose at most {margin:g} against {pair.a}: "
             f"{with_ends(gap, measure)}"
         )
     _conclude(failures, result.warnings)

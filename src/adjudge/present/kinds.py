@@ -79,8 +79,6 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "grouped_estimate": "adjudge.estimation.groups:GroupedEstimate",
             "class_estimate": "adjudge.estimation.classes:ClassEstimate",
             "comparison": "adjudge.estimation.comparison:Comparison",
-            "comparison_many": "adjudge.estimation.many_systems:ComparisonOfMany",
-            "comparison_judges": "adjudge.estimation.judge_comparison:JudgeComparison",
             "comparison_until_sure": "adjudge.estimation.until_sure:SequentialComparison",
             "plan_compare": "adjudge.estimation.plan_compare:ComparisonPlan",
             "plan_rate": "adjudge.estimation.plan:RatePlan",

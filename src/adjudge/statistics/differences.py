@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import chdtri, ndtr, ndtri, stdtr, stdtrit
 
 from adjudge.records import Interval
-from adjudge.statistics.numbers import slices
+from adjudge.statistics.numbers import normal_quantile, slices
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: Fewer questions, or fewer labelled ones, give no interval.
@@ -78,37 +78,13 @@ def p_values(statistics: FloatArray, freedom: FloatArray) -> FloatArray:
 
 
 def paired_gap(d: FloatArray, *, zero_one: bool) -> Gap:
-    """The mean of d, with two pseudo questions +c and -c in the interval.
-
-    mean' = sum d / (n + 2), var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2. Verdicts of 0 and 1: c = 1,
-    SE^2 = var'/(n + 2), normal (Bonett and Price 2012). Scores: c = max|d|/2, SE^2 = var'/(n + 1),
-    t with n - 1. Coverage is near its level from 30 questions on; probabilities of a sure judge
-    need 60.
+    """The mean of d, one pair of `all_gaps`.
 
     >>> gap = paired_gap(np.array([1.0] * 20 + [0.0] * 70 + [-1.0] * 10), zero_one=True)
     >>> round(gap.estimate, 3), round(gap.centre, 3), round(gap.standard_error, 4)
     (0.1, 0.098, 0.0546)
     """
-    n, total = len(d), float(d.sum())
-    largest = 2.0 if zero_one else float(np.abs(d).max(initial=0.0))
-    centre, error, freedom = _shrink(n, total, float(d @ d), largest, zero_one=zero_one)
-    return Gap(total / n, float(centre), float(error), float(freedom), n)
-
-
-def _shrink(
-    n: FloatArray | int,
-    total: FloatArray | float,
-    squares: FloatArray | float,
-    largest: FloatArray | float,
-    *,
-    zero_one: bool,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Centre, standard error and degrees of freedom of `paired_gap` from sums of d."""
-    centre = np.asarray(total / (n + 2))
-    variance = np.maximum((squares + largest**2 / 2) / (n + 2) - centre**2, 0.0)
-    error = np.sqrt(variance / (n + 2 if zero_one else n + 1))
-    freedom = np.full(np.shape(n), math.inf) if zero_one else np.asarray(n - 1.0)
-    return centre, error, freedom
+    return all_gaps(np.stack([np.zeros(len(d)), d], axis=1), zero_one=zero_one).of(0, 1)
 
 
 def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
@@ -121,18 +97,15 @@ def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
     >>> round(gap.estimate, 2), round(gap.standard_error, 4)
     (0.2, 0.0673)
     """
-    estimate, n = float(b.mean() - a.mean()), len(a) + len(b)
+    estimate, n = float(b.mean() - a.mean()), min(len(a), len(b))
     if zero_one:
         shares = [(float(x.sum()) + 1) / (len(x) + 2) for x in (a, b)]
         parts = [p * (1 - p) / (len(x) + 2) for p, x in zip(shares, (a, b), strict=True)]
         return Gap(estimate, shares[1] - shares[0], math.sqrt(sum(parts)), n=n)
     parts = [float(x.var(ddof=1)) / len(x) for x in (a, b)]
-    return Gap(estimate, estimate, math.sqrt(sum(parts)), _welch(parts, [len(a), len(b)]), n)
-
-
-def _welch(variances: list[float], sizes: list[int]) -> float:
-    below = sum(v**2 / (n - 1) for v, n in zip(variances, sizes, strict=True))
-    return sum(variances) ** 2 / below if below > 0 else math.inf
+    below = sum(v**2 / (len(x) - 1) for v, x in zip(parts, (a, b), strict=True))
+    freedom = sum(parts) ** 2 / below if below > 0 else math.inf
+    return Gap(estimate, estimate, math.sqrt(sum(parts)), freedom, n)
 
 
 def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Gap:
@@ -152,17 +125,33 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
     >>> round(gap.estimate, 3), gap.n
     (0.0, 100)
     """
-    known, residual, moved, added = _corrected(people, judge, 1.0 if zero_one else math.inf)
-    m = len(known)
-    if m == len(judge):
+    known, residual, rest, added = _corrected(people, judge, 1.0 if zero_one else math.inf)
+    if len(known) == len(judge):
         return paired_gap(known, zero_one=zero_one)
-    estimate = float(residual.mean() + moved)
-    about = residual - residual.mean()
-    squares, below = float(about @ about), (m - 2) * m
-    if m < FEW_LABELS or np.count_nonzero(residual) < _FEW_RESIDUALS:
-        c = 1.0 if zero_one else float(np.abs(known).max()) / 2
-        squares, below = squares + 2 * c**2, m * (m + 2)
-    return Gap(estimate, estimate, math.sqrt(squares / below + added), m - 2, m)
+    c = 1.0 if zero_one else float(np.abs(known).max()) / 2
+    few = len(known) < FEW_LABELS or np.count_nonzero(residual) < _FEW_RESIDUALS
+    return _from_residuals(residual, rest, added, 2 * c**2 if few else None)
+
+
+def labelled_mean(labels: FloatArray, judge: FloatArray, *, ends: tuple[float, float]) -> Gap:
+    """The mean that people would give: labels on some answers (others NaN), judge's on all.
+
+    As `labelled_gap`, with one pseudo label at each of the scale's `ends` below 100 labels, or if
+    more than half of the labels are at one end.
+
+    >>> j = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 60)
+    >>> gap = labelled_mean(np.where(np.arange(300) < 100, j - 0.5, np.nan), j, ends=(0.5, 5))
+    >>> round(gap.estimate, 3)
+    2.5
+    """
+    known, residual, rest, added = _corrected(labels, judge, math.inf)
+    m, mean, (low, high) = len(known), float(known.mean()), ends
+    at_one_end = max(np.count_nonzero(known == low), np.count_nonzero(known == high)) > m / 2
+    if m >= FEW_LABELS and not at_one_end:
+        return _from_residuals(residual, rest, added)
+    # A pseudo label has the judge's mean score: it moves the labels' mean alone.
+    squares, shift = (low - mean) ** 2 + (high - mean) ** 2, (low + high - 2 * mean) / (m + 2)
+    return _from_residuals(residual, rest, added, squares, shift)
 
 
 def _corrected(
@@ -181,28 +170,22 @@ def _corrected(
     return h, h - slope * shared, slope * float(rest.mean()), slope**2 * spread / len(rest)
 
 
-def labelled_mean(labels: FloatArray, judge: FloatArray, *, ends: tuple[float, float]) -> Gap:
-    """The mean that people would give: labels on some answers (others NaN), judge's on all.
-
-    As `labelled_gap`, with one pseudo label at each of the scale's `ends` below 100 labels, or if
-    more than half of the labels are at one end.
-
-    >>> j = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 60)
-    >>> gap = labelled_mean(np.where(np.arange(300) < 100, j - 0.5, np.nan), j, ends=(0.5, 5))
-    >>> round(gap.estimate, 3)
-    2.5
-    """
-    known, residual, moved, added = _corrected(labels, judge, math.inf)
-    m, mean, (low, high) = len(known), float(known.mean()), ends
-    estimate = centre = float(residual.mean()) + moved
+def _from_residuals(
+    residual: FloatArray, rest: float, added: float, pseudo: float | None = None, shift: float = 0.0
+) -> Gap:
+    """The estimate, with the squares of two pseudo labels (None: without) in its error."""
+    m, estimate = len(residual), float(residual.mean()) + rest
     about = residual - residual.mean()
-    squares, below = float(about @ about), (m - 2) * m
-    at_one_end = max(np.count_nonzero(known == low), np.count_nonzero(known == high)) > m / 2
-    if m < FEW_LABELS or at_one_end:
-        # A pseudo label has the judge's mean score: it moves the labels' mean alone.
-        centre += (low + high - 2 * mean) / (m + 2)
-        squares, below = squares + (low - mean) ** 2 + (high - mean) ** 2, m * (m + 2)
-    return Gap(estimate, centre, math.sqrt(squares / below + added), m - 2, m)
+    below = (m - 2) * m if pseudo is None else m * (m + 2)
+    error = math.sqrt((float(about @ about) + (pseudo or 0.0)) / below + added)
+    return Gap(estimate, estimate + shift, error, m - 2, m)
+
+
+def difference_of_means(first: Gap, second: Gap) -> Gap:
+    """The difference of two means from other questions each."""
+    estimate, centre = second.estimate - first.estimate, second.centre - first.centre
+    error = math.hypot(first.standard_error, second.standard_error)
+    return Gap(estimate, centre, error, min(first.freedom, second.freedom), min(first.n, second.n))
 
 
 # --- many systems ----------------------------------------------------------------------------
@@ -230,20 +213,25 @@ class Gaps(NamedTuple):
 
 
 def all_gaps(scores: FloatArray, *, zero_one: bool) -> Gaps:
-    """`paired_gap` of all pairs of columns of a table (questions, systems) with NaN where empty.
+    """The mean of d = x_j - x_i for all columns of a table (questions, systems), NaN where empty.
 
-    Sums over common questions are products of matrices; only max|d| needs a pass over pairs.
+    Two pseudo questions +c and -c are in the interval: mean' = sum d / (n + 2),
+    var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2. Verdicts of 0 and 1: c = 1, SE^2 = var'/(n + 2),
+    normal (Bonett and Price 2012). Scores: c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1.
+    Coverage is near its level from 30 questions on; probabilities of a sure judge need 60. Sums
+    over common questions are products of matrices; only max|d| needs a pass over pairs.
     """
     here = ~np.isnan(scores)
     mask = here.astype(np.float64)
     x = np.where(here, scores, 0.0)
-    n = mask.T @ mask
-    totals = mask.T @ x
-    square = mask.T @ x**2
+    n, totals, square = (mask.T @ numbers for numbers in (mask, x, x**2))
     total = totals - totals.T
     squares = np.maximum(square + square.T - 2 * (x.T @ x), 0.0)
     largest = np.full(n.shape, 2.0) if zero_one else _largest(scores)
-    centre, error, freedom = _shrink(n, total, squares, largest, zero_one=zero_one)
+    centre = total / (n + 2)
+    variance = np.maximum((squares + largest**2 / 2) / (n + 2) - centre**2, 0.0)
+    error = np.sqrt(variance / (n + 2 if zero_one else n + 1))
+    freedom = np.full(n.shape, math.inf) if zero_one else n - 1.0
     estimate = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
     return Gaps(estimate, centre, error, freedom, n.astype(np.int64))
 
@@ -326,17 +314,6 @@ def cautious_spread(spread: float, n: int) -> float:
     return spread * math.sqrt((n - 1) / float(chdtri(n - 1, POWER)))
 
 
-def questions_needed(spread: float, difference: float, confidence_level: float = 0.95) -> int:
-    """Questions to show a difference with power 0.8: (z + z_.8)^2 s^2/delta^2 + z^2/2.
-
-    >>> questions_needed(0.5, 0.05)
-    787
-    """
-    z = float(ndtri((1 + confidence_level) / 2))
-    reach = (z + float(ndtri(POWER))) ** 2
-    return math.ceil(reach * (spread / difference) ** 2 + z**2 / 2)
-
-
 def cautious_correlation(correlation: float, m: int) -> float:
     """A pilot's correlation at its 80 % lower bound, not below 0.
 
@@ -347,11 +324,31 @@ def cautious_correlation(correlation: float, m: int) -> float:
     return max(math.tanh(math.atanh(bounded) - float(ndtri(POWER)) / math.sqrt(m - 3)), 0.0)
 
 
+def questions_needed(spread: float, difference: float, confidence_level: float = 0.95) -> int:
+    """Questions to show a difference with power 0.8: (z + z_.8)^2 s^2/delta^2 + z^2/2.
+
+    >>> questions_needed(0.5, 0.05)
+    787
+    """
+    z = normal_quantile(confidence_level)
+    return math.ceil(((z + float(ndtri(POWER))) * spread / difference) ** 2 + z**2 / 2)
+
+
+def smallest_shown(spread: float, n: int, confidence_level: float = 0.95) -> float:
+    """The difference that n questions show with power 0.8: `questions_needed` solved for it.
+
+    >>> round(smallest_shown(0.5, 787), 4)
+    0.05
+    """
+    z = normal_quantile(confidence_level)
+    return (z + float(ndtri(POWER))) * spread / math.sqrt(max(n - z**2 / 2, 1.0))
+
+
 def labels_needed(
     spread: float,
     correlation: float,
     difference: float,
-    questions: int,
+    questions: float,
     confidence_level: float = 0.95,
 ) -> int | None:
     """Labelled questions to show people's difference with power 0.8; None: these N cannot show it.
@@ -361,7 +358,7 @@ def labels_needed(
     >>> labels_needed(0.6, 0.7, 0.08, 1000), labels_needed(0.6, 0.7, 0.02, 1000)
     (288, None)
     """
-    reach = float(ndtri((1 + confidence_level) / 2)) + float(ndtri(POWER))
+    reach = normal_quantile(confidence_level) + float(ndtri(POWER))
     below = (difference / reach) ** 2 - (spread * correlation) ** 2 / questions
     if below <= 0:
         return None

@@ -40,13 +40,18 @@ def test_the_judge_alone_is_paired_by_prompt() -> None:
     rows = two_systems().drop("human")
     got = compare(rows, a="old", b="new")
     expected = paired_gap(gaps_of(rows), zero_one=True)
-    assert got.judge.estimate == pytest.approx(expected.estimate)
-    assert tuple(got.judge.interval) == pytest.approx(tuple(expected.interval(0.95)))
-    assert (got.paired_by, got.n, got.people, got.measure) == ("prompt_id", 120, None, "verdicts")
+    assert got.difference.judge.estimate == pytest.approx(expected.estimate)
+    assert tuple(got.difference.judge.interval) == pytest.approx(tuple(expected.interval(0.95)))
+    assert (got.paired_by, got.n, got.difference.people, got.measure) == (
+        "prompt_id",
+        120,
+        None,
+        "verdicts",
+    )
     assert got.better
     assert not got.worse
     turned = compare(rows, a="new", b="old")
-    assert turned.judge.estimate == pytest.approx(-got.judge.estimate)
+    assert turned.difference.judge.estimate == pytest.approx(-got.difference.judge.estimate)
     assert turned.worse
     assert str(turned).startswith("new scores ")  # the better one comes first, in either case
 
@@ -57,14 +62,14 @@ def test_labels_give_peoples_difference() -> None:
     )
     got = compare(rows, a="old", b="new")
     expected = labelled_gap(gaps_of(rows, "human"), gaps_of(rows), zero_one=True)
-    assert got.reported is got.people
-    assert got.people.estimate == pytest.approx(expected.estimate)
-    assert tuple(got.people.interval) == pytest.approx(tuple(expected.interval(0.95)))
-    assert (got.n, got.n_labelled, got.people_alone.n) == (400, 120, 120)
+    assert got.difference.reported is got.difference.people
+    assert got.difference.people.estimate == pytest.approx(expected.estimate)
+    assert tuple(got.difference.people.interval) == pytest.approx(tuple(expected.interval(0.95)))
+    assert (got.n, got.n_labelled, got.difference.people_alone.n) == (400, 120, 120)
     assert got.warnings == ()
     unknown = compare(rows.drop("sampled_by"), a="old", b="new")
     assert "random sample" in unknown.warnings[0]
-    assert unknown.people == got.people
+    assert unknown.difference == got.difference
 
 
 def test_a_question_labelled_on_one_side_is_counted_and_its_label_not_used() -> None:
@@ -74,13 +79,13 @@ def test_a_question_labelled_on_one_side_is_counted_and_its_label_not_used() -> 
     )
     got = compare(half, a="old", b="new")
     assert (got.n, got.n_labelled) == (200, 57)
-    assert got.dropped == {"question labelled for one system alone: its label is not used": 3}
+    assert got.dropped == {"question not labelled for all systems: its labels are not used": 3}
 
 
 def test_what_cannot_be_paired_is_counted() -> None:
     rows = two_systems().drop("human").filter(~pl.col("id").is_in(["old-1", "old-2", "new-9"]))
     got = compare(rows, a="old", b="new")
-    assert (got.n, got.judge.n) == (117, 117)
+    assert (got.n, got.difference.judge.n) == (117, 117)
     assert got.dropped == {"question that one system alone answered": 3}
 
 
@@ -90,12 +95,12 @@ def test_systems_without_a_common_question_are_not_paired_and_the_result_says_so
     assert got.paired_by is None
     assert "share no question" in got.warnings[0]
     paired = compare(two_systems(), a="old", b="new")
-    assert got.judge.estimate == pytest.approx(paired.judge.estimate)
+    assert got.difference.judge.estimate == pytest.approx(paired.difference.judge.estimate)
     assert got.n == 240
     labelled = two_systems(300, labels=90).drop("prompt_id")
-    people = compare(labelled, a="old", b="new").people
+    people = compare(labelled, a="old", b="new").difference.people
     assert people.n == 90
-    truth = compare(two_systems(300, labels=300), a="old", b="new").people.estimate
+    truth = compare(two_systems(300, labels=300), a="old", b="new").difference.people.estimate
     assert people.low < truth < people.high
 
 
@@ -105,7 +110,7 @@ def test_rows_of_one_question_are_averaged() -> None:
     got = compare(twice, a="old", b="new")
     expected = paired_gap(gaps_of(rows) / 2, zero_one=False)
     assert got.n == 60
-    assert got.judge.standard_error == pytest.approx(expected.standard_error)
+    assert got.difference.judge.standard_error == pytest.approx(expected.standard_error)
 
 
 def test_questions_of_a_cluster_count_once() -> None:
@@ -117,7 +122,7 @@ def test_questions_of_a_cluster_count_once() -> None:
     got = compare(rows, a="old", b="new", cluster="document")
     expected = paired_gap(gaps_of(rows).reshape(30, 3).mean(axis=1), zero_one=False)
     assert (got.n, got.clustered_by) == (30, "document")
-    assert got.judge.standard_error == pytest.approx(expected.standard_error)
+    assert got.difference.judge.standard_error == pytest.approx(expected.standard_error)
     assert compare(rows, a="old", b="new").n == 90
 
 
@@ -127,13 +132,13 @@ def test_scores_and_probabilities() -> None:
     got = compare(scores, a="old", b="new")
     assert got.measure == "scores"
     expected = paired_gap(3.5 * gaps_of(rows), zero_one=False)
-    assert got.judge.estimate == pytest.approx(expected.estimate)
-    assert got.judge.standard_error == pytest.approx(expected.standard_error)
+    assert got.difference.judge.estimate == pytest.approx(expected.estimate)
+    assert got.difference.judge.standard_error == pytest.approx(expected.standard_error)
     shares = rows.drop("human").with_columns(judge=pl.col("judge") * 0.8 + 0.1).head(999)
     assert compare(shares, a="old", b="new").measure == "probabilities"
     native = scores.rename({"judge": "judge_score", "human": "human_score", "prompt_id": "doc_id"})
     same = compare(native, a="old", b="new")
-    assert (same.judge, same.people) == (got.judge, got.people)
+    assert same.difference == got.difference
     assert same.paired_by == "doc_id"
 
 
@@ -150,22 +155,22 @@ def test_judgments_of_pairs_are_read_from_the_side_of_b() -> None:
         }
     )
     got = compare(pairs, a="old", b="new")
-    assert got.judge.estimate == pytest.approx((2 * p_new - 1).mean())
+    assert got.difference.judge.estimate == pytest.approx((2 * p_new - 1).mean())
     assert got.measure == "preferences"
     assert "new is preferred" in str(got)
     assert compare(pairs) == compare(pairs, a="new", b="old")  # two models: by name
     verdicts = compare(pairs, a="old", b="new", judge_column="verdict")
     d = np.sign(p_new - 0.5)
-    assert verdicts.judge.standard_error == pytest.approx(
+    assert verdicts.difference.judge.standard_error == pytest.approx(
         paired_gap(d, zero_one=True).standard_error
     )
     sides = compare(pairs.drop("model_a", "model_b"))
-    assert (sides.a, sides.b) == ("A", "B")
+    assert (sides.difference.a, sides.difference.b) == ("A", "B")
     third = pl.concat([pairs, pairs.with_columns(pl.col("id") + "x", model_b=pl.lit("third"))])
     with pytest.raises(DataError, match="name two systems"):
         compare(third)
     only = compare(third, a="old", b="new")
-    assert only.judge == got.judge
+    assert only.difference.judge == got.difference.judge
     assert only.dropped["pair with another system"] > 0
     with pytest.raises(ArgumentError, match="was compared with"):
         compare(pairs, a="nobody", b="new")
@@ -180,9 +185,9 @@ def test_ties_of_people_are_no_preference() -> None:
         }
     )
     got = compare(pairs)
-    assert got.people.estimate == pytest.approx(0.0)
-    assert got.people.n == 60
-    assert got.people_alone is None  # the judge adds nothing: every pair has a label
+    assert got.difference.people.estimate == pytest.approx(0.0)
+    assert got.difference.people.n == 60
+    assert got.difference.people_alone is None  # the judge adds nothing: every pair has a label
 
 
 def test_two_files_are_two_systems(tmp_path: Path) -> None:
@@ -192,8 +197,8 @@ def test_two_files_are_two_systems(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{model}.csv")
         rows.filter(pl.col("model") == model).drop("model").write_csv(paths[-1])
     got = compare(paths[0], paths[1])
-    assert (got.a, got.b, got.paired_by) == ("old.csv", "new.csv", "id")
-    assert got.judge == compare(rows, a="old", b="new").judge
+    assert (got.difference.a, got.difference.b, got.paired_by) == ("old.csv", "new.csv", "id")
+    assert got.difference.judge == compare(rows, a="old", b="new").difference.judge
     labels = rows.head(10).select("id", label=pl.lit(1))
     with pytest.raises(DataError, match="add the column model to the labels"):
         compare(paths[0], paths[1], labels=labels)
@@ -203,7 +208,7 @@ def test_two_files_are_two_systems(tmp_path: Path) -> None:
     labelled = compare(rows, a="old", b="new", labels=both)
     assert labelled.n_labelled == 40
     named = both.with_columns(model=pl.col("model") + ".csv")
-    assert compare(paths[0], paths[1], labels=named).people == labelled.people
+    assert compare(paths[0], paths[1], labels=named).difference.people == labelled.difference.people
 
 
 def test_two_inspect_logs_pair_by_sample_and_epoch() -> None:
@@ -213,25 +218,25 @@ def test_two_inspect_logs_pair_by_sample_and_epoch() -> None:
     systems = read_systems(log, log, within="metric")["model_graded_qa"]
     assert systems.names == ("first", "second")
     assert systems.paired_by == "id"
-    gaps = systems.differences("first", "second")
-    assert len(gaps.judge) > 1
-    assert not gaps.judge.any()
+    table = systems.among(("first", "second"))
+    assert len(table.judge) > 1
+    assert (table.judge[:, 0] == table.judge[:, 1]).all()
 
 
 def test_few_or_identical_questions_give_no_interval() -> None:
     few = compare(two_systems(29).drop("human"), a="old", b="new")
-    assert few.judge.estimate is few.judge.interval is None
-    assert few.judge.reason == "29 questions: 30 or more are needed"
+    assert few.difference.judge.estimate is few.difference.judge.interval is None
+    assert few.difference.judge.reason == "29 questions: 30 or more are needed"
     rows = two_systems(40).drop("human").with_columns(judge=pl.col("prompt_id").str.slice(1))
     same = compare(rows, a="old", b="new")
-    assert same.judge.reason == "the scores are identical"
+    assert same.difference.judge.reason == "the scores are identical"
     assert str(same).startswith("new and old have identical scores on all 40 questions")
-    verdicts = compare(rows.with_columns(judge=1), a="old", b="new").judge
+    verdicts = compare(rows.with_columns(judge=1), a="old", b="new").difference.judge
     reach = 1.959964 * math.sqrt(2 / 42 / 42)
     assert tuple(verdicts.interval) == pytest.approx((-reach, reach), abs=1e-6)
     labels = compare(two_systems(100, labels=20), a="old", b="new")
-    assert labels.reported is labels.judge
-    assert labels.people.reason == "20 labelled questions: 30 or more are needed"
+    assert labels.difference.reported is labels.difference.judge
+    assert labels.difference.people.reason == "20 labelled questions: 30 or more are needed"
 
 
 def test_refusals_name_the_remedy() -> None:
@@ -248,7 +253,7 @@ def test_refusals_name_the_remedy() -> None:
     with pytest.raises(DataError, match="--positive NAME"):
         compare(words.drop("human"), a="old", b="new")
     great = compare(words.drop("human"), a="old", b="new", positive="great")
-    assert great.judge == compare(rows.drop("human"), a="old", b="new").judge
+    assert great.difference.judge == compare(rows.drop("human"), a="old", b="new").difference.judge
     planned = rows.with_columns(human=pl.lit(1), sampling_probability=0.5)
     with pytest.raises(DataError, match="picked by a plan"):
         compare(planned, a="old", b="new")
@@ -284,7 +289,7 @@ def test_of_several_judges_one_is_named() -> None:
     with pytest.raises(DataError, match="has 2 judges: lenient, strict; name one: --judge NAME"):
         compare(both, a="old", b="new")
     got = compare(both, a="old", b="new", judge="strict")
-    assert got.judge == compare(rows, a="old", b="new").judge
+    assert got.difference.judge == compare(rows, a="old", b="new").difference.judge
     with pytest.raises(ArgumentError, match="choose one of lenient, strict"):
         compare(both, a="old", b="new", judge="nobody")
     with pytest.raises(ArgumentError, match="do not name their judge"):

@@ -11,7 +11,7 @@ import pytest
 from adjudge import compare
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation import Comparison, ComparisonOfMany, JudgeComparison, estimate
+from adjudge.estimation import Comparison, estimate
 from adjudge.statistics.differences import labelled_mean, paired_gap
 
 
@@ -40,17 +40,15 @@ def systems(n: int = 300, *, labels: int = 0, seed: int = 0) -> pl.DataFrame:
 def test_three_systems_are_compared_together() -> None:
     rows = systems().drop("human")
     got = compare(rows)
-    assert isinstance(got, ComparisonOfMany)
+    assert isinstance(got, Comparison)
     assert got.systems[-1].name == "low"
     assert (got.systems[-1].loses_to, got.systems[-1].can_be_best) == (2, False)
     assert "top" in got.best
-    pair = next(pair for pair in got.pairs if (pair.a, pair.b) == ("low", "top"))
+    pair = next(pair for pair in got.differences if (pair.a, pair.b) == ("low", "top"))
     two = compare(rows, a="low", b="top")
-    assert pair.estimate == pytest.approx(two.judge.estimate)
-    assert tuple(pair.interval) == pytest.approx(tuple(two.judge.interval))
-    assert pair.p_value == pytest.approx(two.judge.p_value)
-    assert pair.adjusted >= pair.p_value
-    assert len(got.pairs) == 3
+    assert pair.judge == two.difference.judge
+    assert pair.adjusted >= pair.judge.p_value
+    assert len(got.differences) == 3
     assert compare(rows) == got  # seeded
 
 
@@ -58,10 +56,12 @@ def test_labels_of_all_systems_give_peoples_differences() -> None:
     got = compare(systems(labels=100))
     assert got.by_people
     assert got.n_labelled == 100
-    pair = next(pair for pair in got.pairs if (pair.a, pair.b) == ("low", "mid"))
+    pair = next(pair for pair in got.differences if (pair.a, pair.b) == ("low", "mid"))
     two = compare(systems(labels=100), a="low", b="mid")
-    assert pair.estimate == pytest.approx(two.people.estimate)
-    assert tuple(pair.interval) == pytest.approx(tuple(two.people.interval))
+    assert (pair.people, pair.people_alone) == (
+        two.difference.people,
+        two.difference.people_alone,
+    )
     few = compare(systems(labels=20))
     assert not few.by_people
     assert "20 questions labelled for all systems: 30 or more are needed" in few.warnings[0]
@@ -74,8 +74,8 @@ def test_a_system_without_common_questions_is_counted_out_of_its_pairs() -> None
         .filter((pl.col("model") != "mid") | (pl.col("prompt_id").str.slice(1).cast(pl.Int64) < 20))
     )
     got = compare(rows)
-    without = [pair for pair in got.pairs if pair.estimate is None]
-    assert {pair.reason for pair in without} == {"20 questions: 30 are needed"}
+    without = [pair for pair in got.differences if pair.judge.estimate is None]
+    assert {pair.judge.reason for pair in without} == {"20 questions: 30 or more are needed"}
     assert len(without) == 2
     assert [system.can_be_best for system in got.systems] == [None] * 3
     with pytest.raises(DataError, match="the systems share no question"):
@@ -89,20 +89,20 @@ def test_clusters_are_averaged_before_systems_are_compared() -> None:
         .with_columns(document=pl.col("prompt_id").str.slice(1).cast(pl.Int64) // 3)
     )
     got = compare(rows, cluster="document")
-    pair = next(pair for pair in got.pairs if (pair.a, pair.b) == ("low", "top"))
+    pair = next(pair for pair in got.differences if (pair.a, pair.b) == ("low", "top"))
     wide = rows.pivot("model", index="prompt_id", values="judge", maintain_order=True)
     d = (wide["top"] - wide["low"]).cast(pl.Float64).to_numpy().reshape(40, 3).mean(axis=1)
-    assert tuple(pair.interval) == pytest.approx(
+    assert tuple(pair.judge.interval) == pytest.approx(
         tuple(paired_gap(d, zero_one=False).interval(0.95))
     )
 
 
 def test_slices_are_adjusted_together() -> None:
     got = compare(systems().drop("human"), a="low", b="top", within="topic")
-    assert [pair.within for pair in got.pairs] == ["t0", "t1", "t2", "t3"]
+    assert [pair.within for pair in got.differences] == ["t0", "t1", "t2", "t3"]
     alone = compare(systems().drop("human").filter(pl.col("topic") == "t2"), a="low", b="top")
-    assert got.pairs[2].p_value == pytest.approx(alone.judge.p_value)
-    assert got.pairs[2].adjusted >= alone.judge.p_value
+    assert got.differences[2].judge == alone.difference.judge
+    assert got.differences[2].adjusted >= alone.difference.judge.p_value
     assert got.better
     with pytest.raises(ArgumentError, match="name both"):
         compare(systems().drop("human"), within="topic")
@@ -142,18 +142,25 @@ def judgments(judges: int = 4, n: int = 90, *, seed: int = 0) -> pl.DataFrame:
 def test_judges_are_compared_by_peoples_labels() -> None:
     rows = judgments()
     got = compare(rows, judges=True)
-    assert isinstance(got, JudgeComparison)
-    assert got.best == "j3"
+    assert isinstance(got, Comparison)
+    best = got.best_judge
+    assert best.judge == "j3"
+    assert got.systems[0].name == "j3"
     shares = {name: frame for (name,), frame in rows.partition_by("judge", as_dict=True).items()}
-    for score in got.judges:
-        frame = shares[score.judge]
+    for score in got.systems:
+        frame = shares[score.name]
         right = (frame["p_a"] > 0.5) == (frame["label"] == "A")
-        assert score.accuracy == pytest.approx(right.mean())
-        assert score.cost == pytest.approx(0.01 * (int(score.judge[1]) + 1))
-    assert got.interval.low < got.reported < got.interval.high
-    assert got.reported < got.accuracy + 0.01
-    assert got.effective == pytest.approx(4 / (1 + 3 * max(got.correlation, 0)))
-    assert (got.n, got.questions) == (90, 90)
+        assert score.mean == pytest.approx(right.mean())
+        assert score.cost == pytest.approx(0.01 * (int(score.name[1]) + 1))
+    assert best.interval.low < best.reported < best.interval.high
+    assert best.reported < best.accuracy + 0.01
+    assert best.effective == pytest.approx(4 / (1 + 3 * max(best.correlation, 0)))
+    assert (got.n, got.measure, len(got.differences)) == (90, "agreement", 6)
+    by_hand = rows.with_columns(
+        score=((pl.col("p_a") > 0.5) == (pl.col("label") == "A")).cast(pl.Int64), model="judge"
+    ).select("id", "model", judge="score")
+    same = compare(by_hand)  # judges are systems whose score is agreement with people
+    assert [pair.judge for pair in same.differences] == [pair.judge for pair in got.differences]
 
 
 def test_rows_that_not_all_judges_answered_are_counted() -> None:
@@ -177,9 +184,9 @@ def test_two_files_of_one_judge_are_two_prompts(tmp_path: Path) -> None:
         part = rows.filter(pl.col("judge") == f"j{at}").with_columns(judge=pl.lit("gpt"))
         part.write_csv(tmp_path / name)
     got = compare(tmp_path / "plain.csv", tmp_path / "strict.csv", judges=True)
-    assert {score.judge for score in got.judges} == {"plain.csv", "strict.csv"}
-    same = {score.accuracy for score in compare(rows, judges=True).judges}
-    assert {score.accuracy for score in got.judges} == same
+    assert {score.name for score in got.systems} == {"plain.csv", "strict.csv"}
+    same = {score.mean for score in compare(rows, judges=True).systems}
+    assert {score.mean for score in got.systems} == same
 
 
 def test_the_command_line_takes_all_of_them(
@@ -192,6 +199,7 @@ def test_the_command_line_takes_all_of_them(
     assert run(["compare", "rows.csv", "--a", "low", "--b", "top", "--within", "topic"]) in (0, 2)
     assert run(["compare", "judgments.csv", "--judges", "--plot", "j.png", "-o", "j.json"]) == 0
     assert run(["compare", "judgments.csv", "--judges", "--fail-if-worse"]) == 1
+    assert run(["compare", "rows.csv", "--fail-unless-better"]) == 1
     assert "is for two systems" in capsys.readouterr().err
     plan = ["plan", "compare", "rows.csv", "--a", "low", "--b", "top", "--difference"]
     assert run([*plan, "0.3"]) == 0

@@ -132,6 +132,10 @@ def test_rules_cannot_change_between_looks(tmp_path: Path) -> None:
         look(scores, str(tmp_path / "t.db"))
     with pytest.raises(ArgumentError, match="lies outside of it"):
         look(scores, str(tmp_path / "t.db"), scale=(1, 4))
+    with pytest.raises(ArgumentError, match="is for scores alone"):
+        look(frame, str(tmp_path / "t.db"), scale=(1, 5))
+    with pytest.raises(ArgumentError, match="one question at a time"):
+        look(frame, str(tmp_path / "t.db"), cluster="prompt_id")
     with pytest.raises(ArgumentError, match="is not for rounds"):
         look(frame, str(tmp_path / "t.db"), rounds=True, equal_within=0.1)
 

@@ -119,7 +119,7 @@ def test_what_is_accepted_must_be_enough_and_look_like_the_calibration_rows() ->
 def test_not_worse_is_held_to_the_interval(rows: pl.DataFrame) -> None:
     old, new = (rows.filter(pl.col("model") == name).drop("human") for name in ("old", "new"))
     ahead = assert_not_worse(old, new)
-    assert (ahead.a, ahead.b) == ("old", "new")
+    assert (ahead.difference.a, ahead.difference.b) == ("old", "new")
     assert assert_not_worse(ahead, margin=0.02) is ahead
     with pytest.raises(AssertionError) as failure:
         assert_not_worse(new, old)
