@@ -182,7 +182,7 @@ def after_estimate(result: Any, typed: Typed) -> str | None:
 def after_comparison(result: Any, typed: Typed) -> str | None:
     if (ids := typed["write_ids"]) is not None:
         return command("label", "ROWS", "--plan", ids, "-o", "labels.csv")
-    pairs = () if getattr(result, "of_many", True) else result.differences
+    pairs: Sequence[Any] = () if getattr(result, "of_many", True) else result.differences
     if len(pairs) == 1 and pairs[0].people is None and typed["other"] is None:
         [pair] = pairs
         sides = (("--a", typed["a"], pair.a), ("--b", typed["b"], pair.b))
