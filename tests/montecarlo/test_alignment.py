@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adjudge.alignment.numbers import paired_gain, standard_error
+from adjudge.alignment.numbers import measure_gain, standard_error
 
 LEVEL = 0.95
 #: Probability that a test fails although the promise is kept.
@@ -40,12 +40,13 @@ def worlds(
         select, certify = right[:, :n_select], right[:, n_select:]
         best = int(select[:-1].mean(axis=1).argmax())
         d = select[best] - select[-1]
-        if d.mean() <= standard_error(d, range(n_select)):
+        if d.mean() <= standard_error(d):
             continue
         truth = accuracy[best] - base
-        gain, interval = paired_gain(certify[-1], certify[best], range(n_certify), looks=1)
+        gap = measure_gain(certify[best] - certify[-1])
+        interval = gap.interval(LEVEL, 1.0)
         covered.append(interval.low <= truth <= interval.high)
-        errors.append(gain - truth)
+        errors.append(gap.estimate - truth)
         false.append(interval.low > 0 and truth <= 0)
     return covered, errors, false
 

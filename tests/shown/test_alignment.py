@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge.alignment import Alignment, AlignmentPlan
-from adjudge.alignment.result import ChangedRow, PastLook, TriedPrompt
+from adjudge.alignment.parts import Look
+from adjudge.alignment.result import ChangedRow, TriedPrompt
 from adjudge.records import Interval
 from shown import assert_shown, panel, points, title, y_ticks
 
@@ -22,10 +23,13 @@ RESULT = Alignment(
     aligned_interval=Interval(0.74, 0.88, level=0.975),
     look=1,
     looks=1,
-    ledger=(PastLook(look=1, own="openai:small, own ab", chosen="openai:small, rewrite cd"),),
+    ledger=(
+        Look(look=1, own="openai:small, own ab", chosen="openai:small, rewrite cd", rows="ef"),
+    ),
     n_propose=60,
     n_select=90,
     n_certify=150,
+    certify_questions=150,
     smallest_gain=0.0723,
     own_on_select=0.6,
     best_on_select=0.8,
@@ -68,6 +72,7 @@ PLAN = AlignmentPlan(
     n_propose=60,
     n_select=90,
     n_certify=150,
+    certify_questions=150,
     candidates=12,
     smallest_gain=0.0723,
     looks_left=1,

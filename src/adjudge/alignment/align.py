@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -18,47 +17,32 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
 import polars as pl
 
-from adjudge.alignment.asking import Answers, Asking
+from adjudge.alignment import parts
+from adjudge.alignment.asking import AGAIN, Asking
 from adjudge.alignment.candidates import (
     Candidate,
     Mistake,
     Rewriting,
     read_rewrite,
-    reason_first,
     rewrite_requests,
     show_mistakes,
 )
 from adjudge.alignment.numbers import (
+    ERROR,
     accuracy_interval,
-    mean_over_clusters,
-    paired_gain,
-    rows_needed,
+    measure_gain,
+    questions_needed,
     smallest_gain,
     standard_error,
 )
-from adjudge.alignment.parts import (
-    PARTS,
-    SHARES,
-    Labelled,
-    Partition,
-    check_labels,
-    check_shares,
-    find_look,
-    freeze,
-    open_partition,
-    read_labelled,
-    take_look,
-    texts_of,
-)
+from adjudge.alignment.parts import SHARES, Labelled, Partition
 from adjudge.alignment.result import (
     Alignment,
     AlignmentPlan,
     AlignmentRun,
     ChangedRow,
-    PastLook,
     TriedPrompt,
 )
 from adjudge.data import Reading
@@ -68,8 +52,7 @@ from adjudge.judges.interface import Backend
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.prompting import builtin_prompt, read_prompt
-from adjudge.judges.subjects import Subjects, SubjectSource
-from adjudge.policy.result import Policy
+from adjudge.judges.subjects import SubjectSource
 from adjudge.present.text import count as count_of
 from adjudge.selection import calibrate, find_guarantee
 from adjudge.store import store_name, use_store
@@ -85,7 +68,7 @@ _MOST_FAILED = 0.5
 _GOOD = 0.80
 _ASSUMED = (
     "labels were drawn at random from the rows that will be judged",
-    "rows of one prompt can be alike; prompts are independent",
+    "rows of one question can be alike; questions are independent",
     "the interval of the gain is checked by simulation, not proven",
     "these labels were not used to write the own prompt",
     "no look was taken elsewhere: another store does not know the parts and looks of this one",
@@ -175,11 +158,12 @@ def plan_alignment(rows: SubjectSource, **options: Any) -> AlignmentPlan:
 
 
 @dataclass
-class _Setup:
+class _Search:
     """One alignment: everything checked before the first call."""
 
     asking: Asking
     own: Candidate
+    builtin: bool
     proposer: Backend | None
     labelled: Sequence[Labelled]
     dropped: Mapping[str, int]
@@ -191,111 +175,129 @@ class _Setup:
     guarantee: str
     store: StorePlace
     seed: int
-    announce: Callable[[str], None]
-    builtin: bool
+    announce: Callable[[str], None] | None
     tried: dict[Candidate, TriedPrompt] = field(default_factory=dict)
     rejected: list[TriedPrompt] = field(default_factory=list)
     #: Candidates that were dropped because of errors of the server.
     broken: set[Candidate] = field(default_factory=set)
 
-    def part(self, name: str) -> list[Labelled]:
-        rows = [row for row in self.labelled if self.partition.parts[row.cluster] == name]
+    def __post_init__(self) -> None:
+        """Divide the rows; refuse an empty part, and a further look."""
         # By hash, so that every candidate is asked about the same first rows.
-        return sorted(rows, key=lambda row: (row.cluster, str(texts_of(row.subject))))
-
-    def check_parts(self) -> None:
-        """Refuse an empty part, and a further look, before the first call."""
-        prompts = len({row.cluster for row in self.labelled})
-        if any(len({row.cluster for row in self.part(name)}) < 2 for name in PARTS):
-            remedy = "each part needs two or more: label answers to other prompts too"
-            raise ArgumentError("rows", f"{prompts} different prompts", remedy)
-        find_look(self.partition, self.looks, self._compared(self.own))
+        ordered = sorted(self.labelled, key=lambda row: (row.question, str(row.texts)))
+        self.propose, self.select, self.certify = (
+            [row for row in ordered if self.partition.parts[row.question] == part]
+            for part in parts.PARTS
+        )
+        sizes = [_questions(rows) for rows in (self.propose, self.select, self.certify)]
+        if min(sizes) < 2:
+            remedy = "each part needs two or more: label answers to other questions too"
+            raise ArgumentError("rows", f"{sum(sizes)} different questions", remedy)
+        hashes = sorted(content_hash([*row.texts.values(), row.label]) for row in self.certify)
+        self.compared = {"own": self._describe(self.own), "rows": content_hash(hashes)}
+        self.partition.find_look(self.looks, self.compared)
+        self.common = {
+            "judge": self.asking.judge.name,
+            "n_propose": len(self.propose),
+            "n_select": len(self.select),
+            "n_certify": len(self.certify),
+            "certify_questions": sizes[2],
+            "smallest_gain": smallest_gain(sizes[2], self.looks),
+            "dropped": self.dropped,
+        }
 
     def plan(self) -> AlignmentPlan:
-        sizes = {name: len(self.part(name)) for name in PARTS}
-        most = sizes["propose"] + sizes["select"] * (self.candidates + 1) + 2 * sizes["certify"]
-        longest = sorted(self.labelled, key=lambda row: -len(str(texts_of(row.subject))))
-        cases = [Mistake(row, row.label, 0.0) for row in longest]
-        each, cost = 0.0, 0.0
+        most = len(self.propose) + len(self.select) * (self.candidates + 1) + 2 * len(self.certify)
+        longest = sorted(self.labelled, key=lambda row: -len(str(row.texts)))
+        cases = [Mistake(row, row.label) for row in longest]
+        plans = []
         for way in (self.own, *self._without_proposer(self.own, cases)):
-            rows = [row for row in self.labelled if row.subject not in way.demonstrations]
-            plan = self.asking.plan([row.subject for row in rows], way)
-            each = max(each, plan.calls / len(rows))
-            cost = max(cost, (plan.cost_estimate or 0.0) / len(rows))
-            known = plan.cost_estimate is not None
-        calls, dollars = round(most * each), most * cost
+            subjects = [row.subject for row in longest if row.subject not in way.demonstrations]
+            plans.append(self.asking.plan(subjects, self.asking.make_judge(way).protocol))
+        calls = most * max(plan.calls / plan.subjects for plan in plans)
+        cost = most * max((plan.cost_estimate or 0.0) / plan.subjects for plan in plans)
         if self.proposer is not None:
-            items, shown = rewrite_requests(cases, self.candidates, stage="1")
-            plan = self.asking.plan(items, Rewriting(self.own.prompt, shown), self.proposer)
-            calls, dollars = calls + plan.calls, dollars + (plan.cost_estimate or 0.0)
-            known = known and plan.cost_estimate is not None
+            items, shown = rewrite_requests(cases, self.candidates, stage=1)
+            rewriting = Rewriting(self.own.prompt, shown)
+            plans.append(self.asking.plan(items, rewriting, self.proposer))
+            calls, cost = calls + plans[-1].calls, cost + (plans[-1].cost_estimate or 0.0)
         return AlignmentPlan(
-            judge=self.asking.judge.name,
-            **{f"n_{name}": size for name, size in sizes.items()},
+            **self.common,
             candidates=self.candidates,
-            smallest_gain=smallest_gain(sizes["certify"]),
             looks_left=self.looks - len(self.partition.ledger),
-            most_calls=calls,
-            most_cost=dollars if known else None,
-            dropped=self.dropped,
+            most_calls=round(calls),
+            most_cost=None if any(plan.cost_estimate is None for plan in plans) else cost,
         )
 
     def search(self) -> AlignmentRun:
         """Propose, select, certify."""
-        propose, select, certify = map(self.part, PARTS)
-        first = self.asking.ask(self.own, propose)
-        self._refuse_little_headroom(self._accuracy(self.own, propose), len(certify))
-        self.partition = freeze(self.store, self.partition)
-        mistakes = _mistakes(first, propose)
+        mistakes = self._mistakes()
+        self.partition = self.partition.freeze(self.store)
         best: Candidate | None = None
         for stage in range(1, self.rounds + 1):
-            fresh = self._propose(best or self.own, mistakes, stage)
-            finalists = [*self._halve(fresh, select), *([best] if best else [])]
+            finalists = self._halve(self._propose(best or self.own, mistakes, stage))
+            finalists += [] if best is None else [best]
             if finalists:
-                best = max(finalists, key=lambda c: (self._accuracy(c, select), c.name))
+                best = max(finalists, key=lambda c: (self._accuracy(c, self.select), c.name))
+        self.asking.ask(self.own, self.select)
         chosen = None
         if best is not None:
-            d = self.asking.right(best, select) - self.asking.right(self.own, select)
-            clusters = [row.cluster for row in select]
-            gains = mean_over_clusters(d, clusters) > standard_error(d, clusters)
-            chosen = best if gains else None
-        return self._certify(chosen, best, select, certify)
+            d = self.asking.right(best, self.select) - self.asking.right(self.own, self.select)
+            chosen = best if d.mean() > standard_error(d) else None
+        return self._conclude(best, chosen)
 
     def _accuracy(self, candidate: Candidate, rows: Sequence[Labelled]) -> float:
-        right = self.asking.right(candidate, rows)
-        return mean_over_clusters(right, [row.cluster for row in rows])
+        return float(self.asking.right(candidate, rows).mean())
 
-    def _refuse_little_headroom(self, accuracy: float, rows: int) -> None:
-        headroom = 1 - accuracy
-        if smallest_gain(rows) > headroom:
-            needed = rows_needed(max(headroom, 0.01))
+    def _describe(self, candidate: Candidate) -> str:
+        """The judge that a candidate is, with the beginning of its fingerprint."""
+        fingerprint = self.asking.make_judge(candidate).fingerprint
+        return f"{self.asking.judge.name}, {candidate.name} {fingerprint[:12]}"
+
+    def _say(self, line: str) -> None:
+        if self.announce is not None:
+            self.announce(line)
+
+    def _mistakes(self) -> list[Mistake]:
+        """The own prompt's wrong verdicts on propose, the surest first.
+
+        Rows without a verdict teach nothing. Refuses labels that cannot show what is left to gain.
+        """
+        answers = self.asking.ask(self.own, self.propose)
+        accuracy = self._accuracy(self.own, self.propose)
+        if self.common["smallest_gain"] > 1 - accuracy:
+            needed = questions_needed(max(1 - accuracy, 0.01), self.looks)
             labels = math.ceil(100 * needed / self.partition.shares[2])
             remedy = (
                 f"the own prompt is right on {accuracy:.0%} of propose, so at most "
-                f"{headroom:.0%} can be gained, and {rows} certify labels cannot show that: "
-                f"about {labels:,} labels are needed"
+                f"{1 - accuracy:.0%} can be gained, and {len(self.certify)} certify labels cannot "
+                f"show that: about {labels:,} labels are needed, each of another question"
             )
             raise ArgumentError("rows", f"{len(self.labelled)} labels", remedy)
+        surest = sorted(self.propose, key=lambda row: (answers.doubts[row.id], row.question))
+        verdicts = ((row, answers.verdicts[row.id]) for row in surest)
+        return [
+            Mistake(row, verdict) for row, verdict in verdicts if verdict not in (None, row.label)
+        ]
 
     def _without_proposer(self, start: Candidate, mistakes: Sequence[Mistake]) -> list[Candidate]:
         """Demonstrations, and reasons first; not those that the judge or prompt does not allow."""
-        reasons = reason_first(self.own, self.asking.protocol, builtin=self.builtin)
-        listed = [*show_mistakes(start, mistakes), *reasons]
+        listed = show_mistakes(start, mistakes)
+        if self.builtin:  # only the built-in prompts have both forms
+            prompt = builtin_prompt(f"{self.asking.protocol}_reason")
+            listed.append(Candidate("reasons first", prompt, reason=True))
         return [candidate for candidate in listed if self.asking.refusal_of(candidate) is None]
 
     def _propose(
         self, start: Candidate, mistakes: Sequence[Mistake], stage: int
     ) -> list[Candidate]:
-        proposals = self._without_proposer(start, mistakes)
         left = self.candidates - len(self.tried) - len(self.rejected)
-        share = math.ceil(left / (self.rounds - stage + 1))
-        known = {self.own, *self.tried}
-        proposals = [candidate for candidate in proposals if candidate not in known]
-        wanted = share - len(proposals)
+        proposals = self._without_proposer(start, mistakes)
+        fresh = [candidate for candidate in proposals if candidate not in self.tried]
+        wanted = math.ceil(left / (self.rounds - stage + 1)) - len(fresh)
         if self.proposer is not None and mistakes and wanted > 0:
-            rewrites = self._rewrites(self.proposer, start, mistakes, wanted, stage)
-            proposals += [candidate for candidate in rewrites if candidate not in known]
-        return proposals[: max(0, left)]
+            fresh += self._rewrites(self.proposer, start, mistakes, wanted, stage)
+        return fresh[: max(0, left)]
 
     def _rewrites(
         self,
@@ -305,57 +307,53 @@ class _Setup:
         wanted: int,
         stage: int,
     ) -> list[Candidate]:
-        self.announce(f"round {stage}: asking {proposer.name} for {count_of(wanted, 'prompt')}")
-        items, cases = rewrite_requests(mistakes, wanted, stage=str(stage))
+        self._say(f"round {stage}: asking {proposer.name} for {count_of(wanted, 'prompt')}")
+        items, cases = rewrite_requests(mistakes, wanted, stage=stage)
         run = self.asking.run(items, proposer, Rewriting(start.prompt, cases))
         if run.summary.statuses.get("error") == len(items):
-            detail = next(iter(run.judgments["detail"]), None)
-            remedy = "repair it and run the same command again to resume"
-            raise JudgeError(f"{proposer.name} failed on all requests ({detail}): {remedy}")
-        texts = dict(run.judgments.select("id", "text").iter_rows())
+            reason = f"{proposer.name} failed on all requests ({run.judgments['detail'][0]})"
+            raise JudgeError(f"{reason}: repair it and {AGAIN}")
         rewrites: dict[Candidate, None] = {}
-        for item in items:
-            read = read_rewrite(item.id, texts.get(item.id), start, cases[item.id])
+        for name, text in run.judgments.select("id", "text").iter_rows():
+            read = read_rewrite(name, text, start, cases[name])
             if isinstance(read, Candidate):
                 read = self.asking.refusal_of(read) or read
             if isinstance(read, str):
-                self.rejected.append(TriedPrompt(name=item.id, rows=0, accuracy=None, dropped=read))
-            else:
+                self.rejected.append(TriedPrompt(name=name, rows=0, accuracy=None, dropped=read))
+            elif read != self.own and read not in self.tried:
                 rewrites.setdefault(read)
         return list(rewrites)
 
-    def _halve(self, candidates: list[Candidate], rows: Sequence[Labelled]) -> list[Candidate]:
+    def _halve(self, alive: list[Candidate]) -> list[Candidate]:
         """Ask all about the first rows, the better half about twice as many, until all rows."""
-        n = min(len(rows), max(_FIRST, math.ceil(len(rows) / 4)))
-        alive = candidates
+        total = len(self.select)
+        n = min(total, max(_FIRST, math.ceil(total / 4)))
         while alive:
-            self.announce(f"asking {count_of(len(alive), 'prompt')} about {n} rows")
-            asked, alive = alive, [each for each in alive if self._ask(each, rows[:n])]
+            rows = self.select[:n]
+            self._say(f"asking {count_of(len(alive), 'prompt')} about {n} rows")
+            asked, alive = alive, [candidate for candidate in alive if self._ask(candidate, rows)]
             if len(asked) > 1 and self.broken.issuperset(asked):
                 reason = self.tried[asked[0]].dropped
-                remedy = "repair the judge and run the same command again to resume"
-                raise JudgeError(f"all prompts failed ({reason}): {remedy}")
-            if n == len(rows):
+                raise JudgeError(f"all prompts failed ({reason}): repair the judge and {AGAIN}")
+            if n == total:
                 break
-            ranked = sorted(alive, key=lambda c: (-self._accuracy(c, rows[:n]), c.name))
-            alive = ranked[: math.ceil(len(ranked) / 2)]
-            n = min(len(rows), 2 * n)
-        self.asking.ask(self.own, rows)
+            alive.sort(key=lambda c: (-self._accuracy(c, rows), c.name))
+            del alive[math.ceil(len(alive) / 2) :]
+            n = min(total, 2 * n)
         return alive
 
     def _ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> bool:
         """Ask a candidate; False if its failures drop it."""
-        accuracy = dropped = None
+        accuracy = None
         try:
             answers = self.asking.ask(candidate, rows, needed=False)
         except UnusableRepliesError as error:
-            dropped = str(error)
+            dropped: str | None = str(error)
         else:
-            accuracy = self._accuracy(candidate, rows)
+            accuracy, dropped = self._accuracy(candidate, rows), answers.too_many_errors
             failed = sum(verdict is None for verdict in answers.verdicts.values())
-            if answers.too_many_errors:
+            if dropped:
                 self.broken.add(candidate)
-                dropped = answers.too_many_errors
             elif failed > _MOST_FAILED * len(rows):
                 dropped = f"{failed} of {len(rows)} rows have no verdict"
         self.tried[candidate] = TriedPrompt(
@@ -363,223 +361,163 @@ class _Setup:
         )
         return dropped is None
 
-    def _certify(
-        self,
-        chosen: Candidate | None,
-        best: Candidate | None,
-        select: Sequence[Labelled],
-        certify: Sequence[Labelled],
-    ) -> AlignmentRun:
-        suspects = self._suspects(select)
-        compared, policy, changed = ({}, None, []) if chosen is None else self._compare(chosen)
-        broken = count_of(len(self.broken), "prompt")
-        warnings = [f"{broken} dropped because of errors: run again to ask again"]
+    def _conclude(self, best: Candidate | None, chosen: Candidate | None) -> AlignmentRun:
+        """The result, with the comparison on certify if a prompt was chosen."""
+        suspects = self._suspects()
+        outcome = {} if chosen is None else self._certify(chosen)
+        policy = outcome.pop("policy", None)
+        broken = f"{count_of(len(self.broken), 'prompt')} dropped because of errors: run again to"
         result = Alignment(
-            judge=self.asking.judge.name,
+            **self.common,
+            **outcome,
             proposer=None if self.proposer is None else self.proposer.name,
             protocol=self.asking.protocol,
             chosen=None if chosen is None else chosen.name,
             looks=self.looks,
-            n_propose=len(self.part("propose")),
-            n_select=len(select),
-            n_certify=len(certify),
-            smallest_gain=smallest_gain(len(certify)),
-            own_on_select=self._accuracy(self.own, select),
-            best_on_select=None if best is None else self._accuracy(best, select),
+            ledger=self.partition.ledger,
+            own_on_select=self._accuracy(self.own, self.select),
+            best_on_select=None if best is None else self._accuracy(best, self.select),
             tried=(*self.tried.values(), *self.rejected),
             own_prompt=self.own.prompt.text,
-            suspects=tuple(row.subject.id for row in suspects),
-            changed=tuple(changed),
+            suspects=tuple(row.id for row in suspects),
             calls=self.asking.calls,
             cost=self.asking.cost,
             alpha=self.alpha,
             guarantee=self.guarantee,
             seed=self.seed,
             store=store_name(self.store) or "memory",
-            dropped=self.dropped,
-            ledger=tuple(
-                PastLook(look=look.look, own=look.own, chosen=look.chosen)
-                for look in self.partition.ledger
-            ),
-            warnings=tuple(warnings) if self.broken else (),
+            warnings=(f"{broken} ask again",) if self.broken else (),
             assumptions=_ASSUMED,
-            **compared,
         )
-        subjects = {row.subject.id: row.subject for row in certify}
         final = chosen or self.own
+        texts = {row.id: row.texts for row in self.labelled}
+        others = [row for row in self.select if row not in suspects][: len(suspects)]
+        # The suspects among as many other rows, without their labels, in random order.
+        mixed = [{"id": row.id, **row.texts} for row in (*suspects, *others)]
+        mixed.sort(key=lambda row: content_hash([str(self.seed), row["id"]]))
         return AlignmentRun(
             result=result,
             prompt=final.prompt,
             demonstrations=final.demonstrations,
             policy=policy,
-            suspects=self._with_controls(suspects, select),
-            changed=[{**vars(row), **texts_of(subjects[row.id])} for row in changed],
+            suspects=mixed,
+            changed=[{**vars(row), **texts[row.id]} for row in result.changed],
         )
 
-    def _compared(self, own: Candidate) -> dict[str, str]:
-        """What a look at certify compares, as the store remembers it."""
-        rows = sorted(
-            content_hash([*texts_of(row.subject).values(), row.label])
-            for row in self.part("certify")
-        )
-        return {"own": self.asking.describe(own), "rows": _hash("".join(rows))}
-
-    def _compare(self, chosen: Candidate) -> tuple[dict[str, Any], Policy, list[ChangedRow]]:
+    def _certify(self, chosen: Candidate) -> dict[str, Any]:
         """Take the look, ask both about certify, and compare them."""
-        certify = self.part("certify")
-        compared = {**self._compared(self.own), "chosen": self.asking.describe(chosen)}
-        self.partition, look = take_look(self.store, self.partition, self.looks, compared)
-        self.announce(f"look {look} of {self.looks}: asking both prompts about certify")
-        before, after = (self.asking.ask(candidate, certify) for candidate in (self.own, chosen))
-        clusters = [row.cluster for row in certify]
-        own, aligned = (self.asking.right(candidate, certify) for candidate in (self.own, chosen))
-        gain, interval = paired_gain(own, aligned, clusters, looks=self.looks)
-        changed = [
-            ChangedRow(
-                id=row.subject.id,
-                change="fixed" if right else "broken",
-                label=row.label,
-                before=before.verdicts[row.subject.id],
-                after=after.verdicts[row.subject.id],
-            )
-            for row, was, right in zip(certify, own, aligned, strict=True)
-            if was != right
-        ]
-        frame, repeated = after.frame, len(set(clusters)) < len(clusters)
-        if repeated:
-            prompts = {row.subject.id: row.cluster for row in certify}
-            frame = frame.with_columns(
-                prompt_id=pl.col("id").replace_strict(prompts, return_dtype=pl.String)
-            )
+        rows, both = self.certify, (self.own, chosen)
+        compared = {**self.compared, "chosen": self._describe(chosen)}
+        self.partition, look = self.partition.take_look(self.store, self.looks, compared)
+        self._say(f"look {look.look} of {self.looks}: asking both prompts about certify")
+        before, after = (self.asking.ask(candidate, rows) for candidate in both)
+        was, now = (self.asking.correct[candidate] for candidate in both)
+        own, aligned = (self.asking.right(candidate, rows) for candidate in both)
+        gap = measure_gain(aligned - own)
+        repeated = len(own) < len(rows)
+        questions = pl.Series("prompt_id", [row.question for row in rows])
         policy = calibrate(
-            frame,
+            after.frame.with_columns(questions) if repeated else after.frame,
             alpha=self.alpha,
             guarantee=self.guarantee,
             cluster="prompt_id" if repeated else None,
             seed=self.seed,
         )
-        fields = {
-            "gain": gain,
-            "interval": interval,
-            "own_accuracy": mean_over_clusters(own, clusters),
-            "own_interval": accuracy_interval(own, clusters, looks=self.looks),
-            "aligned_accuracy": mean_over_clusters(aligned, clusters),
-            "aligned_interval": accuracy_interval(aligned, clusters, looks=self.looks),
-            "look": look,
+        return {
+            "policy": policy,
+            "accepted_share": policy.coverage if policy.feasible else 0.0,
+            "gain": gap.estimate,
+            "interval": gap.interval(1 - ERROR / self.looks, 1.0),
+            "own_accuracy": float(own.mean()),
+            "own_interval": accuracy_interval(own, self.looks),
+            "aligned_accuracy": float(aligned.mean()),
+            "aligned_interval": accuracy_interval(aligned, self.looks),
+            "look": look.look,
             "aligned_prompt": chosen.prompt.text,
             "demonstrations": len(chosen.demonstrations),
             "reason": chosen.reason,
             "own_cost_per_row": before.cost,
             "aligned_cost_per_row": after.cost,
-            "accepted_share": policy.coverage if policy.feasible else 0.0,
+            "changed": tuple(
+                ChangedRow(
+                    id=row.id,
+                    change="fixed" if now[row.id] else "broken",
+                    label=row.label,
+                    before=before.verdicts[row.id],
+                    after=after.verdicts[row.id],
+                )
+                for row in rows
+                if was[row.id] != now[row.id]
+            ),
         }
-        return fields, policy, changed
 
-    def _suspects(self, select: Sequence[Labelled]) -> list[Labelled]:
-        """Rows of select on which every good prompt stands against the label."""
+    def _suspects(self) -> list[Labelled]:
+        """Rows of select on which every good prompt, of two or more, stands against the label."""
+        ids = {row.id for row in self.select}
         complete = [
-            self.asking.right(candidate, select)
+            (self.asking.right(candidate, self.select), correct)
             for candidate, correct in self.asking.correct.items()
-            if all(row.subject.id in correct for row in select)
+            if ids <= correct.keys()
         ]
-        best = max(right.mean() for right in complete)
-        clusters = [row.cluster for row in select]
+        best = max(right.mean() for right, _ in complete)
         good = [
-            right
-            for right in complete
-            if right.mean() >= _GOOD and best - right.mean() <= 2 * standard_error(right, clusters)
+            correct
+            for right, correct in complete
+            if right.mean() >= max(_GOOD, best - 2 * standard_error(right))
         ]
-        if len(good) < 2:
-            return []
-        wrong = np.all([right == 0 for right in good], axis=0)
-        return [row for row, against in zip(select, wrong, strict=True) if against]
-
-    def _with_controls(
-        self, suspects: Sequence[Labelled], select: Sequence[Labelled]
-    ) -> list[dict[str, Any]]:
-        """The suspects among as many other rows, without their labels, in random order."""
-        ids = {row.subject.id for row in suspects}
-        controls = [row for row in select if row.subject.id not in ids][: len(suspects)]
-        mixed = [*suspects, *controls]
-        mixed.sort(key=lambda row: _hash(f"{self.seed}{row.subject.id}"))
-        return [{"id": row.subject.id, **texts_of(row.subject)} for row in mixed]
+        wrong = [row for row in self.select if not any(correct[row.id] for correct in good)]
+        return wrong if len(good) > 1 else []
 
 
-def _mistakes(answers: Answers, rows: Sequence[Labelled]) -> list[Mistake]:
-    """The wrong verdicts, the surest first; rows without a verdict teach nothing."""
-    wrong = [
-        Mistake(row, answers.verdicts[row.subject.id], answers.doubts[row.subject.id])
-        for row in rows
-        if answers.verdicts[row.subject.id] not in (None, row.label)
-    ]
-    return sorted(wrong, key=lambda mistake: (mistake.doubt, mistake.row.cluster))
+def _questions(rows: Sequence[Labelled]) -> int:
+    return len({row.question for row in rows})
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _set_up(given: Mapping[str, Any]) -> _Setup:
+def _set_up(given: Mapping[str, Any]) -> _Search:
     """Check everything that can be checked before the first call."""
     protocol = one_of(given["protocol"], PROTOCOLS, "protocol")
     for name, least in (("candidates", 1), ("rounds", 1), ("looks", 1), ("seed", 0)):
         count(given[name], name, least=least)
     exact_level(given["alpha"])
     find_guarantee(given["guarantee"])
-    shares = check_shares(given["shares"])
-    names = ("store", "max_cost", "prices", "concurrency", "rpm", "timeout")
-    running = JudgingOptions(**{name: given[name] for name in names})
-    of_judge = ("judge", "protocol", "prompt", "base_url", "api_key_env")
-    asked = ("samples", "max_tokens", "criteria")
-    first = replace(running, **{name: given[name] for name in (*of_judge, *asked)})
-    judge = first.make_judge()
-    first.price_of(judge, for_run=True)
+    shares = parts.check_shares(given["shares"])
     if given.get("labels_columns") is not None:
         raise ArgumentError("labels_columns", given["labels_columns"], "labels are in the rows")
-    with closing(
-        Subjects(
-            given["rows"],
-            protocol=judge.protocol,
-            format=given["format"],
-            columns=given.get("columns"),
-            labels_as=given.get("labels_as"),
-            seed=given["seed"],
+    names = ("store", "max_cost", "prices", "concurrency", "rpm")
+    running = JudgingOptions(**{name: given[name] for name in names})
+    asked = {name: given[name] for name in ("samples", "max_tokens", "criteria")}
+    names = ("judge", "protocol", "prompt", "base_url", "api_key_env", "timeout", "format", "seed")
+    reading = {name: given.get(name) for name in ("columns", "labels_as")}
+    options = replace(running, **{name: given[name] for name in names}, **asked, **reading)
+    judge = options.make_judge()
+    options.price_of(judge, for_run=True)
+    proposer = None
+    if given["proposer"] is not None:
+        rewriting = replace(
+            running,
+            judge=given["proposer"],
+            protocol=Rewriting(builtin_prompt(protocol), {}),
+            base_url=given["proposer_base_url"],
+            timeout=given["timeout"],
         )
-    ) as subjects:
+        proposer = rewriting.make_judge()
+        rewriting.price_of(proposer, for_run=True)
+    with closing(options.subjects(given["rows"], judge)) as subjects:
         subjects.survey()
-        labelled, dropped = read_labelled(list(subjects))
-    check_labels(labelled)
-    options = {name: given[name] for name in asked if given[name] is not None}
-    if "criteria" in options:
-        options["criteria"] = read_criteria(options["criteria"])
+        labelled, dropped = parts.read_labelled(subjects)
+    parts.check_labels(labelled)
+    if asked["criteria"] is not None:
+        asked["criteria"] = read_criteria(asked["criteria"])
     builtin = given["prompt"] is None
     prompt = builtin_prompt(protocol) if builtin else read_prompt(given["prompt"])
-    copied = ("candidates", "rounds", "looks", "alpha", "guarantee", "store", "seed")
-    setup = _Setup(
-        # What the backend object has is not repeated.
-        asking=Asking(judge.backend, protocol, options, replace(running, timeout=None)),
+    copied = ("candidates", "rounds", "looks", "alpha", "guarantee", "store", "seed", "announce")
+    return _Search(
+        asking=Asking(judge.backend, protocol, asked, running),
         own=Candidate("own", prompt),
         builtin=builtin,
-        proposer=_proposer(given, running),
+        proposer=None if proposer is None else proposer.backend,
         labelled=labelled,
         dropped={**subjects.dropped, **dropped},
-        partition=open_partition(given["store"], labelled, shares=shares, seed=given["seed"]),
-        announce=given["announce"] or (lambda _: None),
+        partition=parts.open_partition(given["store"], labelled, shares=shares, seed=given["seed"]),
         **{name: given[name] for name in copied},
     )
-    setup.check_parts()
-    return setup
-
-
-def _proposer(given: Mapping[str, Any], running: JudgingOptions) -> Backend | None:
-    if given["proposer"] is None:
-        return None
-    options = replace(
-        running,
-        judge=given["proposer"],
-        protocol=Rewriting(builtin_prompt(given["protocol"]), {}),
-        base_url=given["proposer_base_url"],
-    )
-    made = options.make_judge()
-    options.price_of(made, for_run=True)
-    return made.backend

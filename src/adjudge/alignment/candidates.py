@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.alignment.parts import Labelled, texts_of
+from adjudge.alignment.parts import Labelled
 from adjudge.errors import AdjudgeError
 from adjudge.judges.interface import Data, JudgeProtocol, Message, Prompt, Question, Text
-from adjudge.judges.judge import parse_protocol
-from adjudge.judges.prompting import Part, builtin_prompt, make_prompt
+from adjudge.judges.prompting import Part, make_prompt
 from adjudge.records import Grade, Item, Reply, Subject
 
 #: Words in a row that a rewrite can share with a row that was shown.
@@ -27,6 +26,17 @@ _LONGEST_PROMPT = 20_000
 _REWRITE_TOKENS = 2_000
 _MARKED = re.compile(r"<prompt>\n?(.*?)\n?</prompt>", re.DOTALL)
 _SECTION = re.compile(r"^--- *answer *---", re.MULTILINE)
+_TITLES = {"prompt": "Question", "response": "Answer", "response_a": "A", "response_b": "B"}
+_TASK = """\
+A language model judges answers with the prompt below. People disagreed with its verdicts in the \
+cases that follow. Rewrite the prompt so that the judge agrees with people on cases like these, \
+and on others.
+
+Rules: keep every placeholder in braces exactly as it is; keep the lines that begin with --- ; \
+keep how the reply must be written; state general criteria; do not quote or describe the cases.
+
+[Prompt begins]
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,55 +61,35 @@ class Candidate:
     def __hash__(self) -> int:
         return hash(self._key)
 
-    def protocol(self, name: str, options: Mapping[str, Any]) -> JudgeProtocol:
-        """The protocol that asks in this way."""
-        return parse_protocol(
-            name,
-            prompt=self.prompt,
-            reason=self.reason or None,
-            demonstrations=list(self.demonstrations) or None,
-            **options,
-        )
-
 
 @dataclass(frozen=True)
 class Mistake:
-    """A row on which the judge was wrong, and how sure it was."""
+    """A row on which the judge was wrong, and its verdict."""
 
     row: Labelled
-    verdict: str | None
-    doubt: float
+    verdict: str
+
+    def __str__(self) -> str:
+        texts = [
+            f"{_TITLES[name]}: {text[:_LONGEST_CASE]}" for name, text in self.row.texts.items()
+        ]
+        return "\n".join([*texts, f"Judge: {self.verdict}", f"People: {self.row.label}"])
 
 
 def show_mistakes(own: Candidate, mistakes: Sequence[Mistake]) -> list[Candidate]:
-    """Candidates with 2 and 4 demonstrations: the surest mistakes, as many of each label."""
-    if own.reason:
-        return []
+    """Candidates with 2 and 4 demonstrations: the first mistakes, as many of each label."""
+    by_label: dict[str, list[Labelled]] = {}
+    for mistake in mistakes:
+        by_label.setdefault(mistake.row.label, []).append(mistake.row)
     candidates = []
     for number in (2, 4):
-        rows = _balanced([mistake.row for mistake in mistakes], number)
-        if len(rows) == number:
-            shown = tuple(row.subject for row in rows)
+        balanced = [row for rows in by_label.values() for row in rows[: number // 2]]
+        rest = [mistake.row for mistake in mistakes if mistake.row not in balanced]
+        rows = sorted([*balanced, *rest][:number], key=lambda row: row.question)
+        if len(rows) == number and not own.reason:
             name = f"{own.name} with {number} demonstrations"
-            candidates.append(Candidate(name, own.prompt, shown))
+            candidates.append(Candidate(name, own.prompt, tuple(row.subject for row in rows)))
     return candidates
-
-
-def _balanced(rows: Sequence[Labelled], number: int) -> list[Labelled]:
-    by_label: dict[str, list[Labelled]] = {}
-    for row in rows:
-        by_label.setdefault(row.label, []).append(row)
-    ranked = sorted(by_label.values(), key=len)
-    chosen = [row for listed in ranked for row in listed[: number // 2]]
-    rest = [row for row in rows if row not in chosen]
-    return sorted([*chosen, *rest][:number], key=lambda row: row.cluster)
-
-
-def reason_first(own: Candidate, protocol: str, *, builtin: bool) -> list[Candidate]:
-    """The candidate that writes reasons first; only the built-in prompts have both forms."""
-    if not builtin or own.reason:
-        return []
-    return [Candidate("reasons first", builtin_prompt(f"{protocol}_reason"), reason=True)]
 
 
 class Rewriting(JudgeProtocol):
@@ -120,24 +110,15 @@ class Rewriting(JudgeProtocol):
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         item = self.item(subject)
-        parts: list[Part] = [
-            "A language model judges answers with the prompt below. People disagreed with its "
-            "verdicts in the cases that follow. Rewrite the prompt so that the judge agrees with "
-            "people on cases like these, and on others.\n\n"
-            "Rules: keep every placeholder in braces exactly as it is; keep the lines that begin "
-            "with --- ; keep how the reply must be written; state general criteria; do not quote "
-            "or describe the cases.\n\n[Prompt begins]\n",
-            Data(self._current.text),
-            "\n[Prompt ends]\n",
-        ]
+        parts: list[Part] = [_TASK, Data(self._current.text), "\n[Prompt ends]\n"]
         for number, mistake in enumerate(self._cases[item.id], start=1):
-            parts += [f"\n[Case {number} begins]\n", Data(_describe(mistake)), "\n[Case ends]\n"]
+            parts += [f"\n[Case {number} begins]\n", Data(str(mistake)), "\n[Case ends]\n"]
         parts.append("\nReply with the new prompt between <prompt> and </prompt>, nothing else.")
         want = Text(_REWRITE_TOKENS, temperature=1.0)
         return [Question((Message("user", tuple(parts)),), want, slot=item.id)]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
-        reply = replies[0]
+        [reply] = replies
         return [
             Grade(
                 id=subject.id,
@@ -150,38 +131,26 @@ class Rewriting(JudgeProtocol):
         ]
 
 
-def _describe(mistake: Mistake) -> str:
-    titles = {"prompt": "Question", "response": "Answer", "response_a": "A", "response_b": "B"}
-    texts = texts_of(mistake.row.subject).items()
-    lines = [f"{titles[name]}: {text[:_LONGEST_CASE]}" for name, text in texts]
-    return "\n".join([*lines, f"Judge: {mistake.verdict}", f"People: {mistake.row.label}"])
-
-
 def rewrite_requests(
-    mistakes: Sequence[Mistake], number: int, *, stage: str
+    mistakes: Sequence[Mistake], number: int, *, stage: int
 ) -> tuple[list[Item], dict[str, list[Mistake]]]:
-    """The requests of one round, each with other cases. The cases are chosen by hash.
+    """The requests of one round, each with other cases of the first mistakes.
 
-    A resumed run then asks the same questions.
+    The cases are chosen by hash, so that a resumed run asks the same.
     """
-    items, cases = [], {}
-    for at in range(number):
-        name = f"rewrite {stage}.{at + 1}"
-        ordered = sorted(mistakes[: 4 * _SHOWN], key=lambda case: _rank(name, case.row.subject))
-        items.append(Item(id=name, prompt=name, response=""))
-        cases[name] = ordered[:_SHOWN]
-    return items, cases
+    cases = {}
+    for name in (f"rewrite {stage}.{at + 1}" for at in range(number)):
 
+        def rank(case: Mistake, name: str = name) -> bytes:
+            text = f"{name}\0{case.row.subject.prompt}"
+            return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
-def _rank(name: str, subject: Subject) -> bytes:
-    return hashlib.sha256(f"{name}\0{subject.prompt}".encode("utf-8", "surrogatepass")).digest()
+        cases[name] = sorted(mistakes[: 4 * _SHOWN], key=rank)[:_SHOWN]
+    return [Item(id=name, prompt=name, response="") for name in cases], cases
 
 
 def read_rewrite(
-    name: str,
-    text: str | None,
-    current: Candidate,
-    cases: Iterable[Mistake],
+    name: str, text: str | None, current: Candidate, cases: Iterable[Mistake]
 ) -> Candidate | str:
     """The candidate in a reply, or why there is none."""
     marked = _MARKED.findall(text or "")
@@ -192,24 +161,21 @@ def read_rewrite(
         return f"the prompt is longer than {_LONGEST_PROMPT:,} characters"
     if _SECTION.search(body):
         return "it declares how the reply is written, which stays as it is"
-    if copied := _copies(body, current.prompt.text, cases):
-        return f"it copies a case: {copied!r}"
-    declared = "".join(f"{key}: {value}\n" for key, value in current.prompt.answer.items())
-    whole = body + (f"\n--- answer ---\n{declared}" if declared else "")
+    copied = _runs(body) - _runs(current.prompt.text)
+    copied &= {run for case in cases for run in _runs(str(case))}
+    if copied:
+        return f"it copies a case: {' '.join(min(copied))!r}"
     try:
-        return Candidate(name, make_prompt(f"{name}.txt", whole), reason=current.reason)
+        prompt = make_prompt(f"{name}.txt", with_answer(body, current.prompt))
     except AdjudgeError as error:
         return str(error)
+    return Candidate(name, prompt, reason=current.reason)
 
 
-def _copies(body: str, current: str, cases: Iterable[Mistake]) -> str | None:
-    """Words in a row that the rewrite shares with a case and that the prompt did not have."""
-    rewritten = _runs(body) - _runs(current)
-    for case in cases:
-        shared = rewritten & _runs(_describe(case))
-        if shared:
-            return " ".join(min(shared))
-    return None
+def with_answer(body: str, prompt: Prompt) -> str:
+    """The text of a prompt file, with what the prompt declares about the reply."""
+    declared = "".join(f"{key}: {value}\n" for key, value in prompt.answer.items())
+    return body + (f"\n--- answer ---\n{declared}" if declared else "")
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

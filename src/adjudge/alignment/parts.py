@@ -1,8 +1,8 @@
 """The labelled rows in three parts, frozen in the store: propose, select, certify.
 
 The search sees propose (its errors, its examples) and select (its scores). Certify is asked once
-for each declared look. Rows of one prompt stay together. A part is remembered by the hash of the
-prompt, so that renamed ids, added labels and another order of rows move nothing.
+for each declared look. Rows of one question stay together. A part is remembered by the hash of the
+question, so that renamed ids, added labels and another order of rows move nothing.
 """
 
 from __future__ import annotations
@@ -10,90 +10,45 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from adjudge.errors import ArgumentError, DataError
+from adjudge.judges.protocols.grade import human_of
+from adjudge.present.result import Count
 from adjudge.records import Pair, Subject
 from adjudge.store import use_store
-from adjudge.store.interface import STATE_OF_ALIGNMENT, StorePlace, content_hash
+from adjudge.store.interface import STATE_OF_ALIGNMENT, Store, StorePlace, call_key, content_hash
 
 PARTS = ("propose", "select", "certify")
-#: Percent of the clusters in each part.
+#: Percent of the questions in each part.
 SHARES = (20, 30, 50)
 #: Fewer labels leave too little for three parts.
 FEWEST = 100
 #: Labels drawn by the judge's doubt are not a random sample.
 _CHOSEN = ("doubt", "surest", "audit")
 _DIGITS = 20
+_POLL_S = 0.05
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """One labelled row: its subject, its label, its prompt as a hash."""
+    """One labelled row: its subject, its label, the hash of its question."""
 
     subject: Subject
     label: str
-    cluster: str
+    question: str
 
+    @property
+    def id(self) -> str:
+        return self.subject.id
 
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """One look at certify: which judges were compared, and the hash of the rows."""
-
-    look: int
-    own: str
-    chosen: str
-    rows: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Partition:
-    """What the store remembers of an alignment: the part of each prompt, and the looks."""
-
-    name: str
-    shares: tuple[int, ...]
-    parts: Mapping[str, str]
-    looks: int | None = None
-    ledger: tuple[Look, ...] = ()
-    #: What was read from the store; None if this partition is new.
-    stored: str | None = field(default=None, compare=False)
-
-    def to_json(self) -> str:
-        of_part = {
-            part: sorted(cluster for cluster, its in self.parts.items() if its == part)
-            for part in PARTS
-        }
-        state = {
-            "kind": "alignment_state",
-            "shares": self.shares,
-            "parts": of_part,
-            "looks": self.looks,
-            "ledger": [vars(look) for look in self.ledger],
-        }
-        return json.dumps(state, sort_keys=True)
-
-
-def read_labelled(subjects: Sequence[Subject]) -> tuple[list[Labelled], dict[str, int]]:
-    """The rows with a usable label, each content once; the others counted by reason."""
-    rows: dict[str, Labelled] = {}
-    dropped: Counter[str] = Counter()
-    for subject in subjects:
-        _refuse_chosen(subject)
-        label = _label_of(subject)
-        if label not in ("A", "B", "0", "1"):
-            dropped["no label" if label is None else "label is a tie or a share"] += 1
-            continue
-        prompt, *responses = texts_of(subject).values()
-        key = content_hash([prompt, *sorted(responses)])
-        if key in rows:
-            dropped["the same texts again"] += 1
-        # Rows without a prompt are not alike.
-        cluster = content_hash([prompt]) if prompt.strip() else key
-        rows.setdefault(key, Labelled(subject, label, cluster[:_DIGITS]))
-    return list(rows.values()), dict(dropped)
+    @property
+    def texts(self) -> dict[str, str]:
+        return texts_of(self.subject)
 
 
 def texts_of(subject: Subject) -> dict[str, str]:
@@ -102,31 +57,37 @@ def texts_of(subject: Subject) -> dict[str, str]:
     return {name: getattr(subject, name) for name in ("prompt", *names)}
 
 
-def _label_of(subject: Subject) -> str | None:
-    if isinstance(subject, Pair):
-        return subject.label
-    from adjudge.data.rows import human_share
-
-    try:
-        share = human_share(subject.extra.get("human"))
-    except ValueError:
-        problem, remedy = (
-            "is neither pass nor fail",
-            "give 1 or 0 (pass or fail), or leave it empty",
-        )
-        raise DataError(f"item {subject.id!r}", problem, column="human", remedy=remedy) from None
-    return None if share is None else f"{share:g}"
+def read_labelled(subjects: Iterable[Subject]) -> tuple[list[Labelled], dict[str, int]]:
+    """The rows with a usable label, each content once; the others counted by reason."""
+    rows: dict[str, Labelled] = {}
+    dropped: Counter[str] = Counter()
+    for subject in subjects:
+        _refuse_chosen(subject)
+        label: object = subject.label if isinstance(subject, Pair) else human_of(subject)
+        if label not in ("A", "B", 0, 1):
+            dropped["no label" if label is None else "label is a tie or a share"] += 1
+            continue
+        prompt, *responses = texts_of(subject).values()
+        key = content_hash([prompt, *sorted(responses)])
+        if key in rows:
+            dropped["the same texts again"] += 1
+        # Rows without a prompt are not alike.
+        question = content_hash([prompt]) if prompt.strip() else key
+        shown = label if isinstance(label, str) else f"{label:g}"
+        rows.setdefault(key, Labelled(subject, shown, question[:_DIGITS]))
+    return list(rows.values()), dict(dropped)
 
 
 def _refuse_chosen(subject: Subject) -> None:
-    how, row = subject.extra.get("sampled_by"), f"row {subject.id!r}"
+    how, maker = (subject.extra.get(name) for name in ("sampled_by", "labelled_by"))
     if how in _CHOSEN:
         problem = f"was labelled because of the judge's own doubt (sampled_by {how})"
-        remedy = "align with labels that were drawn at random"
-        raise DataError(row, problem, column="sampled_by", remedy=remedy)
-    if subject.extra.get("labelled_by") == "model":
-        remedy = "align with people's labels"
-        raise DataError(row, "was labelled by a model", column="labelled_by", remedy=remedy)
+        column, remedy = "sampled_by", "align with labels that were drawn at random"
+    elif maker == "model":
+        problem, column, remedy = "was labelled by a model", "labelled_by", "use people's labels"
+    else:
+        return
+    raise DataError(f"row {subject.id!r}", problem, column=column, remedy=remedy)
 
 
 def check_labels(rows: Sequence[Labelled]) -> None:
@@ -142,8 +103,12 @@ def check_labels(rows: Sequence[Labelled]) -> None:
 def check_shares(shares: Sequence[int]) -> tuple[int, ...]:
     if len(shares) != len(PARTS) or sum(shares) != 100 or min(shares) < 10:
         remedy = "give percent for propose, select and certify, each 10 or more, such as 20,30,50"
-        raise ArgumentError("shares", ",".join(map(str, shares)), remedy)
+        raise ArgumentError("shares", _listed(shares), remedy)
     return tuple(shares)
+
+
+def _listed(shares: Sequence[int]) -> str:
+    return ",".join(map(str, shares))
 
 
 def assign(
@@ -153,7 +118,7 @@ def assign(
     seed: int,
     before: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """The part of every cluster: random, balanced by label; new clusters go to certify first.
+    """The part of every question: random, balanced by label; new ones go to certify first.
 
     >>> rows = [Labelled(None, "AB"[i % 2], str(i)) for i in range(100)]
     >>> sorted(Counter(assign(rows, SHARES, seed=0).values()).items())
@@ -162,46 +127,102 @@ def assign(
     parts = dict(before or {})
     labels: dict[str, Counter[str]] = {}
     for row in rows:
-        labels.setdefault(row.cluster, Counter())[row.label] += 1
-    new = [cluster for cluster in labels if cluster not in parts]
-    new.sort(key=lambda cluster: _draw(cluster, seed))
+        labels.setdefault(row.question, Counter())[row.label] += 1
+    new = [question for question in labels if question not in parts]
+    new.sort(key=lambda question: hashlib.sha256(f"{seed}\0{question}".encode()).digest())
     if before:
-        for cluster in new:
-            parts[cluster] = _most_missing(Counter(parts.values()), shares)
+        for question in new:
+            parts[question] = _most_missing(Counter(parts.values()), shares)
         return parts
-    main = {cluster: max(sorted(n), key=n.__getitem__) for cluster, n in labels.items()}
+    main = {question: max(sorted(n), key=n.__getitem__) for question, n in labels.items()}
     for label in sorted(set(main.values())):
-        stratum = [cluster for cluster in new if main[cluster] == label]
-        ends = [math.floor(sum(shares[:k]) * len(stratum) / 100 + 0.5) for k in (1, 2, 3)]
-        for at, cluster in enumerate(stratum):
-            parts[cluster] = PARTS[sum(at >= end for end in ends[:2])]
+        stratum = [question for question in new if main[question] == label]
+        ends = [math.floor(sum(shares[:k]) * len(stratum) / 100 + 0.5) for k in (1, 2)]
+        for at, question in enumerate(stratum):
+            parts[question] = PARTS[sum(at >= end for end in ends)]
     return parts
-
-
-def _draw(cluster: str, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed}\0{cluster}".encode()).digest()
 
 
 def _most_missing(counts: Counter[str], shares: tuple[int, ...]) -> str:
     """Certify until it has its share, then the part that is furthest below its own."""
-    total = counts.total() + 1
-    if 100 * counts["certify"] < shares[2] * total:
+    if 100 * counts["certify"] < shares[2] * (counts.total() + 1):
         return "certify"
     return min(PARTS[:2], key=lambda part: counts[part] / shares[PARTS.index(part)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """One look at certify: the two judges that were compared, and the hash of the rows."""
+
+    look: Count
+    own: str
+    chosen: str
+    rows: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """What the store remembers of an alignment: the part of each question, and the looks.
+
+    `stored` is the text in the store, None if it is new there.
+    """
+
+    name: str
+    shares: tuple[int, ...]
+    parts: Mapping[str, str]
+    looks: int | None = None
+    ledger: tuple[Look, ...] = ()
+    stored: str | None = field(default=None, compare=False)
+
+    def freeze(self, store: StorePlace) -> Partition:
+        """Write it to the store, unless another process divided its questions since it was read."""
+        state = {"shares": self.shares, "parts": self.parts, "looks": self.looks}
+        text = json.dumps(state | {"ledger": [vars(look) for look in self.ledger]}, sort_keys=True)
+        with use_store(store) as opened, _alone(opened):
+            overlaps = [partition.stored for partition in _overlaps(opened, self.parts)]
+            expected = [] if self.stored is None else [self.stored]
+            if overlaps not in (expected, [text]):
+                remedy = "another process aligns with these labels: wait for it, then start again"
+                raise ArgumentError("store", self.name, remedy)
+            opened.keep_monitor(self.name, text)
+        return replace(self, stored=text)
+
+    def find_look(self, looks: int, compared: Mapping[str, str]) -> Look | None:
+        """The look that compared the same on the same rows; refuse one beyond those declared.
+
+        Before the search `compared` has no "chosen": then any look with the same own prompt fits.
+        """
+        if self.looks not in (None, looks):
+            remedy = f"{self.looks} were declared before the first: give --looks {self.looks}"
+            raise ArgumentError("looks", looks, remedy)
+        for look in self.ledger:
+            if compared.items() <= vars(look).items():
+                return look
+        if len(self.ledger) >= looks:
+            taken = "all declared looks at these labels were taken: a further one would break the"
+            raise ArgumentError("looks", looks, f"{taken} level; label new rows, use a new store")
+        return None
+
+    def take_look(
+        self, store: StorePlace, looks: int, compared: Mapping[str, str]
+    ) -> tuple[Partition, Look]:
+        """Write a look to the store before certify is asked; a resumed run takes no second one."""
+        look = self.find_look(looks, compared)
+        if look is not None:
+            return self, look
+        look = Look(look=len(self.ledger) + 1, **compared)
+        return replace(self, looks=looks, ledger=(*self.ledger, look)).freeze(store), look
 
 
 def open_partition(
     store: StorePlace, rows: Sequence[Labelled], *, shares: tuple[int, ...], seed: int
 ) -> Partition:
-    """The partition that the store remembers for these prompts, with new ones added; or a new one.
+    """The partition that the store remembers for these questions, with new ones; or a new one.
 
-    Nothing is written: see `freeze`.
+    Nothing is written: see `Partition.freeze`.
     """
-    clusters = {row.cluster for row in rows}
     with use_store(store) as opened:
-        states = opened.monitors().items()
-    known = [_parse(name, text) for name, text in states if name.startswith(STATE_OF_ALIGNMENT)]
-    overlaps = [partition for partition in known if clusters & partition.parts.keys()]
+        overlaps = _overlaps(opened, {row.question for row in rows})
     if not overlaps:
         parts = assign(rows, shares, seed=seed)
         name = STATE_OF_ALIGNMENT + content_hash(sorted(parts))[:_DIGITS]
@@ -211,62 +232,31 @@ def open_partition(
         raise ArgumentError("rows", f"{len(rows)} labels", remedy)
     [partition] = overlaps
     if partition.shares != shares:
-        frozen = ",".join(map(str, partition.shares))
+        frozen = _listed(partition.shares)
         remedy = f"these rows were divided as {frozen} before: give --shares {frozen}"
-        raise ArgumentError("shares", ",".join(map(str, shares)), remedy)
-    parts = assign(rows, shares, seed=seed, before=partition.parts)
-    return replace(partition, parts=parts)
+        raise ArgumentError("shares", _listed(shares), remedy)
+    return replace(partition, parts=assign(rows, shares, seed=seed, before=partition.parts))
 
 
-def _parse(name: str, text: str) -> Partition:
-    state: dict[str, Any] = json.loads(text)
-    parts = {cluster: part for part, listed in state["parts"].items() for cluster in listed}
-    return Partition(
-        name=name,
-        shares=tuple(state["shares"]),
-        parts=parts,
-        looks=state["looks"],
-        ledger=tuple(Look(**entry) for entry in state["ledger"]),
-        stored=text,
-    )
+def _overlaps(store: Store, questions: Collection[str]) -> list[Partition]:
+    """The partitions in the store that have some of these questions."""
+    partitions = []
+    for name, text in store.monitors().items():
+        if name.startswith(STATE_OF_ALIGNMENT):
+            state = json.loads(text)
+            state |= {"shares": tuple(state["shares"]), "name": name, "stored": text}
+            state["ledger"] = tuple(Look(**look) for look in state["ledger"])
+            partitions.append(Partition(**state))
+    return [each for each in partitions if not each.parts.keys().isdisjoint(questions)]
 
 
-def freeze(store: StorePlace, partition: Partition) -> Partition:
-    """Write the partition to the store, unless another process changed it in between."""
-    text = partition.to_json()
-    with use_store(store) as opened:
-        if not opened.replace_monitor(partition.name, partition.stored, text):
-            remedy = "another process aligns with the same labels: wait for it, then start again"
-            raise ArgumentError("store", partition.name, remedy)
-    return replace(partition, stored=text)
-
-
-def find_look(partition: Partition, looks: int, compared: Mapping[str, str]) -> Look | None:
-    """The look that compared the same on the same rows; refuse one beyond those declared.
-
-    Before the search `compared` has no "chosen": then any look with the same own prompt fits.
-    """
-    if partition.looks not in (None, looks):
-        remedy = f"{partition.looks} were declared before the first: give --looks {partition.looks}"
-        raise ArgumentError("looks", looks, remedy)
-    for look in partition.ledger:
-        if compared.items() <= vars(look).items():
-            return look
-    if len(partition.ledger) >= looks:
-        problem = (
-            "all declared looks at these labels were taken: a further one would break the level"
-        )
-        raise ArgumentError("looks", looks, f"{problem}; label new rows and use a new store")
-    return None
-
-
-def take_look(
-    store: StorePlace, partition: Partition, looks: int, compared: Mapping[str, str]
-) -> tuple[Partition, int]:
-    """Write one look to the store before certify is asked; a resumed run takes no second one."""
-    look = find_look(partition, looks, compared)
-    if look is None:
-        look = Look(look=len(partition.ledger) + 1, **compared)
-        grown = replace(partition, looks=looks, ledger=(*partition.ledger, look))
-        partition = freeze(store, grown)
-    return partition, look.look
+@contextmanager
+def _alone(store: Store) -> Iterator[None]:
+    """Hold the store's claim on dividing labels: a claim of a process that died is taken over."""
+    key = call_key("alignment", "parts", None, 0, "")
+    while not store.claim([key], retry=(), since=0).ours:
+        time.sleep(_POLL_S)
+    try:
+        yield
+    finally:
+        store.release([key])

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from adjudge.alignment.candidates import with_answer
+from adjudge.alignment.parts import Look
 from adjudge.present.blocks import (
     Block,
     Figure,
@@ -28,12 +30,10 @@ from adjudge.present.result import (
     Result,
     frozen,
 )
-from adjudge.present.text import count, percent
+from adjudge.present.text import count, number, percent, show_interval
 from adjudge.records import Interval, Subject
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
     from adjudge.judges.interface import Prompt
     from adjudge.policy.result import Policy
 
@@ -62,21 +62,12 @@ class ChangedRow:
     after: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class PastLook:
-    """One look at certify, as the store keeps it: fingerprints of the two judges."""
-
-    look: Count
-    own: str
-    chosen: str
-
-
 @frozen
 class Alignment(Result):
     """The gain of the chosen prompt over the user's own, on labels that the search never saw.
 
     `chosen` is None if the user's own prompt stays; certify was then not asked, and there is no
-    gain. `gain` is the plain difference of the accuracies over prompts. A row without a verdict
+    gain. `gain` is the plain difference of the accuracies over questions. A row without a verdict
     counts as wrong.
     """
 
@@ -95,10 +86,11 @@ class Alignment(Result):
     aligned_interval: Interval | None = None
     look: Count | None = None
     looks: Count
-    ledger: tuple[PastLook, ...] = ()
+    ledger: tuple[Look, ...] = ()
     n_propose: Count
     n_select: Count
     n_certify: Count
+    certify_questions: Count
     smallest_gain: NotNegative
     own_on_select: Proportion
     best_on_select: Proportion | None
@@ -128,97 +120,56 @@ class Alignment(Result):
         return self.interval is not None and self.interval.low is not None and self.interval.low > 0
 
     def view(self) -> list[Block]:
-        return _view(self)
+        dropped = [f"left out, {count(n, 'row')}: {reason}" for reason, n in self.dropped.items()]
+        return [
+            _headline(self),
+            *(() if self.gain is None else _compared(self)),
+            table_of(
+                self.tried,
+                {
+                    "prompt": lambda tried: tried.name,
+                    "rows of select": lambda tried: f"{tried.rows:,}",
+                    "accuracy": lambda tried: number(tried.accuracy),
+                    "dropped": lambda tried: tried.dropped or "",
+                },
+                caption="All prompts that were tried",
+                detail=True,
+            ),
+            *_suspects(self.suspects),
+            *notes_of(dropped),
+            *explain(self.assumptions),
+            *warnings_of(self.warnings),
+        ]
 
 
-def _view(result: Alignment) -> list[Block]:
+def _headline(result: Alignment) -> Headline:
     prompts = f"{count(len(result.tried), 'prompt')} tried, {count(result.calls, 'call')}"
     if result.cost is not None:
         prompts += f", ${result.cost:,.2f}"
-    blocks: list[Block] = [_headline(result, prompts)]
-    if result.chosen is not None:
-        policy = "no policy"
-        if result.accepted_share is not None:
-            policy = f"{result.guarantee} accepts {percent(result.accepted_share)}"
-        blocks.append(Note([f"policy: {policy} at alpha {result.alpha:g}"]))
-    blocks += [
-        table_of(
-            ("own", "aligned") if result.gain is not None else (),
-            {
-                "prompt": str,
-                "accuracy": lambda which: _number(getattr(result, f"{which}_accuracy")),
-                "interval": lambda which: _interval(getattr(result, f"{which}_interval")),
-                "dollars a row": lambda which: _number(
-                    getattr(result, f"{which}_cost_per_row"), digits=5
-                ),
-            },
-            caption="Both prompts on labels that the search never saw",
-            detail=True,
-        ),
-        table_of(
-            result.tried,
-            {
-                "prompt": lambda tried: tried.name,
-                "rows of select": lambda tried: f"{tried.rows:,}",
-                "accuracy": lambda tried: _number(tried.accuracy),
-                "dropped": lambda tried: tried.dropped or "",
-            },
-            caption="All prompts that were tried",
-            detail=True,
-        ),
-    ]
-    if result.changed:
-        blocks.append(_changed(result.changed))
-    if result.suspects:
-        text = (
-            f"{count(len(result.suspects), 'label')} to check: all good prompts disagree with "
-            "them. Relabel them without showing this list, mixed with other rows: "
-        )
-        listed = text + ", ".join(result.suspects[:_SHOWN])
-        blocks.append(Note([listed], detail=True, title="Suspect labels"))
-    if result.aligned_prompt is not None and result.aligned_prompt != result.own_prompt:
-        blocks.append(Note(_difference(result), detail=True, title="What changed in the prompt"))
-    if result.ledger:
-        looks = [f"look {past.look}: {past.chosen} against {past.own}" for past in result.ledger]
-        blocks.append(Note(looks, detail=True, title="Looks at these labels"))
-    if result.gain is not None:
-        caption = "Accuracy on labels that the search never saw, with both intervals."
-        blocks.append(Figure("alignment", lambda: _draw(result), caption))
-    dropped = [f"left out, {count(n, 'row')}: {reason}" for reason, n in result.dropped.items()]
-    return [
-        *blocks,
-        *notes_of(dropped),
-        *explain(result.assumptions),
-        *warnings_of(result.warnings),
-    ]
-
-
-def _headline(result: Alignment, prompts: str) -> Headline:
-    if result.chosen is None or result.gain is None:
+    if result.gain is None or result.interval is None:
         text = (
             f"No gain shown: the own prompt stays. On {count(result.n_select, 'label')} of the "
             f"search it is right on {percent(result.own_on_select)}"
         )
         if result.best_on_select is not None:
             text += f", the best other prompt on {percent(result.best_on_select)}"
-        action = (
-            f"{prompts}. The {count(result.n_certify, 'label')} kept for the final number were "
-            f"not used; they can show a gain of {_points(result.smallest_gain)} or more."
-        )
+        labels = _labels(result.n_certify, result.certify_questions)
+        unused = f"The {labels} kept for the final number were not used; they can show a gain of"
+        action = f"{prompts}. {unused} {_points(result.smallest_gain)} or more."
         return Headline(text, action, "bad")
-    where = (
-        f"on {count(result.n_certify, 'label')} that the search never saw "
-        f"(look {result.look} of {result.looks})"
+    text = (
+        f"Gain {number(result.gain)}, {percent(result.interval.level)} interval "
+        f"{show_interval(result.interval)}, on {count(result.n_certify, 'label')} that the search "
+        f"never saw (look {result.look} of {result.looks})"
     )
-    text = f"Gain {result.gain:.3f}, {_interval(result.interval)}, {where}"
     if not result.shown:
         text = f"No gain shown: {text[0].lower()}{text[1:]}"
+    own, aligned = result.own_interval, result.aligned_interval
     action = (
-        f"own {_number(result.own_accuracy)} {_ends(result.own_interval)}, aligned "
-        f"{_number(result.aligned_accuracy)} {_ends(result.aligned_interval)}"
+        f"own {number(result.own_accuracy)} {show_interval(own)}, aligned "
+        f"{number(result.aligned_accuracy)} {show_interval(aligned)}"
     )
-    if result.own_interval is not None:
-        action += f" ({percent(result.own_interval.level)} intervals)"
+    action += "" if own is None else f" ({percent(own.level)} intervals)"
     action += f"; chosen: {result.chosen}, of {prompts}"
     return Headline(text, action, "good" if result.shown else "bad")
 
@@ -227,55 +178,66 @@ def _points(share: float) -> str:
     return f"{100 * share:.1f} points"
 
 
-def _interval(interval: Interval | None) -> str:
-    return (
-        "no interval"
-        if interval is None
-        else f"{percent(interval.level)} interval {_ends(interval)}"
-    )
+def _labels(rows: int, questions: int) -> str:
+    return count(rows, "label") + ("" if rows == questions else f" on {questions:,} questions")
 
 
-def _ends(interval: Interval | None) -> str:
-    if interval is None or interval.low is None or interval.high is None:
-        return "no interval"
-    return f"[{interval.low:.3f}, {interval.high:.3f}]"
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def _changed(rows: Sequence[ChangedRow]) -> Block:
-    fixed = sum(row.change == "fixed" for row in rows)
-    return table_of(
-        rows[:_SHOWN],
-        {
-            "row": lambda row: row.id,
-            "change": lambda row: row.change,
-            "people": lambda row: row.label,
-            "before": lambda row: row.before or "none",
-            "after": lambda row: row.after or "none",
-        },
-        caption=f"Changed verdicts: {fixed} fixed, {len(rows) - fixed} broken",
-        text_columns=5,
-        detail=True,
-    )
-
-
-def _difference(result: Alignment) -> list[str]:
-    before = result.own_prompt.splitlines()
-    after = (result.aligned_prompt or "").splitlines()
-    lines = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
-    return [line for line in lines if not line.startswith("@@")][:_SHOWN]
-
-
-def _draw(result: Alignment) -> Drawing:
-    rows = [
-        ForestRow("own prompt", result.own_accuracy or 0.0, result.own_interval),
-        ForestRow("aligned prompt", result.aligned_accuracy or 0.0, result.aligned_interval),
+def _compared(result: Alignment) -> list[Block]:
+    """Both prompts on certify."""
+    accepted = percent(result.accepted_share)
+    policy = f"policy: {result.guarantee} accepts {accepted} at alpha {result.alpha:g}"
+    costs = [number(cost, 5) for cost in (result.own_cost_per_row, result.aligned_cost_per_row)]
+    fixed = sum(row.change == "fixed" for row in result.changed)
+    looks = [f"look {look.look}: {look.chosen} against {look.own}" for look in result.ledger]
+    blocks: list[Block] = [
+        Note([policy]),
+        Note([f"Dollars a row: own {costs[0]}, aligned {costs[1]}"], detail=True, title="Cost"),
+        Note(looks, detail=True, title="Looks at these labels"),
+        table_of(
+            result.changed[:_SHOWN],
+            {
+                "row": lambda row: row.id,
+                "change": lambda row: row.change,
+                "people": lambda row: row.label,
+                "before": lambda row: row.before or "none",
+                "after": lambda row: row.after or "none",
+            },
+            caption=f"Changed verdicts: {fixed} fixed, {len(result.changed) - fixed} broken",
+            text_columns=5,
+            detail=True,
+        ),
+        Figure(
+            "alignment",
+            lambda: forest_figure(
+                [
+                    ForestRow("own prompt", result.own_accuracy or 0.0, result.own_interval),
+                    ForestRow(
+                        "aligned prompt", result.aligned_accuracy or 0.0, result.aligned_interval
+                    ),
+                ],
+                title=f"Gain {number(result.gain)} {show_interval(result.interval)} on "
+                f"{count(result.n_certify, 'label')}",
+                axis="right verdicts, %",
+            ),
+            "Accuracy on labels that the search never saw, with both intervals.",
+        ),
     ]
-    title = f"Gain {result.gain:.3f} {_ends(result.interval)} on {result.n_certify} labels"
-    return forest_figure(rows, title=title, axis="right verdicts, %")
+    own, aligned = (text.splitlines() for text in (result.own_prompt, result.aligned_prompt or ""))
+    changes = list(difflib.unified_diff(own, aligned, lineterm="", n=0))[2:]
+    lines = [line for line in changes if not line.startswith("@@")][:_SHOWN]
+    if lines:
+        blocks.insert(3, Note(lines, detail=True, title="What changed in the prompt"))
+    return blocks
+
+
+def _suspects(suspects: Sequence[str]) -> list[Block]:
+    if not suspects:
+        return []
+    text = (
+        f"{count(len(suspects), 'label')} to check: all good prompts disagree with them. Relabel "
+        "them without showing this list, mixed with other rows: "
+    )
+    return [Note([text + ", ".join(suspects[:_SHOWN])], detail=True, title="Suspect labels")]
 
 
 @frozen
@@ -288,6 +250,7 @@ class AlignmentPlan(Result):
     n_propose: Count
     n_select: Count
     n_certify: Count
+    certify_questions: Count
     candidates: Count
     smallest_gain: NotNegative
     looks_left: Count
@@ -296,22 +259,18 @@ class AlignmentPlan(Result):
     dropped: Mapping[str, Count] = field(default_factory=dict)
 
     def view(self) -> list[Block]:
-        cost = (
-            "no price is known"
-            if self.most_cost is None
-            else f"about ${self.most_cost:,.2f} at most"
-        )
-        text = (
-            f"{count(self.n_certify, 'label')} for the final number can show a gain of "
-            f"{_points(self.smallest_gain)} or more"
-        )
+        cost = f"about ${self.most_cost or 0.0:,.2f} at most"
+        if self.most_cost is None:
+            cost = "no price is known"
+        labels = _labels(self.n_certify, self.certify_questions)
+        points = _points(self.smallest_gain)
         parts = (
             f"{self.n_propose:,} labels to propose, {self.n_select:,} to select, "
-            f"{self.n_certify:,} to certify; {count(self.looks_left, 'look')} left"
+            f"{self.n_certify:,} to certify; {count(self.looks_left, 'look')} left. "
+            f"{count(self.candidates, 'candidate')}, {count(self.most_calls, 'call')} at most; "
         )
-        tried = count(self.candidates, "candidate")
-        calls = f"{tried}, {count(self.most_calls, 'call')} at most; {cost}"
-        return [Headline(text, f"{parts}. {calls}.")]
+        text = f"{labels} for the final number can show a gain of {points} or more"
+        return [Headline(text, f"{parts}{cost}.")]
 
 
 @dataclass(frozen=True)
@@ -337,10 +296,9 @@ class AlignmentRun:
 
         place = Path(folder)
         make_folder(place)
-        declared = "".join(f"{key}: {value}\n" for key, value in self.prompt.answer.items())
-        text = self.prompt.text + (f"\n--- answer ---\n{declared}" if declared else "")
         written = [place / "prompt.txt"]
         with replacing(written[0]) as scratch:
+            text = with_answer(self.prompt.text, self.prompt)
             scratch.write_text(text, encoding="utf-8")
         tables = {
             "demonstrations": [_row(subject) for subject in self.demonstrations],
@@ -351,15 +309,15 @@ class AlignmentRun:
             if rows:
                 frame = pl.DataFrame(list(rows), infer_schema_length=None)
                 written.append(write_rows(frame, place / f"{name}.jsonl"))
-        if self.policy is not None:
-            written.append(write_result(self.policy, place / "policy.json", command=command))
-        written.append(write_result(self.result, place / "alignment.json", command=command))
+        for name, result in {"policy": self.policy, "alignment": self.result}.items():
+            if result is not None:
+                written.append(write_result(result, place / f"{name}.json", command=command))
         return written
 
 
 def _row(subject: Subject) -> dict[str, Any]:
     """All columns of a demonstration: a prompt can name any. New rows can have the same id."""
     values = {each.name: getattr(subject, each.name) for each in fields(subject)}
-    del values["extra"]
+    extra = values.pop("extra")
     filled = {name: value for name, value in values.items() if value is not None}
-    return {**filled, **subject.extra, "id": f"demonstration {subject.id}"}
+    return {**filled, **extra, "id": f"demonstration {subject.id}"}

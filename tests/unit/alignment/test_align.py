@@ -76,7 +76,7 @@ def test_the_own_prompt_stays_and_certify_stays_unread(tmp_path: Path) -> None:
     assert "No gain shown: the own prompt stays" in str(run.result)
     rows, _ = read_labelled(pairs)
     parts = open_partition(tmp_path / "a.db", rows, shares=SHARES, seed=0).parts
-    certify = [row.subject.prompt for row in rows if parts[row.cluster] == "certify"]
+    certify = [row.subject.prompt for row in rows if parts[row.question] == "certify"]
     assert len(certify) == 150
     assert not any(f"{prompt}\n" in asked for asked in judge.asked for prompt in certify)
 
@@ -235,7 +235,7 @@ def test_useless_rewrites_are_rejected(reply: str | None, reason: str) -> None:
     )
     [row], _ = read_labelled([pair])
     own = Candidate("own", builtin_prompt("preference"))
-    case = Mistake(row, "A", 0.1)
+    case = Mistake(row, "A")
     read = read_rewrite("r", reply, own, [case])
     if isinstance(read, Candidate):
         read = Asking(PromptedJudge(0.5, {}), "preference", {}, JudgingOptions()).refusal_of(read)

@@ -139,7 +139,7 @@ def test_a_prompt_with_its_own_form_of_answer_has_no_demonstrations(tmp_path: Pa
         {**align.__kwdefaults__, "rows": labelled_pairs(120), "judge": judge, "prompt": mine}
         | {"store": tmp_path / "a.db"}
     )
-    mistakes = [Mistake(row, "A", 0.1) for row in setup.labelled]
+    mistakes = [Mistake(row, "A") for row in setup.labelled]
     assert setup._propose(setup.own, mistakes, 1) == []
 
 
@@ -184,7 +184,7 @@ def test_few_prompts_are_refused_and_no_prompts_are_not(tmp_path: Path) -> None:
     items = labelled_items(200)
     for prompts in (1, 3):
         few = [replace(item, prompt=f"q{at % prompts}") for at, item in enumerate(items)]
-        with pytest.raises(ArgumentError, match=f"{prompts} different prompts"):
+        with pytest.raises(ArgumentError, match=f"{prompts} different questions"):
             align(few, judge=judge, protocol="grade", store=tmp_path / "a.db")
     assert judge.asked == []
     none = [replace(item, prompt="") for item in items]

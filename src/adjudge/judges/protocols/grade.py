@@ -67,7 +67,9 @@ class GradeProtocol(ChoiceProtocol):
         self.ask_for((PASS, FAIL), reason=reason, **how)
         options = {0.0: FAIL, 1.0: PASS, None: None}
         items = map(self.item, demonstrations)
-        self.demonstrate([(item, self._values(item), options.get(_human(item))) for item in items])
+        self.demonstrate(
+            [(item, self._values(item), options.get(human_of(item))) for item in items]
+        )
 
     def settings(self) -> Mapping[str, Any]:
         return {
@@ -81,7 +83,7 @@ class GradeProtocol(ChoiceProtocol):
         return {"samples": self.asking.repeats}
 
     def check(self, subject: Subject) -> None:
-        _human(self.item(subject))
+        human_of(self.item(subject))
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         item = self.item(subject)
@@ -106,7 +108,7 @@ class GradeProtocol(ChoiceProtocol):
                 p_pass=p_pass,
                 judge=None if p_pass in (None, 0.5) else 1 if p_pass > 0.5 else 0,
                 uncertainty=None if p_pass is None else entropy_of(p_pass),
-                human=_human(item),
+                human=human_of(item),
                 answer_mass=answer.answer_mass,
                 detail=detail,
                 extra=extra,
@@ -132,7 +134,8 @@ class GradeProtocol(ChoiceProtocol):
         }
 
 
-def _human(item: Item) -> float | None:
+def human_of(item: Item) -> float | None:
+    """The share of people who passed it; None without a label."""
     value = item.extra.get("human")
     try:
         return human_share(value)
