@@ -10,6 +10,7 @@ from adjudge.alignment.result import ChangedRow, TriedPrompt
 from adjudge.records import Interval
 from shown import assert_shown, panel, points, title, y_ticks
 
+TEXTS = {"prompt": "q", "response_a": "x", "response_b": "y"}
 RESULT = Alignment(
     judge="openai:small",
     proposer="openai:large",
@@ -40,8 +41,8 @@ RESULT = Alignment(
     own_prompt="Which is better?\n{prompt}",
     aligned_prompt="Which is correct?\n{prompt}",
     changed=(
-        ChangedRow(id="p1", change="fixed", label="A", before="B", after="A"),
-        ChangedRow(id="p2", change="broken", label="A", before="A", after=None),
+        ChangedRow(id="p1", change="fixed", label="A", before="B", after="A", texts=TEXTS),
+        ChangedRow(id="p2", change="broken", label="A", before="A", after=None, texts=TEXTS),
     ),
     suspects=("p7",),
     calls=1910,
@@ -90,27 +91,25 @@ def test_a_gain() -> None:
             "own 0.607 [0.510, 0.690], aligned 0.820 [0.740, 0.880] (97.5 % intervals); chosen: "
             "rewrite 1.2, of 2 prompts tried, 1,910 calls, $0.42",
             "policy: scope accepts 54.7 % at alpha 0.1",
-            "detail: Both prompts on labels that the search never saw",
-            "detail: prompt | accuracy | interval | dollars a row",
-            "detail: own | 0.607 | 97.5 % interval [0.510, 0.690] | 0.00010",
-            "detail: aligned | 0.820 | 97.5 % interval [0.740, 0.880] | 0.00020",
-            "detail: All prompts that were tried",
-            "detail: prompt | rows of select | accuracy | dropped",
-            "detail: rewrite 1.2 | 90 | 0.800",
-            "detail: rewrite 1.3 | 0 | – | it copies a case",
+            "detail: Cost",
+            "detail: Dollars a row: own 0.00010, aligned 0.00020",
+            "detail: Looks at these labels",
+            "detail: look 1: openai:small, rewrite cd against openai:small, own ab",
+            "detail: What changed in the prompt",
+            "detail: -Which is better?",
+            "detail: +Which is correct?",
             "detail: Changed verdicts: 1 fixed, 1 broken",
             "detail: row | change | people | before | after",
             "detail: p1 | fixed | A | B | A",
             "detail: p2 | broken | A | A | none",
+            "figure: Accuracy on labels that the search never saw, with both intervals.",
+            "detail: All prompts that were tried",
+            "detail: prompt | rows of select | accuracy | dropped",
+            "detail: rewrite 1.2 | 90 | 0.800",
+            "detail: rewrite 1.3 | 0 | – | it copies a case",
             "detail: Suspect labels",
             "detail: 1 label to check: all good prompts disagree with them. Relabel them without "
             "showing this list, mixed with other rows: p7",
-            "detail: What changed in the prompt",
-            "detail: -Which is better?",
-            "detail: +Which is correct?",
-            "detail: Looks at these labels",
-            "detail: look 1: openai:small, rewrite cd against openai:small, own ab",
-            "figure: Accuracy on labels that the search never saw, with both intervals.",
             "left out, 12 rows: no label",
             "detail: What this assumes",
             "detail: labels are random",
@@ -134,6 +133,13 @@ def test_the_picture() -> None:
     assert title(axes) == "Gain 0.213 [0.116, 0.300] on 150 labels"
     assert y_ticks(axes) == ["own prompt", "aligned prompt"]
     assert points(axes) == [[(51.0, 0.0), (69.0, 0.0)], [(74.0, 1.0), (88.0, 1.0)]]
+
+
+def test_repeated_questions_are_named() -> None:
+    lines = str(replace(PLAN, certify_questions=40, smallest_gain=0.196)).splitlines()
+    assert lines[0] == (
+        "150 labels on 40 questions for the final number can show a gain of 19.6 points or more"
+    )
 
 
 def test_a_plan() -> None:

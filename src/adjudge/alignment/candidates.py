@@ -6,17 +6,17 @@ limited like those of a judge. What it is shown is data, and a rewrite that copi
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.alignment.parts import Labelled
 from adjudge.errors import AdjudgeError
-from adjudge.judges.interface import Data, JudgeProtocol, Message, Prompt, Question, Text
-from adjudge.judges.prompting import Part, make_prompt
+from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question, Text
+from adjudge.judges.prompting import Part, Value, builtin_prompt, fill, make_prompt
 from adjudge.records import Grade, Item, Reply, Subject
+from adjudge.store.interface import content_hash
 
 #: Words in a row that a rewrite can share with a row that was shown.
 _COPIED = 8
@@ -27,39 +27,19 @@ _REWRITE_TOKENS = 2_000
 _MARKED = re.compile(r"<prompt>\n?(.*?)\n?</prompt>", re.DOTALL)
 _SECTION = re.compile(r"^--- *answer *---", re.MULTILINE)
 _TITLES = {"prompt": "Question", "response": "Answer", "response_a": "A", "response_b": "B"}
-_TASK = """\
-A language model judges answers with the prompt below. People disagreed with its verdicts in the \
-cases that follow. Rewrite the prompt so that the judge agrees with people on cases like these, \
-and on others.
-
-Rules: keep every placeholder in braces exactly as it is; keep the lines that begin with --- ; \
-keep how the reply must be written; state general criteria; do not quote or describe the cases.
-
-[Prompt begins]
-"""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Candidate:
     """One way of asking: a prompt, rows shown before the question, reasons first or not.
 
-    Two candidates are equal if they ask the same questions.
+    Within a search a name stands for one way.
     """
 
     name: str
-    prompt: Prompt
-    demonstrations: tuple[Subject, ...] = ()
-    reason: bool = False
-
-    @property
-    def _key(self) -> tuple[object, ...]:
-        return self.prompt.sha256, self.reason, *(subject.id for subject in self.demonstrations)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Candidate) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+    prompt: Prompt = field(compare=False)
+    demonstrations: tuple[Subject, ...] = field(default=(), compare=False)
+    reason: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -110,12 +90,12 @@ class Rewriting(JudgeProtocol):
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         item = self.item(subject)
-        parts: list[Part] = [_TASK, Data(self._current.text), "\n[Prompt ends]\n"]
+        cases: list[Part] = []
         for number, mistake in enumerate(self._cases[item.id], start=1):
-            parts += [f"\n[Case {number} begins]\n", Data(str(mistake)), "\n[Case ends]\n"]
-        parts.append("\nReply with the new prompt between <prompt> and </prompt>, nothing else.")
+            cases += [f"\n[Case {number} begins]\n", Data(str(mistake)), "\n[Case ends]\n"]
+        values: dict[str, Value] = {"current": Data(self._current.text), "cases": cases}
         want = Text(_REWRITE_TOKENS, temperature=1.0)
-        return [Question((Message("user", tuple(parts)),), want, slot=item.id)]
+        return [Question(fill(builtin_prompt("rewrite"), values), want, slot=item.id)]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
         [reply] = replies
@@ -140,12 +120,9 @@ def rewrite_requests(
     """
     cases = {}
     for name in (f"rewrite {stage}.{at + 1}" for at in range(number)):
-
-        def rank(case: Mistake, name: str = name) -> bytes:
-            text = f"{name}\0{case.row.subject.prompt}"
-            return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-        cases[name] = sorted(mistakes[: 4 * _SHOWN], key=rank)[:_SHOWN]
+        ranks = [content_hash([name, case.row.question]) for case in mistakes[: 4 * _SHOWN]]
+        chosen = sorted(range(len(ranks)), key=ranks.__getitem__)[:_SHOWN]
+        cases[name] = [mistakes[at] for at in chosen]
     return [Item(id=name, prompt=name, response="") for name in cases], cases
 
 

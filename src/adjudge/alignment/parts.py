@@ -100,11 +100,10 @@ def check_labels(rows: Sequence[Labelled]) -> None:
         raise ArgumentError("rows", f"all labels are {rows[0].label}", remedy)
 
 
-def check_shares(shares: Sequence[int]) -> tuple[int, ...]:
+def check_shares(shares: Sequence[int]) -> None:
     if len(shares) != len(PARTS) or sum(shares) != 100 or min(shares) < 10:
         remedy = "give percent for propose, select and certify, each 10 or more, such as 20,30,50"
         raise ArgumentError("shares", _listed(shares), remedy)
-    return tuple(shares)
 
 
 def _listed(shares: Sequence[int]) -> str:

@@ -4,38 +4,23 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import polars as pl
 
 from adjudge.alignment.candidates import with_answer
 from adjudge.alignment.parts import Look
-from adjudge.present.blocks import (
-    Block,
-    Figure,
-    Headline,
-    Note,
-    explain,
-    notes_of,
-    table_of,
-    warnings_of,
-)
+from adjudge.atomic import make_folder, replacing
+from adjudge.data import write_result, write_rows
+from adjudge.judges.interface import Prompt
+from adjudge.policy.result import Policy
+from adjudge.present.blocks import Block, Figure, Headline, Note, explain, notes_of, table_of
 from adjudge.present.figure import ForestRow, forest_figure
-from adjudge.present.result import (
-    Correlation,
-    Count,
-    Level,
-    NotNegative,
-    Proportion,
-    Result,
-    frozen,
-)
+from adjudge.present.result import Correlation, Count, NotNegative, Proportion, Result, frozen
 from adjudge.present.text import count, number, percent, show_interval
 from adjudge.records import Interval, Subject
-
-if TYPE_CHECKING:
-    from adjudge.judges.interface import Prompt
-    from adjudge.policy.result import Policy
 
 #: Rows of a long list that a page shows.
 _SHOWN = 40
@@ -60,6 +45,7 @@ class ChangedRow:
     label: str
     before: str | None
     after: str | None
+    texts: Mapping[str, str]
 
 
 @frozen
@@ -105,7 +91,7 @@ class Alignment(Result):
     cost: NotNegative | None
     own_cost_per_row: NotNegative | None = None
     aligned_cost_per_row: NotNegative | None = None
-    alpha: Level
+    alpha: Proportion
     guarantee: str
     accepted_share: Proportion | None = None
     seed: Count
@@ -121,6 +107,12 @@ class Alignment(Result):
 
     def view(self) -> list[Block]:
         dropped = [f"left out, {count(n, 'row')}: {reason}" for reason, n in self.dropped.items()]
+        listed = ", ".join(self.suspects[:_SHOWN])
+        suspects = (
+            f"{count(len(self.suspects), 'label')} to check: all good prompts disagree with them. "
+            f"Relabel them without showing this list, mixed with other rows: {listed}"
+        )
+        checked = Note([suspects], detail=True, title="Suspect labels")
         return [
             _headline(self),
             *(() if self.gain is None else _compared(self)),
@@ -135,10 +127,10 @@ class Alignment(Result):
                 caption="All prompts that were tried",
                 detail=True,
             ),
-            *_suspects(self.suspects),
+            *([checked] if self.suspects else ()),
             *notes_of(dropped),
             *explain(self.assumptions),
-            *warnings_of(self.warnings),
+            *notes_of([f"warning: {text}" for text in self.warnings], tone="bad"),
         ]
 
 
@@ -153,9 +145,8 @@ def _headline(result: Alignment) -> Headline:
         )
         if result.best_on_select is not None:
             text += f", the best other prompt on {percent(result.best_on_select)}"
-        labels = _labels(result.n_certify, result.certify_questions)
-        unused = f"The {labels} kept for the final number were not used; they can show a gain of"
-        action = f"{prompts}. {unused} {_points(result.smallest_gain)} or more."
+        labels, gain = _can_show(result)
+        action = f"{prompts}. The {labels} kept for the final number were not used; they {gain}."
         return Headline(text, action, "bad")
     text = (
         f"Gain {number(result.gain)}, {percent(result.interval.level)} interval "
@@ -174,12 +165,11 @@ def _headline(result: Alignment) -> Headline:
     return Headline(text, action, "good" if result.shown else "bad")
 
 
-def _points(share: float) -> str:
-    return f"{100 * share:.1f} points"
-
-
-def _labels(rows: int, questions: int) -> str:
-    return count(rows, "label") + ("" if rows == questions else f" on {questions:,} questions")
+def _can_show(plan: Alignment | AlignmentPlan) -> tuple[str, str]:
+    """The labels for the final number, and the gain that they can show."""
+    labels, questions = count(plan.n_certify, "label"), f" on {plan.certify_questions:,} questions"
+    labels += questions if plan.certify_questions < plan.n_certify else ""
+    return labels, f"can show a gain of {100 * plan.smallest_gain:.1f} points or more"
 
 
 def _compared(result: Alignment) -> list[Block]:
@@ -230,16 +220,6 @@ def _compared(result: Alignment) -> list[Block]:
     return blocks
 
 
-def _suspects(suspects: Sequence[str]) -> list[Block]:
-    if not suspects:
-        return []
-    text = (
-        f"{count(len(suspects), 'label')} to check: all good prompts disagree with them. Relabel "
-        "them without showing this list, mixed with other rows: "
-    )
-    return [Note([text + ", ".join(suspects[:_SHOWN])], detail=True, title="Suspect labels")]
-
-
 @frozen
 class AlignmentPlan(Result):
     """What `align` would do: the parts, the smallest gain that can be shown, the most calls."""
@@ -259,18 +239,16 @@ class AlignmentPlan(Result):
     dropped: Mapping[str, Count] = field(default_factory=dict)
 
     def view(self) -> list[Block]:
-        cost = f"about ${self.most_cost or 0.0:,.2f} at most"
-        if self.most_cost is None:
-            cost = "no price is known"
-        labels = _labels(self.n_certify, self.certify_questions)
-        points = _points(self.smallest_gain)
+        cost = "no price is known"
+        if self.most_cost is not None:
+            cost = f"about ${self.most_cost:,.2f} at most"
+        labels, gain = _can_show(self)
         parts = (
             f"{self.n_propose:,} labels to propose, {self.n_select:,} to select, "
             f"{self.n_certify:,} to certify; {count(self.looks_left, 'look')} left. "
             f"{count(self.candidates, 'candidate')}, {count(self.most_calls, 'call')} at most; "
         )
-        text = f"{labels} for the final number can show a gain of {points} or more"
-        return [Headline(text, f"{parts}{cost}.")]
+        return [Headline(f"{labels} for the final number {gain}", f"{parts}{cost}.")]
 
 
 @dataclass(frozen=True)
@@ -281,33 +259,26 @@ class AlignmentRun:
     prompt: Prompt
     demonstrations: Sequence[Subject]
     policy: Policy | None
-    suspects: Sequence[Mapping[str, Any]]
-    changed: Sequence[Mapping[str, Any]]
+    suspects: Sequence[Mapping[str, str]]
 
     def __str__(self) -> str:
         return str(self.result)
 
     def write(self, folder: str | Path, *, command: str | None = None) -> list[Path]:
         """Write prompt, demonstrations, result, policy, changed rows and suspect labels."""
-        import polars as pl
-
-        from adjudge.atomic import make_folder, replacing
-        from adjudge.data import write_result, write_rows
-
         place = Path(folder)
         make_folder(place)
         written = [place / "prompt.txt"]
         with replacing(written[0]) as scratch:
-            text = with_answer(self.prompt.text, self.prompt)
-            scratch.write_text(text, encoding="utf-8")
-        tables = {
+            scratch.write_text(with_answer(self.prompt.text, self.prompt), encoding="utf-8")
+        tables: dict[str, Sequence[Mapping[str, Any]]] = {
             "demonstrations": [_row(subject) for subject in self.demonstrations],
-            "changed": self.changed,
+            "changed": [{**row.pop("texts"), **row} for row in map(asdict, self.result.changed)],
             "suspects": self.suspects,
         }
         for name, rows in tables.items():
             if rows:
-                frame = pl.DataFrame(list(rows), infer_schema_length=None)
+                frame = pl.DataFrame(rows, infer_schema_length=None)
                 written.append(write_rows(frame, place / f"{name}.jsonl"))
         for name, result in {"policy": self.policy, "alignment": self.result}.items():
             if result is not None:
@@ -317,7 +288,5 @@ class AlignmentRun:
 
 def _row(subject: Subject) -> dict[str, Any]:
     """All columns of a demonstration: a prompt can name any. New rows can have the same id."""
-    values = {each.name: getattr(subject, each.name) for each in fields(subject)}
-    extra = values.pop("extra")
-    filled = {name: value for name, value in values.items() if value is not None}
-    return {**filled, **extra, "id": f"demonstration {subject.id}"}
+    columns = {**asdict(subject), **subject.extra, "id": f"demonstration {subject.id}"}
+    return {name: value for name, value in columns.items() if name != "extra" and value is not None}

@@ -57,7 +57,8 @@ def read_arguments(target: str) -> dict[str, Argument]:
     """The arguments of the function, or the fields of the class, at "package.module:name".
 
     `**options: Unpack[Reading]` stands for the keys of the class Reading. An argument of a class
-    that a decorator names, as in `@takes(JudgingOptions)`, stands for the fields of the class.
+    that a decorator names, as in `@takes(JudgingOptions)`, stands for the fields of the class and
+    of its bases.
 
     >>> arguments = read_arguments("adjudge.diagnosis:diagnose_bias")
     >>> arguments["floor"].types, arguments["floor"].default
@@ -72,6 +73,8 @@ def _arguments(module: str, node: ast.AST) -> Iterator[Argument]:
     declared: list[tuple[str, ast.expr | None, ast.expr | None]] = []
     optional, rest, spread, inherited = False, None, set[str](), list[ast.expr]()
     if isinstance(node, ast.ClassDef):
+        for base in node.bases:
+            yield from _arguments(*_definition(module, ast.unparse(base)))
         fields = [line for line in node.body if isinstance(line, ast.AnnAssign)]
         declared = [(ast.unparse(line.target), line.annotation, line.value) for line in fields]
         optional = any(keyword.arg == "total" for keyword in node.keywords)  # of a TypedDict

@@ -557,11 +557,12 @@ _ALIGN = Verb(
     "Exit 0: a gain is shown. Exit 2: no gain is shown, or your own prompt stays.\n\n"
     "The labels are divided once, and the store remembers the parts and the looks.",
     main="judge prompt proposer protocol candidates looks store max_cost dry_run output json",
-    without="announce labels_columns",
+    without="output reason demonstrations repeats retry keep_going stop_rule engine workers "
+    "ray_address batch batch_folder poll_s scale progress announce stop handle_signals",
     added="output plot explain json",
     options=[
-        Option("judge", type=str),
-        Option("proposer", type=str),
+        Option("judge", "The judge, such as openai:MODEL.", str, repeats=False, required=True),
+        Option("protocol", "How to ask: preference for pairs, grade for single answers."),
         Option("shares", type=str, repeats=False, words="20,30,50", read=_shares),
         Option(
             "output",

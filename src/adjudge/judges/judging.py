@@ -47,6 +47,7 @@ from adjudge.store.thread import StoreThread
 P = ParamSpec("P")
 T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
+O = TypeVar("O", bound=JudgingOptions)
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,14 +119,14 @@ class _Call(Protocol[P, R_co]):
     def __call__(self, pairs: SubjectSource, *args: P.args, **options: P.kwargs) -> R_co: ...
 
 
-def _takes(
-    make_options: Callable[P, JudgingOptions],
-) -> Callable[[Callable[[SubjectSource, JudgingOptions], R_co]], _Call[P, R_co]]:
+def takes(
+    make_options: Callable[P, O],
+) -> Callable[[Callable[[SubjectSource, O], R_co]], _Call[P, R_co]]:
     """A function whose keyword arguments are the options, which are declared once."""
     return partial(spread_options, make_options=make_options)
 
 
-@_takes(JudgingOptions)
+@takes(JudgingOptions)
 def judge_pairs(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     """Ask a judge about pairs or items, keep every reply, and return the rows in input order.
 
@@ -148,7 +149,7 @@ def judge_pairs(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     return run_options(pairs, options)
 
 
-@_takes(JudgingOptions)
+@takes(JudgingOptions)
 def judge_pairs_async(pairs: SubjectSource, options: JudgingOptions) -> Awaitable[JudgingRun]:
     """`judge_pairs` for programs with their own event loop; the arguments are the same.
 
@@ -159,7 +160,7 @@ def judge_pairs_async(pairs: SubjectSource, options: JudgingOptions) -> Awaitabl
     return run_judging(pairs, options)
 
 
-@_takes(JudgingOptions)
+@takes(JudgingOptions)
 def plan_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
     """What `judge_pairs` would do with the same arguments: calls, tokens, cost. Makes no calls.
 

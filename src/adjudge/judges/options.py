@@ -14,7 +14,7 @@ from adjudge.data.writing import check_output
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale, read_criteria
 from adjudge.judges.flow import ProgressCallback, ProgressLine, Stop
-from adjudge.judges.interface import Backend, Judge, JudgeProtocol
+from adjudge.judges.interface import Backend, Judge, JudgeProtocol, Prompt
 from adjudge.judges.judge import BACKENDS, PROTOCOLS, make_judge, parse_judge, parse_protocol
 from adjudge.judges.prices import Price, price_for, read_prices
 from adjudge.judges.prompting import read_prompt
@@ -141,7 +141,7 @@ class JudgingOptions:
     order: str | None = None
     max_tokens: int | None = None
     min_answer_mass: float | None = None
-    prompt: str | Path | None = None
+    prompt: str | Path | Prompt | None = None
     criteria: str | Path | None = None
     scale: str | None = None
     demonstrations: SubjectSource | None = None
@@ -316,7 +316,7 @@ class JudgingOptions:
             raise ArgumentError(
                 "protocol", self.protocol, "write preference or the like, or give an object of it"
             )
-        if self.prompt is not None:
+        if self.prompt is not None and not isinstance(self.prompt, Prompt):
             options["prompt"] = read_prompt(self.prompt)
         if self.criteria is not None:
             options["criteria"] = read_criteria(self.criteria)

@@ -238,7 +238,7 @@ def test_useless_rewrites_are_rejected(reply: str | None, reason: str) -> None:
     case = Mistake(row, "A")
     read = read_rewrite("r", reply, own, [case])
     if isinstance(read, Candidate):
-        read = Asking(PromptedJudge(0.5, {}), "preference", {}, JudgingOptions()).refusal_of(read)
+        read = Asking(JudgingOptions(judge=PromptedJudge(0.5, {}))).refusal_of(read)
     assert isinstance(read, str)
     assert reason in read
 

@@ -12,7 +12,7 @@ import pytest
 from prompted_judge import PromptedJudge, Proposer, labelled_items, labelled_pairs
 
 from adjudge.alignment import align, plan_alignment
-from adjudge.alignment.align import _set_up
+from adjudge.alignment.align import AlignmentOptions, _Search
 from adjudge.alignment.asking import Asking
 from adjudge.alignment.candidates import Candidate, Mistake
 from adjudge.errors import AdjudgeError, ArgumentError, DataError, JudgeError
@@ -83,7 +83,18 @@ def test_max_cost_is_for_judge_and_proposer_together(tmp_path: Path) -> None:
         align(labelled_pairs(120), **{**how, "prices": {"test:prompted": PRICES["test:prompted"]}})
 
 
-@pytest.mark.parametrize("wrong", [{"guarantee": "none"}, {"alpha": 2.0}, {"candidates": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"guarantee": "none"},
+        {"alpha": 2.0},
+        {"candidates": 0},
+        {"shares": (5, 45, 50)},
+        {"protocol": "likelihood"},
+        {"repeats": 2},
+        {"reason": True},
+    ],
+)
 def test_wrong_options_are_refused_before_the_first_call(
     tmp_path: Path, wrong: dict[str, Any]
 ) -> None:
@@ -130,17 +141,15 @@ def test_a_prompt_with_its_own_form_of_answer_has_no_demonstrations(tmp_path: Pa
     mine.write_text(f"{text}\n--- answer ---\nformat: [[A]]\n")
     judge = PromptedJudge(0.6, {})
     judge.wants = frozenset({Choice, Reasoned})
-    asking = Asking(judge, "preference", {}, JudgingOptions())
+    asking = Asking(JudgingOptions(judge=judge))
     own = Candidate("own", read_prompt(mine))
     shown = replace(own, demonstrations=tuple(labelled_pairs(2)))
     assert asking.refusal_of(own) is None
     assert "leave out --reason" in (asking.refusal_of(shown) or "")
-    setup = _set_up(
-        {**align.__kwdefaults__, "rows": labelled_pairs(120), "judge": judge, "prompt": mine}
-        | {"store": tmp_path / "a.db"}
-    )
-    mistakes = [Mistake(row, "A") for row in setup.labelled]
-    assert setup._propose(setup.own, mistakes, 1) == []
+    options = AlignmentOptions(judge=judge, prompt=mine, store=tmp_path / "a.db")
+    search = _Search(labelled_pairs(120), options)
+    search.mistakes = [Mistake(row, "A") for row in search.labelled]
+    assert search._propose(search.own, 1) == []
 
 
 def test_renamed_rows_are_the_same_look(place: str) -> None:
