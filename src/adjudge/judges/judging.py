@@ -47,7 +47,7 @@ from adjudge.store.thread import StoreThread
 P = ParamSpec("P")
 T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
-O = TypeVar("O", bound=JudgingOptions)
+Options = TypeVar("Options", bound=JudgingOptions)
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,8 +120,8 @@ class _Call(Protocol[P, R_co]):
 
 
 def takes(
-    make_options: Callable[P, O],
-) -> Callable[[Callable[[SubjectSource, O], R_co]], _Call[P, R_co]]:
+    make_options: Callable[P, Options],
+) -> Callable[[Callable[[SubjectSource, Options], R_co]], _Call[P, R_co]]:
     """A function whose keyword arguments are the options, which are declared once."""
     return partial(spread_options, make_options=make_options)
 
