@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from postgres import PostgresServer, programs, running_server
+from tries import pytest_addoption, pytest_configure, pytest_runtest_makereport
+
+__all__ = ["pytest_addoption", "pytest_configure", "pytest_runtest_makereport"]
 
 # A package to be installed, not tests; its modules need their entry points.
 collect_ignore = ["plugin"]

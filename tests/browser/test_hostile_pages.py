@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from hostile_texts import DIRECTION, HOSTILE_TEXTS, SCRIPTS, TERMINAL
 from serving import Service, running
+from tries import tried
 
 from adjudge.data import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
@@ -109,6 +110,7 @@ def test_the_page_asks_for_the_token_and_keeps_it_out_of_addresses(
     assert TOKEN not in "".join([page.url, *urls])
 
 
+@pytest.mark.attack("texts")
 def test_every_hostile_text_is_labelled_as_text(label: Service, context: BrowserContext) -> None:
     page, watch = open_page(context, label)
     watch.seen.clear()  # the browser itself notes the refusal that made the page ask
@@ -126,6 +128,7 @@ def test_every_hostile_text_is_labelled_as_text(label: Service, context: Browser
             assert set(shown["attributes"]) <= {"class", "href", "rel", "target", "title", "start"}
             assert set(shown["links"]) <= {"http:", "https:", "mailto:"}
             read.append(shown["text"])
+            tried()
         places.add(json.dumps([page.locator(f"[data-side={side}]").bounding_box()
                                for side in ("left", "tie", "right", "skip")]))  # fmt: skip
         page.keyboard.press("s")
@@ -187,6 +190,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(folder, folder / "report.html", title=names[0])
 
 
+@pytest.mark.attack("texts")
 def test_nothing_runs_in_a_report_of_hostile_names(report: Path, context: BrowserContext) -> None:
     page = context.new_page()
     watch = Watch(page, report.as_uri())
@@ -199,6 +203,7 @@ def test_nothing_runs_in_a_report_of_hostile_names(report: Path, context: Browse
     }  # fmt: skip
     assert not [name for name in shown["attributes"] if name.startswith("on")]
     for name, text in SCRIPTS:
+        tried()
         if text.startswith("<") and "\x00" not in text:
             assert text in shown["text"], name
     for code in "\x1b\x9b\u202e\u2066\u2067\u2068":
@@ -221,6 +226,7 @@ window.onload = () => document.forms[0].submit();
 </script></body>"""
 
 
+@pytest.mark.attack("other sites")
 def test_another_site_cannot_make_a_browser_label(tmp_path: Path, context: BrowserContext) -> None:
     """A page on another port tries what pages can: fetch, a form, an image, a frame."""
     row = {"id": "0", "prompt": "q", "response_a": "a", "response_b": "b"}
@@ -270,6 +276,7 @@ window.read = Promise.all([
 """
 
 
+@pytest.mark.attack("other sites")
 def test_a_name_that_is_rebound_to_this_machine_reads_and_labels_nothing(
     tmp_path: Path, context: BrowserContext
 ) -> None:

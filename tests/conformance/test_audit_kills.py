@@ -13,16 +13,18 @@ from pathlib import Path
 
 import pytest
 from serving import JUDGE, ask, running, write_policy
+from tries import tried
 
 from adjudge import read_policy
 from adjudge.data import read_result, write_rows
-from adjudge.policy.audits import Monitor
+from adjudge.policy.audits import Monitor, read_monitor
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import use_store
 
 FIELDS = ("id", "prompt", "response_a", "response_b")
 
 
+@pytest.mark.attack("labels")
 @pytest.mark.crash
 def test_what_a_killed_service_has_answered_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -65,6 +67,7 @@ def test_what_a_killed_service_has_answered_is_kept(
     assert len(answered) <= served < len(bodies)
 
 
+@pytest.mark.attack("monitors")
 @pytest.mark.crash
 def test_a_killed_check_leaves_a_whole_state(tmp_path: Path) -> None:
     policy = write_policy(tmp_path, n=250)
@@ -93,9 +96,49 @@ def test_a_killed_check_leaves_a_whole_state(tmp_path: Path) -> None:
         time.sleep(whole * (0.5 + 0.05 * step))
         process.kill()
         process.wait()
+        tried()
         kept = len(read_result(state, Monitor).ids)
         assert kept >= seen
         seen = kept
     write_rows(rows, audits)
     subprocess.run(command, check=True, capture_output=True)
     assert len(read_result(state, Monitor).ids) == 3000
+
+
+@pytest.mark.attack("monitors")
+@pytest.mark.crash
+@pytest.mark.parametrize("place", ["state.json", "state.db", "postgresql"])
+def test_two_checks_at_once_count_every_audit_once(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Rounds of two processes, of which one knows more audits than the other."""
+    policy = write_policy(tmp_path, n=250)
+    made = read_policy(policy)
+    group = made.groups[0]
+    if place == "postgresql":
+        place = request.getfixturevalue("postgres_server").url()
+    rows = [
+        {
+            "id": f"a{n}", "drawn": n + 1, "p_a": 0.99, "judge": group.judge,
+            "protocol": group.protocol, "label": "AB"[n % 13 == 0],
+        }
+        for n in range(600)
+    ]  # fmt: skip
+    for done in range(10):
+        runs = []
+        for name, more in (("few", 20), ("many", 40)):
+            audits = tmp_path / f"{name}.jsonl"
+            write_rows(rows[: 40 * done + more], audits)
+            command = ["monitor", "check", str(audits), "--policy", str(policy), "--state", place]
+            runs.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "adjudge", *command, "--json"],
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                )
+            )  # fmt: skip
+        said = [run.communicate(timeout=120) for run in runs]
+        tried()
+        assert all(run.returncode in (0, 2) for run in runs), said
+        last = read_monitor(place, made.rules_id)
+        assert last is not None
+        assert list(last.ids) == [f"a{n}" for n in range(40 * done + 40)]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fuzz_commands import write_valid
 from fuzzing import arguments_of
+from tries import tried
 
 from adjudge.cli import all_verbs
 
@@ -68,6 +69,7 @@ def test_every_verb_that_writes_a_file_is_tried() -> None:
             assert any(f" {option.short or option.flag} " in command for command in COMMANDS)
 
 
+@pytest.mark.attack("pipes")
 @pytest.mark.crash
 def test_files_and_exit_codes_are_those_of_a_patient_reader(
     files: dict[str, Path], tmp_path: Path
@@ -81,6 +83,7 @@ def test_files_and_exit_codes_are_those_of_a_patient_reader(
     program = [sys.executable, str(SUPPORT / "closed_output.py"), "commands.json", "codes.json"]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    tried(len(COMMANDS))
     codes = json.loads((tmp_path / "codes.json").read_text())
     assert codes == [2 if "--fail-below" in command else 0 for command in COMMANDS]
     assert "Traceback" not in done.stderr

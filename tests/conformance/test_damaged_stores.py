@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from stores import CALLS, damage, fill_store, rows_of
+from tries import tried
 
 from adjudge.cli import run
 from adjudge.errors import StoreError
 from adjudge.store import check_store
 
 
+@pytest.mark.attack("damaged stores")
 @pytest.mark.parametrize(
     ("seed", "each"), [(0, 3), pytest.param(1, 40, marks=pytest.mark.crash, id="all")]
 )
@@ -24,9 +26,10 @@ def test_a_damaged_store_is_never_written_and_what_is_rescued_is_sound(
     whole = fill_store(tmp_path / "whole.db").read_bytes()
     kept = set(rows_of(tmp_path / "whole.db", "calls"))
     place, new = tmp_path / "bad.db", tmp_path / "new.db"
-    rescued = tried = 0
+    rescued = damaged = 0
     for bad in damage(whole, seed=seed, each=each):
-        tried += 1
+        damaged += 1
+        tried()
         place.write_bytes(bad)
         try:
             check = check_store(place, rescue=new)
@@ -46,4 +49,4 @@ def test_a_damaged_store_is_never_written_and_what_is_rescued_is_sound(
             rescued += len(rows)
             new.unlink()
         assert place.read_bytes() == bad
-    assert rescued > tried * CALLS / 2, "hardly anything was rescued"
+    assert rescued > damaged * CALLS / 2, "hardly anything was rescued"

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from judge_runs import write_pairs
+from tries import tried
 
 from adjudge.cli import run
 from adjudge.store import LabelEvent, check_store, use_store
@@ -52,6 +53,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return here
 
 
+@pytest.mark.attack("disks")
 @pytest.mark.parametrize(
     ("arguments", "written"),
     [
@@ -90,6 +92,7 @@ def test_a_file_that_finds_no_room_is_named_and_the_old_one_stays(
         Path(written).unlink()
 
 
+@pytest.mark.attack("disks")
 @pytest.mark.parametrize("size", [1000, 40_000, 220_000, 400_000])
 def test_a_store_that_finds_no_room_keeps_what_it_has_and_the_run_resumes(
     size: int, judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -113,6 +116,7 @@ def test_a_store_that_finds_no_room_keeps_what_it_has_and_the_run_resumes(
     assert not check_store("s.db").damaged
 
 
+@pytest.mark.attack("disks")
 @pytest.mark.crash
 def test_output_to_a_full_device_is_one_line(judged: Path) -> None:
     for more in ([], ["-o", "/dev/full"]):
@@ -121,6 +125,7 @@ def test_output_to_a_full_device_is_one_line(judged: Path) -> None:
             done = subprocess.run(
                 [*command, *more], cwd=judged, stdout=full, stderr=subprocess.PIPE, text=True
             )
+        tried()
         assert done.returncode == 1
         assert len(done.stderr.splitlines()) == 1
         assert "No space left on device; free space on the disk" in done.stderr
@@ -141,6 +146,7 @@ print(again.returncode, again.stdout, again.stderr)
 """
 
 
+@pytest.mark.attack("disks")
 @pytest.mark.crash
 def test_a_small_disk_fills_up_and_the_run_resumes_once_there_is_room(
     judged: Path, tmp_path: Path
@@ -191,6 +197,7 @@ print(sorted(os.listdir(disk)))
 """
 
 
+@pytest.mark.attack("disks")
 @pytest.mark.crash
 def test_a_policy_a_report_and_labels_on_a_full_disk(judged: Path, tmp_path: Path) -> None:
     here = shutil.copytree(judged, tmp_path / "judged")
@@ -208,6 +215,7 @@ def test_a_policy_a_report_and_labels_on_a_full_disk(judged: Path, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     *lines, left = done.stdout.splitlines()
     assert left == "['labels.csv', 'policy.json', 'report.html', 'rest']", done.stdout
+    tried(len(lines))
     for line in lines:
         assert line.startswith("1 what was there before adjudge: "), done.stdout
         assert "No space left on device; free space on the disk" in line
@@ -222,6 +230,7 @@ def without_root() -> None:
         libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
+@pytest.mark.attack("disks")
 @pytest.mark.crash
 @pytest.mark.parametrize(
     ("arguments", "words"),

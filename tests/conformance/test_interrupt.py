@@ -110,6 +110,7 @@ def interrupt(run: subprocess.Popen[str], name: signal.Signals) -> tuple[str, st
     return said, REMARKS.read_text()
 
 
+@pytest.mark.attack("signals")
 @pytest.mark.parametrize(
     ("moment", "name"),
     [
@@ -146,6 +147,7 @@ def connections_waited_for(port: int) -> int:
     return sum(there.endswith(f":{port:04X}") and state == "02" for _, _, there, state, *_ in rows)
 
 
+@pytest.mark.attack("signals")
 @pytest.mark.crash
 def test_while_nobody_answers_at_all(tmp_path: Path) -> None:
     """A listener whose queue is full: the connection itself is waited for."""
@@ -168,6 +170,7 @@ def test_while_nobody_answers_at_all(tmp_path: Path) -> None:
     assert (run.returncode, json.loads(said)["rows"]) == (1, 0)
 
 
+@pytest.mark.attack("signals")
 @pytest.mark.crash
 def test_more_interrupts_do_no_harm(judge_server: Any) -> None:
     judge_server.script("ok", rules=[{"contains": "<bad", "steps": ["429:60"]}])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from judge_runs import CONCURRENCY, finish, kept, start, undisturbed_run, wait_for, write_pairs
+from tries import tried
 
 PAIRS, KILLS = 3000, 20
 CALLS = 2 * PAIRS
@@ -30,6 +31,7 @@ def undisturbed(judge_server_process: Any, pairs: Path) -> bytes:
     return undisturbed_run(judge_server_process, pairs).read_bytes()
 
 
+@pytest.mark.attack("kills")
 @pytest.mark.crash
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_twenty_kills_change_no_byte_and_repeat_no_more_than_was_in_flight(
@@ -58,6 +60,7 @@ def test_twenty_kills_change_no_byte_and_repeat_no_more_than_was_in_flight(
         n = rng.randrange(processes)
         assert runs[n].poll() is None, "it had ended before it could be killed"
         runs[n].kill()
+        tried()
         runs[n].communicate()
         if processes == 1:
             time.sleep(0.1)  # What was sent has arrived.

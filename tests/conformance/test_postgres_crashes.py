@@ -21,6 +21,7 @@ from calls import make_call
 from cutting_proxy import cutting_proxy
 from judge_runs import CONCURRENCY, finish, start, undisturbed_run, wait_for, write_pairs
 from postgres import DATABASE, PASSWORD, USER, PostgresServer, programs, running_server
+from tries import tried
 
 from adjudge.store import LabelEvent, Served, check_store, copy_store, open_store
 from adjudge.store.interface import PATIENCE_S
@@ -78,6 +79,7 @@ def deadlocks(server: PostgresServer) -> int:
         return int(str(count))
 
 
+@pytest.mark.attack("postgres")
 @pytest.mark.crash
 def test_eight_processes_ask_every_call_once(
     server: PostgresServer, store: str, pairs: Path, undisturbed: bytes, judge_server: Any,
@@ -110,6 +112,7 @@ time.sleep(120)
 """
 
 
+@pytest.mark.attack("postgres")
 @pytest.mark.crash
 @pytest.mark.parametrize("host", ["here", "another-machine"])
 def test_the_claims_of_a_killed_owner_are_free_at_once_whichever_machine_it_was_on(
@@ -133,6 +136,7 @@ def test_the_claims_of_a_killed_owner_are_free_at_once_whichever_machine_it_was_
     assert time.monotonic() - killed < 2
 
 
+@pytest.mark.attack("postgres")
 @pytest.mark.crash
 def test_a_killed_run_is_taken_over_and_repeats_no_more_than_was_in_flight(
     server: PostgresServer, store: str, pairs: Path, undisturbed: bytes, judge_server: Any,
@@ -152,6 +156,7 @@ def test_a_killed_run_is_taken_over_and_repeats_no_more_than_was_in_flight(
     assert [output.read_bytes() == undisturbed for output in outputs[1:]] == [True] * 2
 
 
+@pytest.mark.attack("commits")
 @pytest.mark.crash
 @pytest.mark.parametrize("away_s", [0.0, 3.0])
 def test_a_run_goes_on_when_the_server_is_restarted_under_it(
@@ -166,6 +171,7 @@ def test_a_run_goes_on_when_the_server_is_restarted_under_it(
     for part in (1, 2):
         wait_for(lambda least=part * CALLS // 4: kept(server, store) > least, 60)
         server.stop("immediate")
+        tried()
         time.sleep(away_s)
         server.start()
     assert [finish(run)["statuses"] for run in runs] == [{"ok": PAIRS}] * 2
@@ -177,6 +183,7 @@ def test_a_run_goes_on_when_the_server_is_restarted_under_it(
     assert [output.read_bytes() == undisturbed for output in outputs] == [True] * 2
 
 
+@pytest.mark.attack("commits")
 @pytest.mark.crash
 def test_a_server_that_stays_away_ends_the_run_with_one_line_and_loses_nothing(
     server: PostgresServer, store: str, pairs: Path, undisturbed: bytes, judge_server: Any,
@@ -205,6 +212,7 @@ def test_a_server_that_stays_away_ends_the_run_with_one_line_and_loses_nothing(
     assert output.read_bytes() == undisturbed
 
 
+@pytest.mark.attack("postgres")
 @pytest.mark.crash
 def test_an_interrupt_does_not_wait_for_a_server_that_went_away(
     server: PostgresServer, store: str, pairs: Path, judge_server: Any, tmp_path: Path,
@@ -235,6 +243,7 @@ copy_store(sys.argv[1], sys.argv[2])
 """
 
 
+@pytest.mark.attack("postgres")
 @pytest.mark.crash
 def test_a_copy_that_is_killed_goes_on(
     server: PostgresServer, store: str, pairs: Path, undisturbed: bytes,
@@ -250,6 +259,7 @@ def test_a_copy_that_is_killed_goes_on(
                  or kept(server, store) >= least)  # fmt: skip
         copier.kill()
         copier.communicate()
+        tried()
     last = copy_store(source, store)
     assert last.conflicts == 0
     assert kept(server, store) == CALLS
@@ -288,6 +298,7 @@ def test_labels_and_audits_from_many_processes_are_numbered_as_they_are_committe
     assert (len(reader.audits("r")), len(reader.label_events())) == (1200, 240)
 
 
+@pytest.mark.attack("commits")
 @pytest.mark.parametrize("rounds", [8, pytest.param(60, marks=pytest.mark.crash)])
 def test_commits_that_are_lost_or_not_confirmed_lose_and_double_nothing(
     server: PostgresServer, rounds: int
@@ -310,7 +321,7 @@ def test_commits_that_are_lost_or_not_confirmed_lose_and_double_nothing(
             )
             assert store.replace_monitor("m", str(n - 1) if n else None, str(n))
         store.close()
-    print(f"{rounds} rounds: {proxy.cut}")
+    tried(sum(proxy.cut.values()))
     keys = [f"{n}-{i}" for n in range(rounds) for i in range(5)]
     assert {call.call_key for call in reader.calls()} == set(keys)
     assert [event.nonce for event in reader.label_events()] == [f"n{n}" for n in range(rounds)]

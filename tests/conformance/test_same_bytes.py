@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tries import tried
 
 VERBS = Path(__file__).parents[1] / "support" / "all_verbs.py"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
@@ -65,6 +66,7 @@ def as_is(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return outputs(start(folder, hash_seed=0), folder)
 
 
+@pytest.mark.attack("same bytes")
 @pytest.mark.crash
 def test_no_hash_seed_and_no_thread_count_changes_a_byte(
     as_is: dict[str, bytes], tmp_path: Path
@@ -72,6 +74,7 @@ def test_no_hash_seed_and_no_thread_count_changes_a_byte(
     assert len(as_is) > 45
     for n, (hash_seed, threads) in enumerate([(3, 4), (42, 1), (77, 2), (123456, 8)]):
         folder = tmp_path / str(n)
+        tried()
         again = outputs(start(folder, hash_seed=hash_seed, threads=threads), folder)
         assert differing(as_is, again) == [], (hash_seed, threads)
 
@@ -94,6 +97,7 @@ def numbers(content: bytes, fields: tuple[str, ...]) -> list[tuple[str, float]]:
     return sorted(seen)
 
 
+@pytest.mark.attack("same bytes")
 @pytest.mark.crash
 @pytest.mark.parametrize("order", [5, 6])
 def test_shuffled_rows_give_the_same_results(

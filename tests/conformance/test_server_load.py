@@ -21,6 +21,7 @@ from typing import Any
 import psutil
 import pytest
 from serving import Service, running, write_policy
+from tries import tried
 from web_attacks import Answer, request, talk
 
 pytestmark = pytest.mark.crash
@@ -55,6 +56,7 @@ class Crowd:
 
     async def gather(self, **numbers: int) -> None:
         """So many clients of each kind, all at once, until each of them is answered."""
+        tried(sum(numbers.values()))
         watch = asyncio.create_task(self._watch())
         clients = [getattr(self, kind)() for kind, number in numbers.items() for _ in range(number)]
         await asyncio.gather(*clients)
@@ -182,6 +184,7 @@ def ask_once(service: Service) -> Answer:
     return answer
 
 
+@pytest.mark.attack("connections")
 def test_honest_clients_are_served_among_hostile_ones(
     serve: Callable[..., Any], judge_server: Any
 ) -> None:
@@ -194,6 +197,7 @@ def test_honest_clients_are_served_among_hostile_ones(
         assert crowd.tallies["huge"].outcomes == crowd.tallies["endless"].outcomes == {"413": 1}
 
 
+@pytest.mark.attack("connections")
 def test_two_hundred_clients_at_once_among_every_kind_of_hostile_one(
     serve: Callable[..., Any], judge_server: Any
 ) -> None:
@@ -296,10 +300,12 @@ def test_requests_under_way_at_a_stop_finish_or_are_told(
         assert "Traceback" not in written
 
 
+@pytest.mark.attack("connections")
 def test_idle_connections_are_closed_and_do_not_lock_others_out_for_long(
     serve: Callable[..., Any],
 ) -> None:
     with serve() as service, contextlib.ExitStack() as stack:
+        tried(700)
         for _ in range(700):
             idle = socket.create_connection(("127.0.0.1", service.port), timeout=30)
             stack.callback(idle.close)
@@ -311,6 +317,7 @@ def test_idle_connections_are_closed_and_do_not_lock_others_out_for_long(
         assert descriptors < 100
 
 
+@pytest.mark.attack("connections")
 @pytest.mark.parametrize("verb", ["serve", "label"])
 def test_a_thousand_connections_at_once_half_of_them_slow(
     serve: Callable[..., Any], tmp_path: Path, verb: str
@@ -327,6 +334,7 @@ def test_a_thousand_connections_at_once_half_of_them_slow(
             stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
             for _ in range(1000)
         ]
+        tried(len(clients))
         began = time.monotonic()
         refused = []
         while time.monotonic() - began < 10.5:
@@ -348,6 +356,7 @@ def test_a_thousand_connections_at_once_half_of_them_slow(
         assert service.stop()[0] == 0
 
 
+@pytest.mark.attack("connections")
 def test_two_hundred_clients_that_never_read_are_let_go(tmp_path: Path) -> None:
     """Answers of 1 MB each, five asked for at once on every connection."""
     row = {"id": "1", **PAIR, "prompt": "x" * 1_000_000}
@@ -362,6 +371,7 @@ def test_two_hundred_clients_that_never_read_are_let_go(tmp_path: Path) -> None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(("127.0.0.1", service.port))
             client.sendall(request(service.port, "GET", f"/api/next?rater=r{number}") * 5)
+        tried(200)
         peak, slowest, held = 0, 0.0, 200
         began = time.monotonic()
         while held > 50 and time.monotonic() - began < 120:

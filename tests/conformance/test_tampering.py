@@ -23,6 +23,7 @@ POLICIES = Path(__file__).parents[1] / "unit" / "selection" / "policies"
 EXAMPLES = example_results()
 
 
+@pytest.mark.attack("results")
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", EXAMPLES)
@@ -39,6 +40,7 @@ def test_reports_of_damaged_results_with_pictures(tmp_path: Path, kind: str, see
         check_report(folder, made, format="html")
 
 
+@pytest.mark.attack("policies")
 @pytest.mark.fuzz
 @pytest.mark.parametrize("digest", ["as it was", "new"])
 @pytest.mark.parametrize("path", sorted(POLICIES.glob("[!a]*.json")), ids=lambda path: path.stem)
@@ -52,6 +54,7 @@ def test_edited_policies_are_not_obeyed(tmp_path: Path, path: Path, digest: str)
     assert sum(obeyed) < len(obeyed) / 4
 
 
+@pytest.mark.attack("policies")
 @pytest.mark.fuzz
 @pytest.mark.parametrize("digest", [None, digest_of], ids=["as it was", "new"])
 @pytest.mark.parametrize("name", example_policies())

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from all_verbs import VERBS
 from judge_runs import write_pairs
+from tries import tried
 
 from adjudge.atomic import replacing
 from adjudge.cli import run
@@ -30,6 +32,7 @@ def usual_umask() -> Any:
     os.umask(before)
 
 
+@pytest.mark.attack("modes")
 @pytest.mark.usefixtures("usual_umask")
 def test_files_in_a_shared_folder_are_for_their_owner_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -51,8 +54,10 @@ def test_files_in_a_shared_folder_are_for_their_owner_alone(
         written = [path for path in Path(folder).iterdir() if path.suffix not in (".db", "")]
         assert {path.name: mode(path) for path in written} == {path.name: file for path in written}
         assert len(written) == 5
+        tried(len(written))
 
 
+@pytest.mark.attack("modes")
 @pytest.mark.usefixtures("usual_umask")
 def test_a_file_that_is_replaced_keeps_its_mode_and_is_never_wider_meanwhile(
     tmp_path: Path,
@@ -67,6 +72,7 @@ def test_a_file_that_is_replaced_keeps_its_mode_and_is_never_wider_meanwhile(
     assert [file.name for file in tmp_path.iterdir()] == ["labels.csv"]
 
 
+@pytest.mark.attack("modes")
 def test_no_link_can_be_planted_for_the_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,14 +137,18 @@ report . -o report.html'''.splitlines():
 """
 
 
+@pytest.mark.attack("network")
 def test_no_connection_is_opened_and_nothing_is_written_elsewhere(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(f"import sys; sys.path.insert(0, {str(SUPPORT)!r})\n{SHORT}")
+    tried(7)
     assert unexpected(watched(tmp_path, program), tmp_path) == []
 
 
+@pytest.mark.attack("network")
 @pytest.mark.crash
 def test_nor_by_any_other_verb(tmp_path: Path) -> None:
+    tried(len(VERBS.strip().splitlines()))
     events = watched(tmp_path, SUPPORT / "all_verbs.py", str(tmp_path / "here"))
     assert unexpected(events, tmp_path) == []
 
@@ -150,6 +160,7 @@ assert run(asked) == 0
 """
 
 
+@pytest.mark.attack("network")
 def test_a_judge_that_is_asked_over_http_is_the_only_connection(
     tmp_path: Path, judge_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tries import tried
 
 from adjudge.data import (
     prepare_battles,
@@ -18,8 +21,9 @@ from adjudge.data import (
     prepare_tournaments,
 )
 from adjudge.data.columns import FAILURES
+from adjudge.data.names import parse_labels_as
 from adjudge.data.rows import Rows, measured
-from adjudge.errors import DataError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 from adjudge.records import MEASURED, STATUSES
 
@@ -99,10 +103,12 @@ def shuffled(rows: Table, more: Table, rng: random.Random) -> pl.DataFrame:
     return pl.DataFrame(mixed, strict=False)
 
 
+@pytest.mark.attack("status")
 @given(kind=kinds, seed=seeds, failures=st.lists(st.sampled_from(FAILED), min_size=1, max_size=8))
 def test_rows_that_failed_are_as_if_they_had_no_answer(
     kind: str, seed: int, failures: list[str]
 ) -> None:
+    tried()
     rng = random.Random(seed)
     make, prepare, _, used = KINDS[kind]
     rows = {**make(rng, 12), "status": [rng.choice(["ok", "censored", "OK"]) for _ in range(12)]}
@@ -113,12 +119,14 @@ def test_rows_that_failed_are_as_if_they_had_no_answer(
     assert used(prepare(shuffled(rows, bad, rng))) == used(prepare(rows))
 
 
+@pytest.mark.attack("words")
 @given(
     kind=kinds,
     seed=seeds,
     words=st.lists(st.sampled_from(sorted(FAILURES)), min_size=1, max_size=6),
 )
 def test_words_that_are_no_verdict_are_no_answer(kind: str, seed: int, words: list[str]) -> None:
+    tried()
     rng = random.Random(seed)
     make, prepare, answer, used = KINDS[kind]
     rows, bad = make(rng, 12), make(rng, len(words))
@@ -130,8 +138,10 @@ def test_words_that_are_no_verdict_are_no_answer(kind: str, seed: int, words: li
     assert used(prepare(shuffled(rows, bad, rng))) == used(prepare(rows))
 
 
+@pytest.mark.attack("repeats")
 @given(kind=kinds, seed=seeds, times=st.integers(1, 3))
 def test_rows_that_are_there_again_count_once(kind: str, seed: int, times: int) -> None:
+    tried()
     rng = random.Random(seed)
     make, prepare, _, used = KINDS[kind]
     rows = make(rng, 12)
@@ -143,8 +153,10 @@ def test_rows_that_are_there_again_count_once(kind: str, seed: int, times: int) 
     assert prepared.dropped["the same row again"] == len(chosen)
 
 
+@pytest.mark.attack("repeats")
 @given(kind=kinds, seed=seeds)
 def test_one_id_with_two_answers_is_refused(kind: str, seed: int) -> None:
+    tried()
     rng = random.Random(seed)
     make, prepare, answer, _ = KINDS[kind]
     rows = make(rng, 12)
@@ -156,8 +168,10 @@ def test_one_id_with_two_answers_is_refused(kind: str, seed: int) -> None:
         prepare(pl.DataFrame({name: rows[name] + other[name] for name in rows}, strict=False))
 
 
+@pytest.mark.attack("status")
 @given(kind=kinds, seed=seeds, word=st.text(min_size=1, max_size=12))
 def test_any_other_status_is_refused_by_name(kind: str, seed: int, word: str) -> None:
+    tried()
     rng = random.Random(seed)
     make, prepare, _, _ = KINDS[kind]
     status = ["ok"] * 12
@@ -167,8 +181,10 @@ def test_any_other_status_is_refused_by_name(kind: str, seed: int, word: str) ->
         prepare({**make(rng, 12), "status": status})
 
 
+@pytest.mark.attack("status")
 @given(seed=seeds, failed=st.integers(0, 30))
 def test_an_estimate_does_not_see_rows_that_failed(seed: int, failed: int) -> None:
+    tried()
     rng = random.Random(seed)
     rows = {**grades(rng, 40), "status": ["ok"] * 40}
     bad = {**grades(rng, failed), "status": [rng.choice(FAILED) for _ in range(failed)]}
@@ -178,8 +194,10 @@ def test_an_estimate_does_not_see_rows_that_failed(seed: int, failed: int) -> No
     assert sum(mixed.dropped.values()) - sum(clean.dropped.values()) == failed
 
 
+@pytest.mark.attack("status")
 @given(seed=seeds)
 def test_tournaments_without_failed_edges(seed: int) -> None:
+    tried()
     rng = random.Random(seed)
     pairs = [("x", "y"), ("x", "z"), ("y", "z")]
     rows = {
@@ -197,3 +215,46 @@ def test_tournaments_without_failed_edges(seed: int) -> None:
     assert [t.winner.tolist() for t in one.tournaments] == [
         t.winner.tolist() for t in other.tournaments
     ]
+
+
+words = st.text("abcxyzÄß01. -", min_size=1, max_size=6).filter(
+    lambda word: word.strip(" -.") != ""
+)
+
+
+@pytest.mark.attack("options")
+@given(word=words, others=st.lists(words, max_size=4), seed=seeds)
+def test_a_word_with_two_meanings_is_refused(word: str, others: list[str], seed: int) -> None:
+    tried()
+    rng = random.Random(seed)
+    again = rng.choice([word, word.upper(), word.lower(), f" {word} "])
+    if again.strip().lower() != word.strip().lower():
+        again = word  # "ß" in capitals is another word
+    pairs = [f"{word}=A", f"{again}={rng.choice(['A', 'B'])}", *(f"{w}=B" for w in others)]
+    rng.shuffle(pairs)
+    with pytest.raises(ArgumentError, match="one meaning"):
+        parse_labels_as(",".join(pairs))
+
+
+@pytest.mark.attack("rows that do not count")
+@given(first=st.integers(2**53, 2**62), fraction=st.floats(0.1, 0.9), n=st.integers(2, 8))
+def test_large_ids_next_to_a_fraction_stay_apart(first: int, fraction: float, n: int) -> None:
+    tried()
+    ids = [str(first + at) for at in range(n)]
+    text = "id,judge,human\n" + "".join(f"{one},1,1\n" for one in ids) + f"{fraction!r},0,0\n"
+    Path("rows.csv").write_text(text)
+    assert prepare_grades("rows.csv").frame["id"].to_list()[:n] == ids
+
+
+@pytest.mark.attack("rows that do not count")
+@given(seed=seeds, kind=st.sampled_from(["case", "blanks", "other"]))
+def test_labels_of_no_row_are_refused_with_their_ids(seed: int, kind: str) -> None:
+    tried()
+    rows = judgments(random.Random(seed), 12)
+    change = {"case": str.upper, "blanks": lambda one: f"  {one}", "other": lambda one: f"x{one}"}
+    labels = {"id": [change[kind](one) for one in rows["id"]], "label": ["A"] * 12}
+    del rows["label"]
+    with pytest.raises(DataError, match=repr(labels["id"][0])) as caught:
+        prepare_judgments(rows, labels=labels)
+    hint = {"case": "case", "blanks": "blanks|spaces", "other": ""}[kind]
+    assert re.search(hint, str(caught.value))

@@ -14,6 +14,7 @@ from example_policies import example_policies
 from example_results import example_results
 from tampering import damages
 from tampering_checks import check_policy_file, check_report
+from tries import tried
 
 from adjudge.data import read_result
 from adjudge.errors import AdjudgeError
@@ -32,6 +33,7 @@ def test_every_kind_that_is_written_has_an_example() -> None:
     assert set(EXAMPLES) == ours - {"batch_selection"}
 
 
+@pytest.mark.attack("results")
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_a_report_names_or_shows_every_damaged_file(tmp_path: Path, kind: str) -> None:
     values = EXAMPLES[kind][0].to_dict()
@@ -45,6 +47,7 @@ def test_what_is_still_valid_can_be_drawn(tmp_path: Path, kind: str) -> None:
     check_report(tmp_path, changed, format="html")
 
 
+@pytest.mark.attack("policies")
 @pytest.mark.parametrize("path", sorted(POLICIES.glob("[!a]*.json")), ids=lambda path: path.stem)
 def test_an_edited_policy_is_not_obeyed(tmp_path: Path, path: Path) -> None:
     policy = read_policy(path)
@@ -57,6 +60,7 @@ def test_an_edited_policy_is_not_obeyed(tmp_path: Path, path: Path) -> None:
         assert not all(obeyed)
 
 
+@pytest.mark.attack("policies")
 @pytest.mark.parametrize("name", example_policies())
 def test_an_edited_policy_of_a_newer_form_is_not_obeyed(tmp_path: Path, name: str) -> None:
     policy, new = example_policies()[name]
@@ -79,10 +83,11 @@ def test_an_example_comes_back_from_its_file(tmp_path: Path) -> None:
             assert read_result(tmp_path / "x.json") == result
 
 
+@pytest.mark.attack("policies")
 def test_policies_mixed_from_two_are_not_obeyed(tmp_path: Path) -> None:
     """Any field of one (a cascade, a jury, weights) in another, with the digest of either."""
     policies = {name: policy.to_dict() for name, (policy, _) in example_policies().items()}
-    path, tried = tmp_path / "policy.json", 0
+    path, mixtures = tmp_path / "policy.json", 0
     for one, other in itertools.permutations(policies, 2):
         for field in policies[one].keys() - {"digest"}:
             given = policies[other].get(field)
@@ -93,6 +98,6 @@ def test_policies_mixed_from_two_are_not_obeyed(tmp_path: Path) -> None:
                 path.write_text(json.dumps(mixed))
                 with pytest.raises(AdjudgeError):
                     read_policy(path)
-                tried += 1
-    print(f"{tried} mixed policies")
-    assert tried > 100
+                mixtures += 1
+    tried(mixtures)
+    assert mixtures > 100

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shown_estimation import ESTIMATE
 from tampering import Damage
+from tries import tried
 
 from adjudge.data import write_result
 from adjudge.data.tables import TableLike
@@ -25,6 +26,7 @@ def check_report(folder: Path, damages: Iterable[Damage], *, format: str) -> int
     files = {f"file{at}.json": one for at, one in enumerate(damages)}
     for name, one in files.items():
         (folder / name).write_bytes(one.text)
+    tried(len(files))
     held = read_folder(folder)
     shown = {file.path.name for file in held.files}
     assert "good.json" in shown
@@ -49,6 +51,7 @@ def check_policy_file(path: Path, one: Damage, policy: Policy, new: TableLike) -
     Returns whether it was obeyed. With the digest that the original had, only a file with the
     content of the original is.
     """
+    tried()
     path.write_bytes(one.text)
     judge = None if policy.jury or policy.cascade else policy.judges[0]
     if _refusal(lambda: read_policy(path)) is not None:

@@ -125,7 +125,9 @@ def deliver(result: Result, options: Mapping[str, Any]) -> None:
         for name, figure in result.figures().items():
             remark(f"wrote {save_figure(figure.draw(), folder / f'{name}.png')}")
     if options.get("json"):
-        echo(safe_json(result.to_json()))
+        for piece in result.json_pieces():
+            echo(safe_json(piece), end="")
+        echo("")
         return
     blocks, explain = result.view(), options.get("explain")
     if explain is False:

@@ -368,13 +368,16 @@ def _refuse_with_anchors(values: Values) -> None:
 
 def run_align(arguments: Values, options: Values) -> bool:
     from adjudge.alignment import align, plan_alignment
+    from adjudge.atomic import check_writable
 
     arguments["announce"] = remark
     if options["dry_run"]:
         deliver(plan_alignment(**arguments), {**options, "output": None})
         return False
-    run = align(**arguments)
     if (folder := options["output"]) is not None:
+        check_writable(folder / "result.json")
+    run = align(**arguments)
+    if folder is not None:
         for path in run.write(folder, command=command_line()):
             remark(f"wrote {path}")
     deliver(run.result, {**options, "output": None})

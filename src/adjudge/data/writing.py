@@ -25,7 +25,7 @@ from adjudge.data.json_files import as_json_text, column_series
 from adjudge.data.tables import TableLike, as_frame
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.kinds import from_dict
-from adjudge.present.result import COMMAND, Result, as_text
+from adjudge.present.result import COMMAND, Result
 from adjudge.present.text import clip
 
 Row = dict[str, Any]
@@ -266,9 +266,10 @@ R = TypeVar("R", bound=Result)
 
 def write_result(result: Result, path: str | Path, *, command: str | None = None) -> Path:
     """Write a result as JSON by atomic rename; `command` is the command that made it."""
-    text = result.to_json() if command is None else as_text({**result.to_dict(), COMMAND: command})
-    with replacing(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
+    more: dict[str, Any] = {} if command is None else {COMMAND: command}
+    with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
+        file.writelines(result.json_pieces(**more))
+        file.write("\n")
     return Path(path)
 
 

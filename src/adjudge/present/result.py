@@ -40,6 +40,8 @@ _ROUNDING = 1e-9
 _LARGEST = 1e18
 _DEEPEST = 32
 _LONGEST_TEXT = 100_000
+#: A list with more parts is written with a line for each.
+_MANY = 1000
 
 Count = Annotated[int, Ge(0)]
 #: The number of repeats that a mean is over.
@@ -184,11 +186,37 @@ class Result:
         Raises ValueError on NaN or infinity: JSON has neither, and such a number in a result would
         hide a missing value.
         """
-        return {"kind": self.kind, **plain(self)}
+        values: dict[str, Any] = plain(self._values())
+        return values
+
+    def _values(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            **{entry.name: getattr(self, entry.name) for entry in fields(self)},
+        }
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """`to_dict` as text."""
-        return as_text(self.to_dict(), indent=indent)
+        """`to_dict` as text; with an indent, each part of a long list is one line."""
+        return "".join(self.json_pieces(indent=indent))
+
+    def json_pieces(self, *, indent: int | None = 2, **more: Any) -> Iterator[str]:
+        """The text of `to_json` piece by piece, with more fields at its end."""
+        values = {**self._values(), **more}
+        if indent is None:
+            yield json.dumps(plain(values), ensure_ascii=False, allow_nan=False)
+            return
+        pad = "\n" + " " * indent
+        for at, (name, value) in enumerate(values.items()):
+            yield f"{',' if at else '{'}{pad}{json.dumps(name)}: "
+            if isinstance(value, (list, tuple)) and len(value) > _MANY:
+                for number, part in enumerate(value):
+                    text = json.dumps(plain(part), ensure_ascii=False, allow_nan=False)
+                    yield f"{',' if number else '['}{pad}{' ' * indent}{text}"
+                yield f"{pad}]"
+            else:
+                text = json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+                yield text.replace("\n", pad)
+        yield "\n}"
 
     @overload
     def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
@@ -289,11 +317,6 @@ def _same(one: object, other: object) -> bool:
     return bool(one == other)
 
 
-def as_text(values: Mapping[str, Any], *, indent: int | None = 2) -> str:
-    """The JSON text of a result's values."""
-    return json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False)
-
-
 def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
     """A row for each dataclass or mapping: its single values, without lists and nested parts.
 
@@ -371,14 +394,14 @@ def plain(value: Any) -> Any:
     """
     if value is None or isinstance(value, (str, bool, int)):
         return value
-    if isinstance(value, Fraction):
-        return float(value)
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{value} cannot be in a result: use None and give a reason")
         return value
+    if isinstance(value, Fraction):
+        return float(value)
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, Result) or dataclasses.is_dataclass(value):
@@ -413,8 +436,8 @@ class ResultWithDigest(Result):
         """The `digest` in its file."""
         return str(self.to_dict()["digest"])
 
-    def to_dict(self) -> dict[str, Any]:
-        values = super().to_dict()
+    def _values(self) -> dict[str, Any]:
+        values = plain(super()._values())
         return {**values, "digest": digest_of(values)}
 
 

@@ -26,6 +26,7 @@ SCOPE = f"reproduce scope --data mine=pairs.csv {JUDGE}"
 REPORTING = f"reproduce reporting pairs.csv {JUDGE}"
 DIAGNOSIS = f"reproduce diagnosis --summeval summeval.jsonl {JUDGE}"
 ALL = f"reproduce all --out papers --grades pairs.csv {JUDGE} --size 0.01"
+ALIGN = f"align many.csv {JUDGE} --proposer openai:n -o aligned"
 DEMO = f"demo {JUDGE}"
 
 
@@ -47,6 +48,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge_server: Any) -
              ("id", "prompt", "response_a", "response_b", "label")}  # fmt: skip
     frame = pl.DataFrame({**texts, "model_a": "x", "model_b": "y"})
     frame.write_csv("pairs.csv")
+    more = frame.with_columns(
+        pl.format("{} more", "id").alias("id"), pl.format("{}, and why?", "prompt").alias("prompt")
+    )
+    pl.concat([frame, more]).write_csv("many.csv")
     frame.drop("label").write_csv("unlabelled.csv")
     frame.with_columns(label=pl.lit(None)).write_csv("empty.csv")
     frame.drop("response_b").write_csv("half.csv")
@@ -120,6 +125,26 @@ FAULTS = [
     (ALL.replace("pairs.csv", "empty.csv"), "no row with a label"),
     (ALL.replace("--out papers", "--out a-file"), "a-file"),
     (f"{ALL} NOKEY", "OPENAI_API_KEY is not set"),
+    # align
+    (ALIGN.replace("many.csv", "unlabelled.csv"), "label"),
+    (ALIGN.replace("many.csv", "empty.csv"), "label"),
+    (ALIGN.replace("many.csv", "half.csv"), "response_b"),
+    (ALIGN.replace("many.csv", "missing.csv"), "missing.csv"),
+    (f"{ALIGN} --prompt prompt.txt", "persona"),
+    (f"{ALIGN} --prompt missing.txt", "missing.txt"),
+    (f"{ALIGN} --protocol nope", "nope"),
+    (f"{ALIGN} --guarantee nope", "nope"),
+    (f"{ALIGN} --shares 50,50", "shares"),
+    (f"{ALIGN} --alpha 2", "alpha"),
+    (f"{ALIGN} --looks 0", "looks"),
+    (f"{ALIGN} --prices missing.json", "missing.json"),
+    (f"{ALIGN} --max-cost 1", "no price"),
+    (f"{ALIGN} --store a-file/s.db", "a-file"),
+    (f"{ALIGN} --plot p.nope", "png"),
+    (f"{ALIGN} --plot a-file/p.png", "a-file"),
+    (ALIGN.replace("-o aligned", "-o a-file"), "a-file"),
+    (ALIGN.replace("--proposer openai:n", "--proposer nope"), "nope"),
+    (f"{ALIGN} NOKEY", "OPENAI_API_KEY is not set"),
     # demo and serve
     (f"{DEMO} --out a-file", "a-file"),
     (f"{DEMO} --seed -1", "seed"),
@@ -128,6 +153,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.attack("before asking")
 @pytest.mark.parametrize(("command", "named"), FAULTS, ids=[command for command, _ in FAULTS])
 def test_a_fault_is_found_before_the_first_call(
     folder: Path,
@@ -157,6 +183,7 @@ def test_without_a_fault_the_judge_is_asked(folder: Path, judge_server: Any, com
     assert judge_server.counts()["requests"] >= 40
 
 
+@pytest.mark.attack("before asking")
 def test_a_cascade_needs_the_keys_of_all_its_judges(
     folder: Path, judge_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +199,7 @@ def test_a_cascade_needs_the_keys_of_all_its_judges(
     assert judge_server.counts()["requests"] == 0
 
 
+@pytest.mark.attack("before asking")
 def test_python_refuses_before_the_first_call_too(folder: Path, judge_server: Any) -> None:
     how: dict[str, Any] = {"judge": "openai:m", "store": None}
     (folder / "rows.jsonl").mkdir()
@@ -214,6 +242,7 @@ def policy(folder: Path) -> Path:
     return folder / "policy.json"
 
 
+@pytest.mark.attack("before asking")
 @pytest.mark.parametrize(("options", "named"), SERVE_FAULTS, ids=[o for o, _ in SERVE_FAULTS])
 def test_a_service_with_a_fault_does_not_start(
     policy: Path,

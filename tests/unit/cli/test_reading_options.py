@@ -9,6 +9,7 @@ import pytest
 from adjudge.cli import run
 
 
+@pytest.mark.attack("options")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -27,6 +28,7 @@ def test_the_last_one_does_not_win(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.attack("options")
 @pytest.mark.parametrize(
     ("command", "rows", "message"),
     [

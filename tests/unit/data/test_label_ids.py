@@ -14,6 +14,7 @@ from adjudge.errors import DataError
 ROWS = {"id": ["Q1", "Q2", "Q3", "Q4"], "p_a": [0.9, 0.8, 0.2, 0.1]}
 
 
+@pytest.mark.attack("rows that do not count")
 @pytest.mark.parametrize("label", [None, "", "N/A"])
 def test_a_file_without_a_single_label_is_refused(label: str | None) -> None:
     with pytest.raises(DataError, match="column label: has no label; fill in some labels"):
@@ -23,6 +24,7 @@ def test_a_file_without_a_single_label_is_refused(label: str | None) -> None:
         prepare_grades(grades, labels={"id": [1, 2], "label": [label] * 2}, needs_labels=False)
 
 
+@pytest.mark.attack("rows that do not count")
 @pytest.mark.parametrize(
     ("ids", "hint"),
     [
@@ -40,6 +42,7 @@ def test_ids_that_match_no_row_are_named(ids: list[str], hint: str) -> None:
         prepare_scores(scores, labels={"id": ids, "label": [1, 2, 3, 4]})
 
 
+@pytest.mark.attack("rows that do not count")
 def test_large_ids_next_to_a_fraction_keep_their_digits(tmp_path: Path) -> None:
     ids = [2**53 + 1, 2**53 + 2, 2**53 + 3, 0.5]
     rows = [{"id": key, "p_a": 0.9} for key in ids]
@@ -51,6 +54,7 @@ def test_large_ids_next_to_a_fraction_keep_their_digits(tmp_path: Path) -> None:
     assert prepare_judgments(path).frame["id"].to_list() == wanted
 
 
+@pytest.mark.attack("headers")
 @pytest.mark.parametrize("chance", [1e-300, 1e-200, 5e-324, 0.0])
 def test_a_probability_that_no_sample_has_is_refused(chance: float) -> None:
     rows = pl.DataFrame({"judge": [1, 0], "human": [1, None]})

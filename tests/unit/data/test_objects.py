@@ -168,6 +168,7 @@ def test_a_workbook(tmp_path: Path) -> None:
     assert [row["id"] for row in iter_rows(path)] == ["a", "b"]
 
 
+@pytest.mark.attack("workbooks")
 def test_workbooks_that_are_none(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")
     twice = write_workbook(tmp_path / "twice.xlsx", [["a", "a"], ["x", 1]])
@@ -183,6 +184,7 @@ def test_workbooks_that_are_none(tmp_path: Path) -> None:
         read_table(bomb)
 
 
+@pytest.mark.attack("archives")
 def test_a_workbook_that_was_made_to_fill_the_memory(tmp_path: Path) -> None:
     """Rows without end that hold nothing, a long row of empty cells, and a cell far away."""
     pytest.importorskip("fastexcel")
@@ -210,6 +212,7 @@ def test_a_workbook_that_was_made_to_fill_the_memory(tmp_path: Path) -> None:
         read_table(path)
 
 
+@pytest.mark.attack("workbooks")
 @pytest.mark.parametrize(
     ("name", "old", "new", "words"),
     [
@@ -247,6 +250,7 @@ def test_hostile_workbooks_are_read_or_refused_in_one_line(
         read_table(path)
 
 
+@pytest.mark.attack("workbooks")
 def test_a_formula_is_read_as_its_value_and_written_without_effect(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")
     path = write_workbook(tmp_path / "book.xlsx", [["id", "judge"], ["x", 1]])

@@ -36,6 +36,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.attack("repeats")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_concatenated_twice_is_the_file(kind: str) -> None:
     prepare, rows, _ = KINDS[kind]
@@ -44,6 +45,7 @@ def test_a_file_concatenated_twice_is_the_file(kind: str) -> None:
     assert len(getattr(twice, "frame", twice)) == 2
 
 
+@pytest.mark.attack("repeats")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_id_with_other_content_is_refused_by_name(kind: str) -> None:
     prepare, rows, answer = KINDS[kind]
@@ -95,6 +97,7 @@ def test_an_estimate_from_grades_concatenated_twice() -> None:
     assert twice.dropped == {"the same row again": 120}
 
 
+@pytest.mark.attack("repeats")
 @pytest.mark.parametrize("log", ["promptfoo.jsonl", "lm_eval.jsonl"])
 def test_a_log_row_that_is_there_twice_is_converted_once(log: str, tmp_path: Path) -> None:
     path = LOGS / log

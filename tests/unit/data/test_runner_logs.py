@@ -100,6 +100,7 @@ def test_people_and_judge_in_one_list_of_battles_are_told_apart() -> None:
 # A grader that failed did not say that the answer fails.
 
 
+@pytest.mark.attack("log status")
 @pytest.mark.parametrize(
     ("name", "where"),
     [
@@ -342,6 +343,7 @@ def test_a_score_of_unknown_origin_and_a_name_of_its_own_in_langfuse() -> None:
 # Label Studio
 
 
+@pytest.mark.attack("log status")
 def test_a_cancelled_annotation_is_no_label() -> None:
     made = convert_log(LOGS / "label_studio.json")
     assert made.rows["label"].to_list() == ["A", "B", "tie", None]
@@ -486,6 +488,7 @@ def test_argilla_comments_are_no_question(tmp_path: Path) -> None:
     assert labels.rows["comment"].to_list()[0] == "too long"
 
 
+@pytest.mark.attack("log status")
 def test_argilla_leaves_out_drafts(tmp_path: Path) -> None:
     def change(content: Any) -> None:
         content[0]["responses"]["preference"][0]["status"] = "draft"
@@ -622,6 +625,7 @@ def member_of_blocks(path: Path, block: bytes, times: int) -> Path:
     return path
 
 
+@pytest.mark.attack("archives")
 def test_a_member_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path: Path) -> None:
     """A block of 4 bytes that says: 128 KiB of blanks. 9,000 of them would be 1.2 GB."""
     repeated = (131072 << 3 | 1 << 1).to_bytes(3, "little") + b" "
@@ -634,6 +638,7 @@ def test_a_member_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path: Pa
         convert_log(small)
 
 
+@pytest.mark.attack("archives")
 def test_an_archive_of_many_members_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "many.eval"
     sample = load_log("inspect.json")["samples"][0]
@@ -697,6 +702,7 @@ def test_a_log_of_one_row_is_read_as_one_grade(caplog: pytest.LogCaptureFixture)
     assert "read as 1 grade\n" in caplog.text
 
 
+@pytest.mark.attack("log status")
 def test_inspect_samples_that_do_not_count(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -714,6 +720,7 @@ def test_inspect_samples_that_do_not_count(
     assert "the log's status is cancelled, not success" in caplog.text
 
 
+@pytest.mark.attack("headers")
 @pytest.mark.parametrize("epochs", ["3", [1, 2], {"n": 3}, 2.5, None])
 def test_inspect_epochs_of_any_type(epochs: Any, tmp_path: Path) -> None:
     def change(content: Any) -> None:
@@ -722,6 +729,7 @@ def test_inspect_epochs_of_any_type(epochs: Any, tmp_path: Path) -> None:
     assert convert_log(changed("inspect.json", change, tmp_path)).rows.height
 
 
+@pytest.mark.attack("headers")
 def test_half_a_character_in_the_header_of_a_log(tmp_path: Path) -> None:
     def change(content: Any) -> None:
         content["eval"]["model"] = "gpt \ud83d"
@@ -730,6 +738,7 @@ def test_half_a_character_in_the_header_of_a_log(tmp_path: Path) -> None:
         convert_log(changed("inspect.json", change, tmp_path))
 
 
+@pytest.mark.attack("log status")
 def test_mlflow_traces_that_failed_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     text = (LOGS / "mlflow_trace.json").read_text()
@@ -739,6 +748,7 @@ def test_mlflow_traces_that_failed_are_counted(tmp_path: Path) -> None:
         convert_log(path)
 
 
+@pytest.mark.attack("log status")
 def test_promptfoo_outputs_that_failed_are_counted(tmp_path: Path) -> None:
     whole = convert_log(LOGS / "promptfoo.json")
 
@@ -751,6 +761,7 @@ def test_promptfoo_outputs_that_failed_are_counted(tmp_path: Path) -> None:
     assert made.rows.height < whole.rows.height
 
 
+@pytest.mark.attack("log status")
 def test_a_skipped_metric_of_deepeval_is_counted(tmp_path: Path) -> None:
     def change(content: Any) -> None:
         content["testCases"][0]["metricsData"][0]["skipped"] = True

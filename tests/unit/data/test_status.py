@@ -86,6 +86,7 @@ def test_failed_battles_scores_and_tournaments_have_no_answer() -> None:
     assert list(played.dropped.values()) == [1]
 
 
+@pytest.mark.attack("status")
 @pytest.mark.parametrize(
     ("status", "problem"),
     [

@@ -93,12 +93,14 @@ def test_the_option(text: str, mapping: dict[str, str]) -> None:
     assert parse_labels_as(text) == mapping
 
 
+@pytest.mark.attack("options")
 @pytest.mark.parametrize("text", ["1=1,1=0", "x=1,X=0", "1=A,1.0=B", "x=A,x=A"])
 def test_a_word_with_two_meanings_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError, match=r"labels_as = .*: give \S+ one meaning"):
         parse_labels_as(text)
 
 
+@pytest.mark.attack("options")
 @pytest.mark.parametrize("text", ["", "x", "=A", "x=A,,", "1=1=1", "x=y=A"])
 def test_an_option_that_says_nothing(text: str) -> None:
     with pytest.raises(ArgumentError, match="write THEIRS=OURS"):

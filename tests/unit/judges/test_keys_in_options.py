@@ -57,6 +57,7 @@ def shows_no_key(error: BaseException) -> bool:
     return not any(key in text for key in (KEY, "sk-abc", "AKIA") for text in texts)
 
 
+@pytest.mark.attack("keys")
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("body", SECRETS, ids=str)
 def test_a_key_in_the_body_is_refused_with_the_remedy(door: str, body: dict[str, Any]) -> None:
@@ -77,6 +78,7 @@ def test_other_bodies_are_taken_as_they_are() -> None:
     assert judge.identity()["extra_body"] == HARMLESS
 
 
+@pytest.mark.attack("keys")
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("value", ["sk-abcdefghijklmnop", KEY, "AKIAIOSFODNN7EXAMPLE", "", "a b"])
 def test_a_key_for_the_name_of_a_variable_is_not_shown(door: str, value: str) -> None:
@@ -85,6 +87,7 @@ def test_a_key_for_the_name_of_a_variable_is_not_shown(door: str, value: str) ->
     assert shows_no_key(caught.value)
 
 
+@pytest.mark.attack("keys")
 @pytest.mark.parametrize(
     "options",
     [
@@ -119,6 +122,7 @@ def test_no_command_prints_or_writes_a_key(
     assert not any(key in line for key in (KEY, "sk-abc"))
 
 
+@pytest.mark.attack("keys")
 @pytest.mark.parametrize(
     "command",
     [

@@ -60,6 +60,7 @@ def stopped(server: Any, place: str, calls: int, **options: Any) -> JudgingRun:
     return run
 
 
+@pytest.mark.attack("two models")
 @pytest.mark.parametrize(
     ("options", "calls", "each"),
     [
@@ -91,6 +92,7 @@ def test_a_row_of_two_models_is_asked_again_in_the_same_run(
     assert not ask(judge_server, place, NEW, **options).summary.calls
 
 
+@pytest.mark.attack("two models")
 def test_a_row_of_two_models_of_one_run_is_an_error_and_the_next_run_asks_it_again(
     judge_server: Any, place: str
 ) -> None:
@@ -112,6 +114,7 @@ def test_a_row_of_two_models_of_one_run_is_an_error_and_the_next_run_asks_it_aga
     assert (sum(again.summary.calls.values()), again.summary.statuses) == (1, {"ok": 6})
 
 
+@pytest.mark.attack("two models")
 def test_a_batch_asks_them_again_too(judge_server: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "s.db")
     stopped(judge_server, place, 5)
@@ -121,6 +124,7 @@ def test_a_batch_asks_them_again_too(judge_server: Any, tmp_path: Path) -> None:
     assert (sum(again.summary.calls.values()), again.summary.statuses) == (1, {"ok": 6})
 
 
+@pytest.mark.attack("two models")
 def test_a_killed_run_that_another_model_finishes(judge_server: Any, tmp_path: Path) -> None:
     pairs, store, output = write_pairs(tmp_path / "p.jsonl", 60), tmp_path / "s.db", tmp_path / "o"
     output = output.with_suffix(".jsonl")
@@ -158,6 +162,7 @@ def test_the_model_and_the_fingerprint_are_kept_with_each_reply(
     assert "warning: several servers: fp_44709d6fcb (6 rows), fp_other (3 rows)" in str(changed)
 
 
+@pytest.mark.attack("two models")
 @pytest.mark.parametrize("model", [7, {"name": "m"}, "\0", "", None, "a\nb"])
 def test_a_model_that_is_no_name_is_not_kept(judge_server: Any, model: object) -> None:
     judge_server.script("ok", named={"model": model})
@@ -185,6 +190,7 @@ def rows_of(models: list[str | None], kind: str) -> pl.DataFrame:
     return pl.DataFrame({**common, **sides, "judge": "j", "p_a": numbers, "label": words})
 
 
+@pytest.mark.attack("two models")
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
 @pytest.mark.parametrize(
     ("kind", "command"),

@@ -461,6 +461,7 @@ def test_the_verbs_end_in_two_on_alarm_and_write_what_they_say(
     assert run([*command, "--limit", "0.5"]) == 1
 
 
+@pytest.mark.attack("rows that do not count")
 def test_an_audit_of_a_verdict_that_was_not_accepted_is_refused(policy: Policy) -> None:
     rows = audits(["A"] * 5).with_columns(accepted=pl.lit(True))
     check_audits(rows, policy)
@@ -471,6 +472,7 @@ def test_an_audit_of_a_verdict_that_was_not_accepted_is_refused(policy: Policy) 
         check_audits(mixed, policy)
 
 
+@pytest.mark.attack("monitors")
 @pytest.mark.parametrize("place", ["s.json", "s.db"])
 def test_a_check_that_another_one_overtakes_continues_from_its_counts(
     policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
@@ -496,6 +498,7 @@ def test_a_check_that_another_one_overtakes_continues_from_its_counts(
     assert auditing.read_monitor(state, policy.rules_id) == slow
 
 
+@pytest.mark.attack("clocks")
 def test_a_clock_that_was_set_back_keeps_no_audit_pending_for_years(
     policy: Policy, tmp_path: Path
 ) -> None:

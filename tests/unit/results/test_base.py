@@ -41,6 +41,19 @@ def test_a_result_becomes_plain_json() -> None:
     }
 
 
+@pytest.mark.parametrize("n", [1000, 1001])
+def test_each_part_of_a_long_list_is_one_line(n: int) -> None:
+    parts = tuple(Part(f"é{at}", at / n) for at in range(n))
+    finding = Finding(level=Fraction(1, 4), counts=np.arange(3), parts=parts)
+    text = finding.to_json()
+    assert json.loads(text) == finding.to_dict()
+    usual = json.dumps(finding.to_dict(), indent=2, ensure_ascii=False)
+    assert (text == usual) is (n == 1000)
+    lines = [line for line in text.splitlines() if line.startswith('    {"name": "é')]
+    assert len(lines) == (n if n > 1000 else 0)
+    assert "".join(finding.json_pieces(more=1)) == text[:-2] + ',\n  "more": 1\n}'
+
+
 @pytest.mark.parametrize("hidden", [float("nan"), float("inf"), np.float64("nan"), [np.inf]])
 def test_a_number_that_is_none_is_refused(hidden: Any) -> None:
     with pytest.raises(ValueError, match="cannot be in a result"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import socket
 import sqlite3
@@ -59,6 +60,7 @@ def clicks(folder: Path) -> int:
         return int(store.execute("select count(*) from label_events").fetchone()[0])
 
 
+@pytest.mark.attack("other sites")
 @pytest.mark.parametrize(
     ("host", "status"),
     [("localhost:PORT", 200), ("LOCALHOST:PORT", 200), ("[::1]:PORT", 200), ("127.0.0.1", 421),
@@ -71,6 +73,7 @@ def test_only_its_own_names_are_answered_for(label: Service, host: str | None, s
     assert said(label, "GET", "/healthz", Host=named).status == status
 
 
+@pytest.mark.attack("other sites")
 @pytest.mark.parametrize(
     "headers",
     [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": "http://localhost:1"},
@@ -90,6 +93,7 @@ def test_no_other_site_changes_anything(
     assert clicks(folder) == before
 
 
+@pytest.mark.attack("other sites")
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
 )
@@ -188,6 +192,7 @@ BROKEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.attack("framing")
 @pytest.mark.parametrize("sent", BROKEN)
 def test_what_is_not_http_gets_the_same_headers(label: Service, sent: bytes) -> None:
     answer = talk(label.port, sent)
@@ -198,6 +203,7 @@ def test_what_is_not_http_gets_the_same_headers(label: Service, sent: bytes) -> 
     assert said(label).status == 200
 
 
+@pytest.mark.attack("framing")
 def test_a_hidden_second_request_is_not_served(label: Service, folder: Path) -> None:
     """Both lengths given: whichever counts, the body of a request is never the next request."""
     before = clicks(folder)
@@ -211,6 +217,7 @@ def test_a_hidden_second_request_is_not_served(label: Service, folder: Path) -> 
     assert clicks(folder) == before
 
 
+@pytest.mark.attack("framing")
 def test_two_ways_to_say_how_long_a_body_is(label: Service, folder: Path) -> None:
     before = clicks(folder)
     body = json.dumps(CLICK).encode()
@@ -223,6 +230,29 @@ def test_two_ways_to_say_how_long_a_body_is(label: Service, folder: Path) -> Non
     assert answer.status == 400
     assert "not both" in answer.detail
     assert clicks(folder) == before
+
+
+@pytest.mark.attack("framing")
+@pytest.mark.parametrize("seed", range(40))
+def test_lengths_that_contradict_each_other(label: Service, folder: Path, seed: int) -> None:
+    """A label behind two, three or misspelled lengths of the body is never kept."""
+    rng = random.Random(seed)
+    before, body = clicks(folder), json.dumps(CLICK).encode()
+    chunked = f"{len(body):x}".encode() + b"\r\n" + body + b"\r\n0\r\n\r\n"
+    spelled = ["chunked", "Chunked", "chunked, identity", "identity, chunked", "x", "\tchunked"]
+    lengths = [str(len(chunked)), "0", "+5", "0x10", f"{len(body)}, {len(body) + 1}", "1 2"]
+    lines = [
+        f"Transfer-Encoding: {rng.choice(spelled)}",
+        f"Content-Length: {rng.choice(lengths)}",
+        *rng.sample([f"Content-Length: {len(body)}", "Transfer-Encoding: chunked"], 1),
+    ]
+    rng.shuffle(lines)
+    sent = request(label.port, "POST", "/api/label", Content_Type="application/json")
+    head = sent.partition(b"\r\n\r\n")[0] + "".join(f"\r\n{line}" for line in lines).encode()
+    answer = talk(label.port, head + b"\r\n\r\n" + chunked)
+    assert answer is None or 400 <= answer.status < 500
+    assert clicks(folder) == before
+    assert said(label).status == 200
 
 
 BODIES: list[tuple[str, bytes, set[int]]] = [
@@ -306,6 +336,7 @@ def test_thousands_of_bad_requests_leave_it_serving(label: Service, folder: Path
     assert said(label).status == 200
 
 
+@pytest.mark.attack("texts")
 @pytest.mark.parametrize(("name", "text"), HOSTILE_TEXTS, ids=[name for name, _ in HOSTILE_TEXTS])
 def test_hostile_texts_are_judged_as_text(judge: Service, name: str, text: str) -> None:
     body = {"prompt": text or "q", "response_a": text, "response_b": text, "id": text[:200],

@@ -15,6 +15,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from serving import JUDGE, ask, running, write_policy
+from tries import tried
 
 from adjudge.auditing import check_audits
 from adjudge.cli import run
@@ -109,6 +110,7 @@ def test_the_store_has_every_id_once_and_the_audits_that_the_coin_draws(folder: 
     assert 0 < len(expected) < accepted < served
 
 
+@pytest.mark.attack("decisions")
 def test_one_id_with_other_texts_is_another_decision(folder: Path, tmp_path: Path) -> None:
     """300 requests under one id: each is kept, accepted ones are audited at the rate."""
     (tmp_path / "policy.json").write_bytes((folder / "policy.json").read_bytes())
@@ -121,6 +123,7 @@ def test_one_id_with_other_texts_is_another_decision(folder: Path, tmp_path: Pat
         for start in range(0, 300, 60):
             batch = {"pairs": bodies[start : start + 60]}
             assert ask(port, "/v1/judge/batch", batch)[0] == 200
+            tried(60)
         assert ask(port, "/v1/judge", bodies[0])[0] == 200  # the same again: not another decision
         page = metrics(port)
     audits, (served, accepted) = stored(tmp_path)

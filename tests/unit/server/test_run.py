@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
 import pytest
+from tries import tried
 from web_attacks import read_answer, request, talk
 
 STOPPED_AT_ONCE = """
@@ -83,6 +84,7 @@ def tight_port() -> Iterator[int]:
     process.communicate()
 
 
+@pytest.mark.attack("connections")
 @pytest.mark.parametrize("first", [b"", b"GET /"], ids=["silent", "half a head"])
 def test_a_client_that_does_not_ask_is_cut_off(tight_port: int, first: bytes) -> None:
     with socket.create_connection(("127.0.0.1", tight_port), timeout=20) as raw:
@@ -91,6 +93,7 @@ def test_a_client_that_does_not_ask_is_cut_off(tight_port: int, first: bytes) ->
     assert (None if answer is None else answer.status) == (408 if first else None)
 
 
+@pytest.mark.attack("connections")
 def test_so_is_one_that_asked_before_and_then_drips(tight_port: int) -> None:
     with socket.create_connection(("127.0.0.1", tight_port), timeout=20) as raw:
         raw.sendall(request(tight_port))
@@ -103,12 +106,14 @@ def test_so_is_one_that_asked_before_and_then_drips(tight_port: int) -> None:
     assert second.missing_headers() == []
 
 
+@pytest.mark.attack("connections")
 def test_a_body_that_drips_is_cut_off(tight_port: int) -> None:
     answer = talk(tight_port, request(tight_port, "POST", "/", Content_Length="9"))
     assert answer is not None
     assert (answer.status, answer.detail) == (408, "the body came too slowly")
 
 
+@pytest.mark.attack("connections")
 def test_one_connection_too_many_hears_why(tight_port: int) -> None:
     others = [socket.create_connection(("127.0.0.1", tight_port)) for _ in range(4)]
     try:
@@ -121,6 +126,7 @@ def test_one_connection_too_many_hears_why(tight_port: int) -> None:
     assert answer.missing_headers() == []
 
 
+@pytest.mark.attack("connections")
 def test_an_answer_that_nobody_reads_is_given_up(tight_port: int) -> None:
     """The rest of it would stay in memory, and its connection open, until the server ends."""
     with socket.create_connection(("127.0.0.1", tight_port), timeout=20) as raw:
@@ -143,6 +149,7 @@ def test_an_answer_that_is_read_slowly_arrives(tight_port: int) -> None:
     assert received > 4_000_000
 
 
+@pytest.mark.attack("connections")
 def test_more_connections_at_once_than_files_can_be_open_leave_no_line_in_the_log() -> None:
     """asyncio would log each of them with a traceback, and accept nobody meanwhile."""
 
@@ -160,6 +167,7 @@ def test_more_connections_at_once_than_files_can_be_open_leave_no_line_in_the_lo
     with ExitStack() as stack:
         for _ in range(300):
             stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+        tried(300)
         process.send_signal(signal.SIGCONT)
         time.sleep(1)
         answer = talk(port, request(port))

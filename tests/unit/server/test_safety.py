@@ -90,6 +90,7 @@ def test_work_for_a_client_that_left_is_given_up() -> None:
     assert asyncio.run(ask())[:2] == ["body", "given up"]
 
 
+@pytest.mark.attack("disks")
 def test_a_store_that_cannot_be_written_is_one_line_and_no_label(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

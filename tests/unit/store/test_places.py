@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tries import tried
 
 from adjudge.cli import run
 from adjudge.cli.output import command_line, running
@@ -23,6 +24,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.attack("stores")
 @pytest.mark.parametrize("place", [*PLACES, Path("postgresql://ann:hunter2@db.example/evals")])
 def test_a_connection_string_is_refused_and_never_shown(
     place: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -36,6 +38,7 @@ def test_a_connection_string_is_refused_and_never_shown(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.attack("stores")
 @pytest.mark.parametrize("place", PLACES)
 def test_no_verb_prints_or_writes_it(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -51,6 +54,7 @@ def test_no_verb_prints_or_writes_it(
         ["replies"],
     ]
     for command in commands:
+        tried()
         run([*command, "--store", place])
     shown = capfd.readouterr()
     assert "hunter2" not in shown.out + shown.err

@@ -45,6 +45,7 @@ def plant_claim(place: Path, owner: Owner, heartbeat: float) -> None:
     db.close()
 
 
+@pytest.mark.attack("clocks")
 @pytest.mark.parametrize(("silent_s", "free"), [(30.0, False), (61.0, True)])
 def test_an_owner_elsewhere_is_given_up_after_a_minute_of_silence(
     store: SQLiteStore, place: Path, silent_s: float, free: bool
@@ -53,13 +54,15 @@ def test_an_owner_elsewhere_is_given_up_after_a_minute_of_silence(
     assert bool(store.claim(["a"], retry=RETRY, since=0).ours) == free
 
 
+@pytest.mark.attack("clocks")
+@pytest.mark.parametrize("ahead", [1, 59, 61, 3600, 86400, 10**7, 3 * 10**8])
 def test_a_clock_set_back_keeps_no_claim_alive_for_long(
-    store: SQLiteStore, place: Path, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, place: Path, monkeypatch: pytest.MonkeyPatch, ahead: int
 ) -> None:
-    """The last sign of an owner elsewhere is an hour ahead of the clock, which was set back."""
+    """The last sign of an owner elsewhere is ahead of the clock, which was set back."""
     now = [100.0]
     monkeypatch.setattr("adjudge.store.sqlite.time.monotonic", lambda: now[0])
-    plant_claim(place, Owner("o", "elsewhere", 1, "x"), time.time() + 3600)
+    plant_claim(place, Owner("o", "elsewhere", 1, "x"), time.time() + ahead)
     for seconds in (0, 30, 30):
         now[0] += seconds
         assert store.claim(["a"], retry=RETRY, since=0).busy == {"a"}
@@ -122,11 +125,13 @@ def test_what_can_be_seen_of_an_owner(change: dict[str, Any], state: str) -> Non
     assert state_of(replace(me, **fields)) == state
 
 
-def test_setting_the_clock_ends_no_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.attack("clocks")
+@pytest.mark.parametrize("moved", [-3e8, -86400, -3600, -2, 2, 3600, 86400, 3e8])
+def test_setting_the_clock_ends_no_owner(monkeypatch: pytest.MonkeyPatch, moved: float) -> None:
     """What psutil calls the start of a process moves with the clock; ours must not."""
     me = Owner.here()
     create_time = psutil.Process.create_time
-    monkeypatch.setattr(psutil.Process, "create_time", lambda self: create_time(self) - 3600)
+    monkeypatch.setattr(psutil.Process, "create_time", lambda self: create_time(self) + moved)
     assert state_of(me) == "alive"
     assert Owner.here().started == me.started
 
