@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adjudge.alignment.numbers import measure_gain, standard_error
+from adjudge.alignment.align import measure_gain, standard_error
 
 LEVEL = 0.95
 #: Probability that a test fails although the promise is kept.

@@ -93,8 +93,6 @@ def test_a_gain() -> None:
             "policy: scope accepts 54.7 % at alpha 0.1",
             "detail: Cost",
             "detail: Dollars a row: own 0.00010, aligned 0.00020",
-            "detail: Looks at these labels",
-            "detail: look 1: openai:small, rewrite cd against openai:small, own ab",
             "detail: What changed in the prompt",
             "detail: -Which is better?",
             "detail: +Which is correct?",
@@ -110,6 +108,8 @@ def test_a_gain() -> None:
             "detail: Suspect labels",
             "detail: 1 label to check: all good prompts disagree with them. Relabel them without "
             "showing this list, mixed with other rows: p7",
+            "detail: Looks at these labels",
+            "detail: look 1: openai:small, rewrite cd against openai:small, own ab",
             "left out, 12 rows: no label",
             "detail: What this assumes",
             "detail: labels are random",

@@ -16,18 +16,13 @@ from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
+from scipy.special import ndtri
 
-from adjudge.alignment import numbers, parts
-from adjudge.alignment.asking import AGAIN, Asking
-from adjudge.alignment.candidates import (
-    Candidate,
-    Mistake,
-    Rewriting,
-    read_rewrite,
-    rewrite_requests,
-    show_mistakes,
-)
+from adjudge.alignment import parts
+from adjudge.alignment.asking import AGAIN, Asking, errors_in
+from adjudge.alignment.candidates import Candidate, Mistake, Rewriting, show_mistakes
 from adjudge.alignment.parts import SHARES, Labelled
 from adjudge.alignment.result import Alignment, AlignmentPlan, AlignmentRun, ChangedRow, TriedPrompt
 from adjudge.errors import ArgumentError, JudgeError, UnusableRepliesError
@@ -38,11 +33,13 @@ from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.subjects import SubjectSource
 from adjudge.present.text import count as count_of
 from adjudge.selection import calibrate, find_guarantee
+from adjudge.statistics.clusters import share_interval
+from adjudge.statistics.differences import POWER, Gap, paired_gap
+from adjudge.statistics.numbers import normal_quantile
 from adjudge.store import store_name, use_store
 from adjudge.store.interface import content_hash
-from adjudge.validation import count, exact_level, one_of
+from adjudge.validation import FloatArray, count, exact_level, one_of
 
-PROTOCOLS = ("preference", "grade")
 #: Options of judging that align sets itself, or that have no meaning here.
 _NOT_TAKEN = (
     *("output", "reason", "demonstrations", "repeats", "retry", "keep_going", "stop_rule"),
@@ -59,6 +56,10 @@ _FIRST = 12
 _MOST_FAILED = 0.5
 #: A good prompt, for suspect labels.
 _GOOD = 0.80
+#: Error of all looks together.
+_ERROR = 0.05
+#: Share of rows on which two prompts differ, for planning: .07 to .17 in real comparisons.
+_DISCORDANT = 0.10
 _ASSUMED = (
     "labels were drawn at random from the rows that will be judged",
     "rows of one question can be alike; questions are independent",
@@ -96,12 +97,14 @@ class AlignmentOptions(JudgingOptions):
 
     def __post_init__(self) -> None:
         JudgingOptions.__post_init__(self)
-        one_of(str(self.protocol), PROTOCOLS, "protocol")
+        one_of(str(self.protocol), ("preference", "grade"), "protocol")
         for name in ("candidates", "rounds", "looks"):
             count(getattr(self, name), name, least=1)
         exact_level(self.alpha)
         find_guarantee(self.guarantee)
-        parts.check_shares(self.shares)
+        if len(self.shares) != 3 or sum(self.shares) != 100 or min(self.shares) < 10:
+            remedy = "give percent to propose, select and certify, each 10 or more: 20,30,50"
+            raise ArgumentError("shares", ",".join(map(str, self.shares)), remedy)
         usual = {each.name: each.default for each in fields(JudgingOptions)}
         for name in _NOT_TAKEN:
             if getattr(self, name) != usual[name]:
@@ -149,25 +152,23 @@ class _Search:
         running |= {**dict.fromkeys(_USED), "judge": judge.backend}
         self.asking = Asking(JudgingOptions(**running))
         self.proposer: str | None = None
-        self.rewriting = self._rewriting()
         with closing(options.subjects(rows, judge)) as subjects:
             subjects.survey()
             labelled, dropped = parts.read_labelled(subjects)
         parts.check_labels(labelled)
-        builtin = builtin_prompt(self.protocol)
-        prompt = builtin if options.prompt is None else judge.protocol.prompt or builtin
-        self.own = Candidate("own", prompt)
+        self.own = Candidate("own", judge.protocol.prompt or builtin_prompt(self.protocol))
+        self.rewriting = self._rewriting()
         # By hash, so that every candidate is asked about the same first rows.
         self.labelled = sorted(labelled, key=lambda row: (row.question, str(row.texts)))
         self.partition = parts.open_partition(
             options.store, labelled, shares=tuple(options.shares), seed=self.seed
         )
-        self.propose, self.select, self.certify = (
-            [row for row in self.labelled if self.partition.parts[row.question] == part]
+        divided = {
+            part: [row for row in self.labelled if self.partition.parts[row.question] == part]
             for part in parts.PARTS
-        )
-        three = (self.propose, self.select, self.certify)
-        sizes = [len({row.question for row in rows}) for rows in three]
+        }
+        self.propose, self.select, self.certify = divided.values()
+        sizes = [len({row.question for row in rows}) for rows in divided.values()]
         if min(sizes) < 2:
             remedy = "each part needs two or more: label answers to other questions too"
             raise ArgumentError("rows", f"{sum(sizes)} different questions", remedy)
@@ -176,11 +177,9 @@ class _Search:
         self.partition.find_look(options.looks, self.compared)
         self.common: dict[str, Any] = {
             "judge": self.judge,
-            "n_propose": len(self.propose),
-            "n_select": len(self.select),
-            "n_certify": len(self.certify),
+            **{f"n_{part}": len(rows) for part, rows in divided.items()},
             "certify_questions": sizes[2],
-            "smallest_gain": numbers.smallest_gain(sizes[2], options.looks),
+            "smallest_gain": smallest_gain(sizes[2], options.looks),
             "dropped": {**subjects.dropped, **dropped},
         }
         self.mistakes: list[Mistake] = []
@@ -194,14 +193,13 @@ class _Search:
         options = self.options
         if options.proposer is None:
             return None
-        protocol = Rewriting(builtin_prompt(self.protocol), {})
+        protocol = Rewriting(self.own, [], number=0, stage=1)
         running = self.asking.options.for_worker(options.proposer, protocol, workers=1)
-        running = replace(running, prices=options.prices)
         asked = replace(running, base_url=options.proposer_base_url, timeout=options.timeout)
         proposer = asked.make_judge()
-        asked.price_of(proposer, for_run=True)
         self.proposer = proposer.backend.name
-        return replace(running, judge=proposer.backend)
+        options.price_of(proposer, for_run=True)
+        return replace(running, judge=proposer.backend, prices=options.prices)
 
     def plan(self) -> AlignmentPlan:
         options = self.options
@@ -217,11 +215,9 @@ class _Search:
         calls = most * max(plan.calls / plan.subjects for plan in plans)
         cost = most * max((plan.cost_estimate or 0.0) / plan.subjects for plan in plans)
         if self.rewriting is not None:
-            items, cases = rewrite_requests(self.mistakes, options.candidates, stage=1)
-            protocol = Rewriting(self.own.prompt, cases)
-            plans.append(
-                plan_options(items, replace(self.rewriting, protocol=protocol, store=None))
-            )
+            protocol = Rewriting(self.own, self.mistakes, number=options.candidates, stage=1)
+            asked = replace(self.rewriting, protocol=protocol, store=None)
+            plans.append(plan_options(protocol.items, asked))
             calls, cost = calls + plans[-1].calls, cost + (plans[-1].cost_estimate or 0.0)
         return AlignmentPlan(
             **self.common,
@@ -241,11 +237,11 @@ class _Search:
             finalists += [] if best is None else [best]
             if finalists:
                 best = max(finalists, key=lambda c: (self._accuracy(c, self.select), c.name))
-        self.asking.ask(self.own, self.select)
+        self.asking.must_ask(self.own, self.select)
         chosen = None
         if best is not None:
             d = self.asking.right(best, self.select) - self.asking.right(self.own, self.select)
-            chosen = best if d.mean() > numbers.standard_error(d) else None
+            chosen = best if d.mean() > standard_error(d) else None
         return self._conclude(best, chosen)
 
     def _accuracy(self, candidate: Candidate, rows: Sequence[Labelled]) -> float:
@@ -261,10 +257,10 @@ class _Search:
 
         Rows without a verdict teach nothing. Refuses labels that cannot show what is left to gain.
         """
-        answers = self.asking.ask(self.own, self.propose)
+        frame = self.asking.must_ask(self.own, self.propose).judgments
         accuracy = self._accuracy(self.own, self.propose)
         if self.common["smallest_gain"] > 1 - accuracy:
-            needed = numbers.questions_needed(max(1 - accuracy, 0.01), self.options.looks)
+            needed = questions_needed(max(1 - accuracy, 0.01), self.options.looks)
             labels = math.ceil(100 * needed / self.partition.shares[2])
             remedy = (
                 f"the own prompt is right on {accuracy:.0%} of propose, so at most "
@@ -272,10 +268,10 @@ class _Search:
                 f"show that: about {labels:,} labels are needed, each of another question"
             )
             raise ArgumentError("rows", f"{len(self.labelled)} labels", remedy)
-        rows = {row.id: row for row in self.propose}
-        surest = answers.frame.sort("uncertainty", nulls_last=True, maintain_order=True)["id"]
-        verdicts = ((rows[name], answers.verdicts[name]) for name in surest)
-        return [Mistake(row, given) for row, given in verdicts if given not in (None, row.label)]
+        rows, verdicts = {row.id: row for row in self.propose}, self.asking.verdicts[self.own]
+        surest = frame.sort("uncertainty", nulls_last=True, maintain_order=True)["id"]
+        listed = ((rows[name], verdicts[name]) for name in surest)
+        return [Mistake(row, given) for row, given in listed if given not in (None, row.label)]
 
     def _without_proposer(self, start: Candidate) -> list[Candidate]:
         """Demonstrations, and reasons first; not those that the judge or prompt does not allow."""
@@ -298,15 +294,15 @@ class _Search:
         self, asked: JudgingOptions, start: Candidate, wanted: int, stage: int
     ) -> list[Candidate]:
         self.say(f"round {stage}: asking {self.proposer} for {count_of(wanted, 'prompt')}")
-        items, cases = rewrite_requests(self.mistakes, wanted, stage=stage)
-        run = self.asking.run(items, replace(asked, protocol=Rewriting(start.prompt, cases)))
-        if run.summary.statuses.get("error") == len(items):
+        protocol = Rewriting(start, self.mistakes, number=wanted, stage=stage)
+        run = self.asking.run(protocol.items, replace(asked, protocol=protocol))
+        if run.summary.statuses.get("error") == wanted:
             reason = f"{self.proposer} failed on all requests ({run.judgments['detail'][0]})"
             raise JudgeError(f"{reason}: repair it and {AGAIN}")
         rewrites = {candidate.prompt.sha256: candidate for candidate in (self.own, *self.tried)}
         known = len(rewrites)
         for name, text in run.judgments.select("id", "text").iter_rows():
-            read = read_rewrite(name, text, start, cases[name])
+            read = protocol.read(name, text)
             if isinstance(read, Candidate):
                 read = self.asking.refusal_of(read) or read
             if isinstance(read, str):
@@ -337,12 +333,12 @@ class _Search:
         """Ask a candidate; False if its failures drop it."""
         accuracy = None
         try:
-            answers = self.asking.ask(candidate, rows, needed=False)
+            run = self.asking.ask(candidate, rows)
         except UnusableRepliesError as error:
             dropped: str | None = str(error)
         else:
-            accuracy, dropped = self._accuracy(candidate, rows), answers.too_many_errors
-            failed = sum(verdict is None for verdict in answers.verdicts.values())
+            accuracy, dropped = self._accuracy(candidate, rows), errors_in(run)
+            failed = sum(self.asking.verdicts[candidate][row.id] is None for row in rows)
             if dropped:
                 self.broken.add(candidate)
             elif failed > _MOST_FAILED * len(rows):
@@ -356,7 +352,7 @@ class _Search:
         """The result, with the comparison on certify if a prompt was chosen."""
         options, suspects = self.options, self._suspects()
         outcome = {} if chosen is None else self._certify(chosen)
-        policy = outcome.pop("policy", None)
+        policy, (calls, cost) = outcome.pop("policy", None), self.asking.totals()
         broken = f"{count_of(len(self.broken), 'prompt')} dropped because of errors: run again to"
         result = Alignment(
             **self.common,
@@ -371,8 +367,8 @@ class _Search:
             tried=(*self.tried.values(), *self.rejected),
             own_prompt=self.own.prompt.text,
             suspects=tuple(row.id for row in suspects),
-            calls=self.asking.calls,
-            cost=self.asking.cost,
+            calls=calls,
+            cost=cost,
             alpha=options.alpha,
             guarantee=options.guarantee,
             seed=self.seed,
@@ -395,65 +391,115 @@ class _Search:
 
     def _certify(self, chosen: Candidate) -> dict[str, Any]:
         """Take the look, ask both about certify, and compare them."""
-        options, rows, both = self.options, self.certify, (self.own, chosen)
+        options, asking, rows, both = self.options, self.asking, self.certify, (self.own, chosen)
         compared = {**self.compared, "chosen": self._describe(chosen)}
-        self.partition, look = self.partition.take_look(options.store, options.looks, compared)
-        self.say(f"look {look.look} of {options.looks}: asking both prompts about certify")
-        before, after = (self.asking.ask(candidate, rows) for candidate in both)
-        was, now = (self.asking.correct[candidate] for candidate in both)
-        own, aligned = (self.asking.right(candidate, rows) for candidate in both)
-        gap = numbers.measure_gain(aligned - own)
+        look = self.partition.find_look(options.looks, compared)
+        if look > len(self.partition.ledger):
+            ledger = (*self.partition.ledger, parts.Look(look=look, **compared))
+            partition = replace(self.partition, looks=options.looks, ledger=ledger)
+            self.partition = partition.freeze(options.store)
+        self.say(f"look {look} of {options.looks}: asking both prompts about certify")
+        outcome: dict[str, Any] = {}
+        for which, candidate in zip(("own", "aligned"), both, strict=True):
+            run = asking.must_ask(candidate, rows)
+            right, cost = asking.right(candidate, rows), run.summary.cost
+            # Both intervals hold together.
+            interval = share_interval(right, np.arange(len(right)), 1 - _ERROR / 2 / options.looks)
+            outcome |= {
+                f"{which}_accuracy": float(right.mean()),
+                f"{which}_interval": interval,
+                f"{which}_cost_per_row": None if cost is None else cost / len(rows),
+            }
+        own, aligned = (asking.right(candidate, rows) for candidate in both)
+        gap = measure_gain(aligned - own)
         repeated = len(own) < len(rows)
         questions = pl.Series("prompt_id", [row.question for row in rows])
         policy = calibrate(
-            after.frame.with_columns(questions) if repeated else after.frame,
+            run.judgments.with_columns(questions) if repeated else run.judgments,
             alpha=options.alpha,
             guarantee=options.guarantee,
             cluster="prompt_id" if repeated else None,
             seed=self.seed,
         )
-        return {
+        return outcome | {
             "policy": policy,
             "accepted_share": policy.coverage if policy.feasible else 0.0,
             "gain": gap.estimate,
-            "interval": gap.interval(1 - numbers.ERROR / options.looks, 1.0),
-            "own_accuracy": float(own.mean()),
-            "own_interval": numbers.accuracy_interval(own, options.looks),
-            "aligned_accuracy": float(aligned.mean()),
-            "aligned_interval": numbers.accuracy_interval(aligned, options.looks),
-            "look": look.look,
+            "interval": gap.interval(1 - _ERROR / options.looks, 1.0),
+            "look": look,
             "aligned_prompt": chosen.prompt.text,
             "demonstrations": len(chosen.demonstrations),
             "reason": chosen.reason,
-            "own_cost_per_row": before.cost,
-            "aligned_cost_per_row": after.cost,
             "changed": tuple(
                 ChangedRow(
                     id=row.id,
-                    change="fixed" if now[row.id] else "broken",
+                    change="fixed" if asking.is_right(chosen, row) else "broken",
                     label=row.label,
-                    before=before.verdicts[row.id],
-                    after=after.verdicts[row.id],
+                    before=asking.verdicts[self.own][row.id],
+                    after=asking.verdicts[chosen][row.id],
                     texts=row.texts,
                 )
                 for row in rows
-                if was[row.id] != now[row.id]
+                if asking.is_right(self.own, row) != asking.is_right(chosen, row)
             ),
         }
 
     def _suspects(self) -> list[Labelled]:
         """Rows of select on which every good prompt, of two or more, stands against the label."""
         ids = {row.id for row in self.select}
-        complete = [
-            (self.asking.right(candidate, self.select), correct)
-            for candidate, correct in self.asking.correct.items()
-            if ids <= correct.keys()
-        ]
-        best = max(right.mean() for right, _ in complete)
+        asked = self.asking.verdicts.items()
+        complete = [candidate for candidate, verdicts in asked if ids <= verdicts.keys()]
+        right = {candidate: self.asking.right(candidate, self.select) for candidate in complete}
+        best = max(shares.mean() for shares in right.values())
         good = [
-            correct
-            for right, correct in complete
-            if right.mean() >= max(_GOOD, best - 2 * numbers.standard_error(right))
+            candidate
+            for candidate, shares in right.items()
+            if shares.mean() >= max(_GOOD, best - 2 * standard_error(shares))
         ]
-        wrong = [row for row in self.select if not any(correct[row.id] for correct in good)]
-        return wrong if len(good) > 1 else []
+        if len(good) < 2:
+            return []
+        return [row for row in self.select if not any(self.asking.is_right(c, row) for c in good)]
+
+
+def measure_gain(d: FloatArray) -> Gap:
+    """The mean of d, the gain on each of two or more questions.
+
+    One +1 and one -1 are added (Bonett and Price 2012), with Student's t on n - 1 degrees of
+    freedom. The estimate is the plain mean. Checked by simulation, not proven.
+
+    >>> measure_gain(np.repeat([1.0, 0.0], [40, 60])).interval(0.95, 1)
+    Interval(low=0.292..., high=0.491..., level=0.95)
+    """
+    return replace(paired_gap(d, zero_one=True), freedom=len(d) - 1)
+
+
+def standard_error(d: FloatArray) -> float:
+    return float(d.std(ddof=1)) / math.sqrt(len(d))
+
+
+def smallest_gain(questions: int, looks: int) -> float:
+    """The smallest gain that this many certify questions show in four of five cases, at most 1.
+
+    g = r sqrt(s/n), r = z + z_.8 at the level of one look. Prompts differ on a share s of the
+    questions, s = max(0.10, g): on at least as many as they gain.
+
+    >>> [round(smallest_gain(n, 1), 3) for n in (50, 100, 200, 500)]
+    [0.157, 0.089, 0.063, 0.04]
+    >>> round(smallest_gain(100, 3), 3)
+    0.105
+    """
+    gain = _reach(looks) * math.sqrt(_DISCORDANT / questions)
+    return gain if gain <= _DISCORDANT else min(1.0, _reach(looks) ** 2 / questions)
+
+
+def questions_needed(gain: float, looks: int) -> int:
+    """Certify questions for which `smallest_gain` is at most this gain.
+
+    >>> questions_needed(0.05, 1)
+    314
+    """
+    return math.ceil(_reach(looks) ** 2 * max(_DISCORDANT, gain) / gain**2)
+
+
+def _reach(looks: int) -> float:
+    return normal_quantile(1 - _ERROR / looks) + float(ndtri(POWER))

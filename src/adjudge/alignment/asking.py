@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,35 +24,21 @@ _MOST_ERRORS = 0.1
 AGAIN = "run the same command again to resume"
 
 
-@dataclass(frozen=True)
-class Answers:
-    """The rows of one way of asking, their verdicts by id, and what a row costs."""
-
-    frame: pl.DataFrame
-    verdicts: Mapping[str, str | None]
-    too_many_errors: str | None
-    cost: float | None
-
-
 @dataclass
 class Asking:
     """Asks the judge and the proposer, and counts what they cost together."""
 
     options: JudgingOptions
-    #: By candidate and row id: whether the verdict is the label; no verdict counts as wrong.
-    correct: dict[Candidate, dict[str, bool]] = field(default_factory=dict)
+    #: By candidate and row id.
+    verdicts: dict[Candidate, dict[str, str | None]] = field(default_factory=dict)
     spent: float | None = 0.0
     #: Calls and cost of every row. Halving asks again, from the store: each counts once.
     _rows: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
 
-    @property
-    def calls(self) -> int:
-        return round(math.fsum(calls for calls, _ in self._rows.values()))
-
-    @property
-    def cost(self) -> float | None:
-        """The cost of all replies, those of an earlier run too; None if a price is unknown."""
-        return None if self.spent is None else math.fsum(cost for _, cost in self._rows.values())
+    def totals(self) -> tuple[int, float | None]:
+        """Calls and cost of all replies, also of earlier runs; None if a price is unknown."""
+        calls, cost = (math.fsum(column) for column in zip(*self._rows.values(), strict=True))
+        return round(calls), None if self.spent is None else cost
 
     def options_for(self, candidate: Candidate) -> JudgingOptions:
         """The options of a run that asks the judge in this way."""
@@ -71,29 +57,30 @@ class Asking:
             return str(error)
         return None
 
-    def ask(
-        self, candidate: Candidate, rows: Sequence[Labelled], *, needed: bool = True
-    ) -> Answers:
+    def ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> JudgingRun:
         """Ask about these rows. Replies that are stored are not asked again."""
         run = self.run([row.subject for row in rows], self.options_for(candidate))
-        frame, summary = run.judgments, run.summary
+        frame = run.judgments
         column = pl.col("verdict" if "verdict" in frame.columns else "judge").cast(pl.String)
-        verdicts = dict(frame.select("id", column).iter_rows())
-        errors, too_many = summary.statuses.get("error", 0), None
-        if errors > _MOST_ERRORS * summary.rows:
-            too_many = f"{errors} of {summary.rows} rows are errors"
-            if needed:
-                raise JudgeError(f"{too_many}; repair the judge and {AGAIN}")
-        correct = {row.id: verdicts[row.id] == row.label for row in rows}
-        self.correct.setdefault(candidate, {}).update(correct)
-        cost = None if summary.cost is None else summary.cost / summary.rows
-        return Answers(frame, verdicts, too_many, cost)
+        self.verdicts.setdefault(candidate, {}).update(frame.select("id", column).iter_rows())
+        return run
+
+    def must_ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> JudgingRun:
+        """Ask; too many errors of the server stop the search."""
+        run = self.ask(candidate, rows)
+        if errors := errors_in(run):
+            raise JudgeError(f"{errors}; repair the judge and {AGAIN}")
+        return run
+
+    def is_right(self, candidate: Candidate, row: Labelled) -> bool:
+        """Whether the verdict is the label; no verdict counts as wrong."""
+        return self.verdicts[candidate][row.id] == row.label
 
     def right(self, candidate: Candidate, rows: Sequence[Labelled]) -> FloatArray:
         """The share of right verdicts of a candidate that was asked, for each question."""
         codes, questions = cluster_codes([row.question for row in rows])
-        correct = [self.correct[candidate][row.id] for row in rows]
-        sums = np.bincount(codes, weights=correct, minlength=questions)
+        right = [self.is_right(candidate, row) for row in rows]
+        sums = np.bincount(codes, weights=right, minlength=questions)
         return np.asarray(sums / np.bincount(codes))
 
     def run(self, subjects: Sequence[Subject], options: JudgingOptions) -> JudgingRun:
@@ -117,3 +104,9 @@ class Asking:
 
 def _stopped(reason: str) -> JudgeError:
     return JudgeError(f"stopped ({reason}) before there is a result: replies are kept; {AGAIN}")
+
+
+def errors_in(run: JudgingRun) -> str | None:
+    """Too many errors to measure the judge; None otherwise."""
+    errors, rows = run.summary.statuses.get("error", 0), run.summary.rows
+    return f"{errors} of {rows} rows are errors" if errors > _MOST_ERRORS * rows else None

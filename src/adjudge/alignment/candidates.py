@@ -7,7 +7,7 @@ limited like those of a judge. What it is shown is data, and a rewrite that copi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +73,11 @@ def show_mistakes(own: Candidate, mistakes: Sequence[Mistake]) -> list[Candidate
 
 
 class Rewriting(JudgeProtocol):
-    """Asks a model to rewrite a prompt. The row's `text` is what it wrote."""
+    """Asks a model to rewrite a prompt, in requests with other cases each.
+
+    The cases are of the first mistakes, chosen by hash, so that a resumed run asks the same. The
+    row's `text` is what the model wrote.
+    """
 
     name = "rewrite"
     subjects = "items"
@@ -81,21 +85,27 @@ class Rewriting(JudgeProtocol):
     columns = ("text",)
     wants = frozenset({Text})
 
-    def __init__(self, current: Prompt, cases: Mapping[str, Sequence[Mistake]]) -> None:
+    def __init__(
+        self, current: Candidate, mistakes: Sequence[Mistake], *, number: int, stage: int
+    ) -> None:
         self._current = current
-        self._cases = cases
+        self._cases: dict[str, list[Mistake]] = {}
+        for name in (f"rewrite {stage}.{at + 1}" for at in range(number)):
+            ranks = [content_hash([name, case.row.question]) for case in mistakes[: 4 * _SHOWN]]
+            chosen = sorted(range(len(ranks)), key=ranks.__getitem__)[:_SHOWN]
+            self._cases[name] = [mistakes[at] for at in chosen]
+        self.items = [Item(id=name, prompt=name, response="") for name in self._cases]
 
     def settings(self) -> Mapping[str, Any]:
-        return {"prompt_sha256": self._current.sha256, "max_tokens": _REWRITE_TOKENS}
+        return {"prompt_sha256": self._current.prompt.sha256, "max_tokens": _REWRITE_TOKENS}
 
     def questions(self, subject: Subject) -> Sequence[Question]:
-        item = self.item(subject)
         cases: list[Part] = []
-        for number, mistake in enumerate(self._cases[item.id], start=1):
+        for number, mistake in enumerate(self._cases[subject.id], start=1):
             cases += [f"\n[Case {number} begins]\n", Data(str(mistake)), "\n[Case ends]\n"]
-        values: dict[str, Value] = {"current": Data(self._current.text), "cases": cases}
+        values: dict[str, Value] = {"current": Data(self._current.prompt.text), "cases": cases}
         want = Text(_REWRITE_TOKENS, temperature=1.0)
-        return [Question(fill(builtin_prompt("rewrite"), values), want, slot=item.id)]
+        return [Question(fill(builtin_prompt("rewrite"), values), want, slot=subject.id)]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
         [reply] = replies
@@ -110,43 +120,25 @@ class Rewriting(JudgeProtocol):
             )
         ]
 
-
-def rewrite_requests(
-    mistakes: Sequence[Mistake], number: int, *, stage: int
-) -> tuple[list[Item], dict[str, list[Mistake]]]:
-    """The requests of one round, each with other cases of the first mistakes.
-
-    The cases are chosen by hash, so that a resumed run asks the same.
-    """
-    cases = {}
-    for name in (f"rewrite {stage}.{at + 1}" for at in range(number)):
-        ranks = [content_hash([name, case.row.question]) for case in mistakes[: 4 * _SHOWN]]
-        chosen = sorted(range(len(ranks)), key=ranks.__getitem__)[:_SHOWN]
-        cases[name] = [mistakes[at] for at in chosen]
-    return [Item(id=name, prompt=name, response="") for name in cases], cases
-
-
-def read_rewrite(
-    name: str, text: str | None, current: Candidate, cases: Iterable[Mistake]
-) -> Candidate | str:
-    """The candidate in a reply, or why there is none."""
-    marked = _MARKED.findall(text or "")
-    if not marked:
-        return "the reply has no text between <prompt> and </prompt>"
-    body: str = marked[-1]  # a model that thinks first can write drafts
-    if len(body) > _LONGEST_PROMPT:
-        return f"the prompt is longer than {_LONGEST_PROMPT:,} characters"
-    if _SECTION.search(body):
-        return "it declares how the reply is written, which stays as it is"
-    copied = _runs(body) - _runs(current.prompt.text)
-    copied &= {run for case in cases for run in _runs(str(case))}
-    if copied:
-        return f"it copies a case: {' '.join(min(copied))!r}"
-    try:
-        prompt = make_prompt(f"{name}.txt", with_answer(body, current.prompt))
-    except AdjudgeError as error:
-        return str(error)
-    return Candidate(name, prompt, reason=current.reason)
+    def read(self, name: str, text: str | None) -> Candidate | str:
+        """The candidate in a reply, or why there is none."""
+        marked = _MARKED.findall(text or "")
+        if not marked:
+            return "the reply has no text between <prompt> and </prompt>"
+        body: str = marked[-1]  # a model that thinks first can write drafts
+        if len(body) > _LONGEST_PROMPT:
+            return f"the prompt is longer than {_LONGEST_PROMPT:,} characters"
+        if _SECTION.search(body):
+            return "it declares how the reply is written, which stays as it is"
+        copied = _runs(body) - _runs(self._current.prompt.text)
+        copied &= {run for case in self._cases[name] for run in _runs(str(case))}
+        if copied:
+            return f"it copies a case: {' '.join(min(copied))!r}"
+        try:
+            prompt = make_prompt(f"{name}.txt", with_answer(body, self._current.prompt))
+        except AdjudgeError as error:
+            return str(error)
+        return Candidate(name, prompt, reason=self._current.reason)
 
 
 def with_answer(body: str, prompt: Prompt) -> str:

@@ -7,9 +7,7 @@ question, so that renamed ids, added labels and another order of rows move nothi
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,8 +26,13 @@ PARTS = ("propose", "select", "certify")
 SHARES = (20, 30, 50)
 #: Fewer labels leave too little for three parts.
 FEWEST = 100
-#: Labels drawn by the judge's doubt are not a random sample.
-_CHOSEN = ("doubt", "surest", "audit")
+_REFUSED = {
+    "sampled_by": (
+        ("doubt", "surest", "audit"),
+        "such labels depend on the judge's doubt: align with labels that were drawn at random",
+    ),
+    "labelled_by": (("model",), "align with people's labels"),
+}
 _DIGITS = 20
 _POLL_S = 0.05
 
@@ -79,15 +82,10 @@ def read_labelled(subjects: Iterable[Subject]) -> tuple[list[Labelled], dict[str
 
 
 def _refuse_chosen(subject: Subject) -> None:
-    how, maker = (subject.extra.get(name) for name in ("sampled_by", "labelled_by"))
-    if how in _CHOSEN:
-        problem = f"was labelled because of the judge's own doubt (sampled_by {how})"
-        column, remedy = "sampled_by", "align with labels that were drawn at random"
-    elif maker == "model":
-        problem, column, remedy = "was labelled by a model", "labelled_by", "use people's labels"
-    else:
-        return
-    raise DataError(f"row {subject.id!r}", problem, column=column, remedy=remedy)
+    for column, (values, remedy) in _REFUSED.items():
+        if (value := subject.extra.get(column)) in values:
+            problem = f"is {value}"
+            raise DataError(f"row {subject.id!r}", problem, column=column, remedy=remedy)
 
 
 def check_labels(rows: Sequence[Labelled]) -> None:
@@ -100,53 +98,32 @@ def check_labels(rows: Sequence[Labelled]) -> None:
         raise ArgumentError("rows", f"all labels are {rows[0].label}", remedy)
 
 
-def check_shares(shares: Sequence[int]) -> None:
-    if len(shares) != len(PARTS) or sum(shares) != 100 or min(shares) < 10:
-        remedy = "give percent for propose, select and certify, each 10 or more, such as 20,30,50"
-        raise ArgumentError("shares", _listed(shares), remedy)
-
-
-def _listed(shares: Sequence[int]) -> str:
-    return ",".join(map(str, shares))
-
-
 def assign(
-    rows: Sequence[Labelled],
-    shares: tuple[int, ...],
-    *,
-    seed: int,
-    before: Mapping[str, str] | None = None,
+    rows: Sequence[Labelled], shares: Sequence[int], *, seed: int, before: Mapping[str, str]
 ) -> dict[str, str]:
-    """The part of every question: random, balanced by label; new ones go to certify first.
+    """The part of every question: random, balanced by label; those in `before` stay.
+
+    In random order, each goes to certify until it has its share, then to the part that is furthest
+    below its own.
 
     >>> rows = [Labelled(None, "AB"[i % 2], str(i)) for i in range(100)]
-    >>> sorted(Counter(assign(rows, SHARES, seed=0).values()).items())
+    >>> sorted(Counter(assign(rows, SHARES, seed=0, before={}).values()).items())
     [('certify', 50), ('propose', 20), ('select', 30)]
     """
-    parts = dict(before or {})
-    labels: dict[str, Counter[str]] = {}
-    for row in rows:
-        labels.setdefault(row.question, Counter())[row.label] += 1
-    new = [question for question in labels if question not in parts]
-    new.sort(key=lambda question: hashlib.sha256(f"{seed}\0{question}".encode()).digest())
-    if before:
-        for question in new:
-            parts[question] = _most_missing(Counter(parts.values()), shares)
-        return parts
-    main = {question: max(sorted(n), key=n.__getitem__) for question, n in labels.items()}
-    for label in sorted(set(main.values())):
-        stratum = [question for question in new if main[question] == label]
-        ends = [math.floor(sum(shares[:k]) * len(stratum) / 100 + 0.5) for k in (1, 2)]
-        for at, question in enumerate(stratum):
-            parts[question] = PARTS[sum(at >= end for end in ends)]
+    parts = dict(before)
+    # Of several labels of a question the last in the alphabet: the order of rows has no effect.
+    labels = {row.question: row.label for row in sorted(rows, key=lambda row: row.label)}
+    counts = Counter((labels.get(question), part) for question, part in parts.items())
+    for question in sorted(labels, key=lambda name: content_hash([str(seed), name])):
+        if question not in parts:
+            label = labels[question]
+            sizes = [counts[label, part] for part in PARTS]
+            total = sum(sizes) + 1
+            missing = [n * total - 100 * k for n, k in zip(shares, sizes, strict=True)]
+            at = 2 if missing[2] > 0 else max((1, 0), key=missing.__getitem__)
+            parts[question] = PARTS[at]
+            counts[label, parts[question]] += 1
     return parts
-
-
-def _most_missing(counts: Counter[str], shares: tuple[int, ...]) -> str:
-    """Certify until it has its share, then the part that is furthest below its own."""
-    if 100 * counts["certify"] < shares[2] * (counts.total() + 1):
-        return "certify"
-    return min(PARTS[:2], key=lambda part: counts[part] / shares[PARTS.index(part)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,8 +163,8 @@ class Partition:
             opened.keep_monitor(self.name, text)
         return replace(self, stored=text)
 
-    def find_look(self, looks: int, compared: Mapping[str, str]) -> Look | None:
-        """The look that compared the same on the same rows; refuse one beyond those declared.
+    def find_look(self, looks: int, compared: Mapping[str, str]) -> int:
+        """The number of the look that compared the same on the same rows, or of the next one.
 
         Before the search `compared` has no "chosen": then any look with the same own prompt fits.
         """
@@ -196,21 +173,11 @@ class Partition:
             raise ArgumentError("looks", looks, remedy)
         for look in self.ledger:
             if compared.items() <= vars(look).items():
-                return look
+                return look.look
         if len(self.ledger) >= looks:
             taken = "all declared looks at these labels were taken: a further one would break the"
             raise ArgumentError("looks", looks, f"{taken} level; label new rows, use a new store")
-        return None
-
-    def take_look(
-        self, store: StorePlace, looks: int, compared: Mapping[str, str]
-    ) -> tuple[Partition, Look]:
-        """Write a look to the store before certify is asked; a resumed run takes no second one."""
-        look = self.find_look(looks, compared)
-        if look is not None:
-            return self, look
-        look = Look(look=len(self.ledger) + 1, **compared)
-        return replace(self, looks=looks, ledger=(*self.ledger, look)).freeze(store), look
+        return len(self.ledger) + 1
 
 
 def open_partition(
@@ -223,7 +190,7 @@ def open_partition(
     with use_store(store) as opened:
         overlaps = _overlaps(opened, {row.question for row in rows})
     if not overlaps:
-        parts = assign(rows, shares, seed=seed)
+        parts = assign(rows, shares, seed=seed, before={})
         name = STATE_OF_ALIGNMENT + content_hash(sorted(parts))[:_DIGITS]
         return Partition(name=name, shares=shares, parts=parts)
     if len(overlaps) > 1:
@@ -231,9 +198,9 @@ def open_partition(
         raise ArgumentError("rows", f"{len(rows)} labels", remedy)
     [partition] = overlaps
     if partition.shares != shares:
-        frozen = _listed(partition.shares)
+        frozen = ",".join(map(str, partition.shares))
         remedy = f"these rows were divided as {frozen} before: give --shares {frozen}"
-        raise ArgumentError("shares", _listed(shares), remedy)
+        raise ArgumentError("shares", shares, remedy)
     return replace(partition, parts=assign(rows, shares, seed=seed, before=partition.parts))
 
 

@@ -49,7 +49,27 @@ class ChangedRow:
 
 
 @frozen
-class Alignment(Result):
+class _Parts(Result):
+    """The labels of each part, and what those kept for the final number can show."""
+
+    judge: str
+    n_propose: Count
+    n_select: Count
+    n_certify: Count
+    certify_questions: Count
+    smallest_gain: NotNegative
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+
+    def can_show(self, rest: str) -> str:
+        """These labels, what they are, and the gain that they can show."""
+        labels = count(self.n_certify, "label")
+        if self.certify_questions < self.n_certify:
+            labels += f" on {self.certify_questions:,} questions"
+        return f"{labels} {rest} can show a gain of {100 * self.smallest_gain:.1f} points or more"
+
+
+@frozen
+class Alignment(_Parts):
     """The gain of the chosen prompt over the user's own, on labels that the search never saw.
 
     `chosen` is None if the user's own prompt stays; certify was then not asked, and there is no
@@ -60,7 +80,6 @@ class Alignment(Result):
     kind: ClassVar[str] = "alignment"
     rows_in: ClassVar[str] = "tried"
 
-    judge: str
     proposer: str | None
     protocol: str
     chosen: str | None
@@ -73,11 +92,6 @@ class Alignment(Result):
     look: Count | None = None
     looks: Count
     ledger: tuple[Look, ...] = ()
-    n_propose: Count
-    n_select: Count
-    n_certify: Count
-    certify_questions: Count
-    smallest_gain: NotNegative
     own_on_select: Proportion
     best_on_select: Proportion | None
     tried: tuple[TriedPrompt, ...]
@@ -96,7 +110,6 @@ class Alignment(Result):
     accepted_share: Proportion | None = None
     seed: Count
     store: str
-    dropped: Mapping[str, Count] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
 
@@ -107,6 +120,7 @@ class Alignment(Result):
 
     def view(self) -> list[Block]:
         dropped = [f"left out, {count(n, 'row')}: {reason}" for reason, n in self.dropped.items()]
+        looks = [f"look {look.look}: {look.chosen} against {look.own}" for look in self.ledger]
         listed = ", ".join(self.suspects[:_SHOWN])
         suspects = (
             f"{count(len(self.suspects), 'label')} to check: all good prompts disagree with them. "
@@ -128,6 +142,7 @@ class Alignment(Result):
                 detail=True,
             ),
             *([checked] if self.suspects else ()),
+            *([Note(looks, detail=True, title="Looks at these labels")] if looks else ()),
             *notes_of(dropped),
             *explain(self.assumptions),
             *notes_of([f"warning: {text}" for text in self.warnings], tone="bad"),
@@ -145,8 +160,8 @@ def _headline(result: Alignment) -> Headline:
         )
         if result.best_on_select is not None:
             text += f", the best other prompt on {percent(result.best_on_select)}"
-        labels, gain = _can_show(result)
-        action = f"{prompts}. The {labels} kept for the final number were not used; they {gain}."
+        unused = result.can_show("kept for the final number were not used; they")
+        action = f"{prompts}. The {unused}."
         return Headline(text, action, "bad")
     text = (
         f"Gain {number(result.gain)}, {percent(result.interval.level)} interval "
@@ -155,21 +170,14 @@ def _headline(result: Alignment) -> Headline:
     )
     if not result.shown:
         text = f"No gain shown: {text[0].lower()}{text[1:]}"
-    own, aligned = result.own_interval, result.aligned_interval
     action = (
-        f"own {number(result.own_accuracy)} {show_interval(own)}, aligned "
-        f"{number(result.aligned_accuracy)} {show_interval(aligned)}"
+        f"own {number(result.own_accuracy)} {show_interval(result.own_interval)}, aligned "
+        f"{number(result.aligned_accuracy)} {show_interval(result.aligned_interval)}"
     )
-    action += "" if own is None else f" ({percent(own.level)} intervals)"
+    if result.own_interval is not None:
+        action += f" ({percent(result.own_interval.level)} intervals)"
     action += f"; chosen: {result.chosen}, of {prompts}"
     return Headline(text, action, "good" if result.shown else "bad")
-
-
-def _can_show(plan: Alignment | AlignmentPlan) -> tuple[str, str]:
-    """The labels for the final number, and the gain that they can show."""
-    labels, questions = count(plan.n_certify, "label"), f" on {plan.certify_questions:,} questions"
-    labels += questions if plan.certify_questions < plan.n_certify else ""
-    return labels, f"can show a gain of {100 * plan.smallest_gain:.1f} points or more"
 
 
 def _compared(result: Alignment) -> list[Block]:
@@ -177,12 +185,13 @@ def _compared(result: Alignment) -> list[Block]:
     accepted = percent(result.accepted_share)
     policy = f"policy: {result.guarantee} accepts {accepted} at alpha {result.alpha:g}"
     costs = [number(cost, 5) for cost in (result.own_cost_per_row, result.aligned_cost_per_row)]
+    both = {"own": (result.own_accuracy, result.own_interval)}
+    both["aligned"] = (result.aligned_accuracy, result.aligned_interval)
     fixed = sum(row.change == "fixed" for row in result.changed)
-    looks = [f"look {look.look}: {look.chosen} against {look.own}" for look in result.ledger]
+    title = f"Gain {number(result.gain)} {show_interval(result.interval)} on {result.n_certify}"
     blocks: list[Block] = [
         Note([policy]),
         Note([f"Dollars a row: own {costs[0]}, aligned {costs[1]}"], detail=True, title="Cost"),
-        Note(looks, detail=True, title="Looks at these labels"),
         table_of(
             result.changed[:_SHOWN],
             {
@@ -199,14 +208,8 @@ def _compared(result: Alignment) -> list[Block]:
         Figure(
             "alignment",
             lambda: forest_figure(
-                [
-                    ForestRow("own prompt", result.own_accuracy or 0.0, result.own_interval),
-                    ForestRow(
-                        "aligned prompt", result.aligned_accuracy or 0.0, result.aligned_interval
-                    ),
-                ],
-                title=f"Gain {number(result.gain)} {show_interval(result.interval)} on "
-                f"{count(result.n_certify, 'label')}",
+                [ForestRow(f"{name} prompt", x or 0.0, ends) for name, (x, ends) in both.items()],
+                title=f"{title} labels",
                 axis="right verdicts, %",
             ),
             "Accuracy on labels that the search never saw, with both intervals.",
@@ -216,39 +219,31 @@ def _compared(result: Alignment) -> list[Block]:
     changes = list(difflib.unified_diff(own, aligned, lineterm="", n=0))[2:]
     lines = [line for line in changes if not line.startswith("@@")][:_SHOWN]
     if lines:
-        blocks.insert(3, Note(lines, detail=True, title="What changed in the prompt"))
+        blocks.insert(2, Note(lines, detail=True, title="What changed in the prompt"))
     return blocks
 
 
 @frozen
-class AlignmentPlan(Result):
+class AlignmentPlan(_Parts):
     """What `align` would do: the parts, the smallest gain that can be shown, the most calls."""
 
     kind: ClassVar[str] = "plan_alignment"
 
-    judge: str
-    n_propose: Count
-    n_select: Count
-    n_certify: Count
-    certify_questions: Count
     candidates: Count
-    smallest_gain: NotNegative
     looks_left: Count
     most_calls: Count
     most_cost: NotNegative | None
-    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     def view(self) -> list[Block]:
         cost = "no price is known"
         if self.most_cost is not None:
             cost = f"about ${self.most_cost:,.2f} at most"
-        labels, gain = _can_show(self)
         parts = (
             f"{self.n_propose:,} labels to propose, {self.n_select:,} to select, "
             f"{self.n_certify:,} to certify; {count(self.looks_left, 'look')} left. "
             f"{count(self.candidates, 'candidate')}, {count(self.most_calls, 'call')} at most; "
         )
-        return [Headline(f"{labels} for the final number {gain}", f"{parts}{cost}.")]
+        return [Headline(self.can_show("for the final number"), f"{parts}{cost}.")]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from prompted_judge import PromptedJudge, Proposer, labelled_items, labelled_pai
 
 from adjudge.alignment import align, plan_alignment
 from adjudge.alignment.asking import Asking
-from adjudge.alignment.candidates import Candidate, Mistake, read_rewrite
+from adjudge.alignment.candidates import Candidate, Mistake, Rewriting
 from adjudge.alignment.parts import SHARES, assign, open_partition, read_labelled
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 from adjudge.judges.interface import Choice, Question
@@ -109,14 +109,16 @@ def test_two_looks_have_wider_intervals(tmp_path: Path) -> None:
 
 def test_parts_follow_the_text_and_new_prompts_go_to_certify() -> None:
     rows, _ = read_labelled(labelled_pairs(200))
-    parts = assign(rows, SHARES, seed=0)
+    parts = assign(rows, SHARES, seed=0, before={})
     renamed, _ = read_labelled([replace(row.subject, id=f"x{i}") for i, row in enumerate(rows)])
-    assert assign(renamed[::-1], SHARES, seed=0) == parts
+    assert assign(renamed[::-1], SHARES, seed=0, before={}) == parts
     more, _ = read_labelled(labelled_pairs(220))
     grown = assign(more, SHARES, seed=0, before=parts)
-    assert {cluster: grown[cluster] for cluster in parts} == parts
-    new = [part for cluster, part in grown.items() if cluster not in parts]
-    assert new.count("certify") >= 10
+    assert {question: grown[question] for question in parts} == parts
+    for label in "AB":
+        listed = [grown[row.question] for row in more if row.label == label]
+        assert listed.count("certify") == -(-len(listed) // 2)
+        assert abs(listed.count("propose") - 0.2 * len(listed)) <= 1
 
 
 @pytest.mark.parametrize(
@@ -235,8 +237,8 @@ def test_useless_rewrites_are_rejected(reply: str | None, reason: str) -> None:
     )
     [row], _ = read_labelled([pair])
     own = Candidate("own", builtin_prompt("preference"))
-    case = Mistake(row, "A")
-    read = read_rewrite("r", reply, own, [case])
+    rewriting = Rewriting(own, [Mistake(row, "A")], number=1, stage=1)
+    read = rewriting.read("rewrite 1.1", reply)
     if isinstance(read, Candidate):
         read = Asking(JudgingOptions(judge=PromptedJudge(0.5, {}))).refusal_of(read)
     assert isinstance(read, str)
@@ -247,7 +249,8 @@ def test_the_last_prompt_of_a_reply_counts() -> None:
     """A model that thinks first writes drafts."""
     asked = "{prompt}{response_a}{response_b}"
     reply = f"<think><prompt>{asked} draft</prompt></think><prompt>{asked} final</prompt>"
-    read = read_rewrite("r", reply, Candidate("own", builtin_prompt("preference")), [])
+    own = Candidate("own", builtin_prompt("preference"))
+    read = Rewriting(own, [], number=1, stage=1).read("rewrite 1.1", reply)
     assert isinstance(read, Candidate)
     assert read.prompt.text == f"{asked} final"
 
