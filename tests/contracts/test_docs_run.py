@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from examples import write_examples
+from runner_logs import write_two_runs
 
 from adjudge.cli import run
 
@@ -23,6 +24,7 @@ FINE = {0, 2}
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example files, and the judgments that the README begins with."""
     folder = write_examples(tmp_path_factory.mktemp("examples"))
+    write_two_runs(folder)
     words = ["--judge", "simulated:accuracy=0.85,noise=0.3", "--store", ":memory:"]
     output = ["-o", str(folder / "judgments.jsonl")]
     assert run(["judge", str(folder / "pairs.jsonl"), *words, *output]) == 0

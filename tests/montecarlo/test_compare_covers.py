@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from scipy.stats import binom
 
+from adjudge.estimation.plan_compare import pilot_of
+from adjudge.estimation.systems import read_systems
 from adjudge.statistics.differences import (
     Gap,
+    cautious_correlation,
     difference_of_means,
     labelled_gap,
     labelled_mean,
+    labels_needed,
     paired_gap,
+    questions_needed,
     unpaired_gap,
 )
 
@@ -21,7 +28,7 @@ RUNS = [pytest.param(400, id="short"), pytest.param(6000, id="full", marks=pytes
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 
-def share(hits: int, runs: int, expected: float) -> bool:
+def share_covered(hits: int, runs: int, expected: float) -> bool:
     """Whether this few hits are compatible with the expected share (1 in 20,000)."""
     return hits >= binom.ppf(1 / 20_000, runs, expected)
 
@@ -76,7 +83,7 @@ def test_by_the_judge_alone(kind: str, n: int, least: float, runs: int) -> None:
     rng = np.random.default_rng(n)
     exact = kind in ("few discordant", "ordinary")
     hits = sum(covers(paired_gap(draw(rng, n), zero_one=exact), truth) for _ in range(runs))
-    assert share(hits, runs, least)
+    assert share_covered(hits, runs, least)
     if kind == "ordinary":
         assert hits <= binom.ppf(1 - 1 / 20_000, runs, 0.975)  # and it is not wide for nothing
 
@@ -113,7 +120,7 @@ def test_with_labels(m: int, discordant: float, agreement: float, least: float, 
         gap = labelled_gap(h, j, zero_one=True)
         hits += covers(gap, truth)
         narrower += gap.standard_error < paired_gap(h[:m], zero_one=True).standard_error
-    assert share(hits, runs, least)
+    assert share_covered(hits, runs, least)
     if agreement == 0.9 and discordant == 0.35:
         assert narrower > 0.95 * runs  # a good judge is worth labels
 
@@ -128,7 +135,7 @@ def test_with_labels_of_scores(m: int, runs: int) -> None:
         j = 0.5 * h + 0.6 * scores(rng, 500) + 0.3
         known = np.where(np.arange(500) < m, h, np.nan)
         hits += covers(labelled_gap(known, j, zero_one=False), 0.0)
-    assert share(hits, runs, 0.94)
+    assert share_covered(hits, runs, 0.94)
 
 
 @pytest.mark.parametrize("runs", RUNS)
@@ -144,7 +151,7 @@ def test_unpaired(kind: str, runs: int) -> None:
         else:
             gap = unpaired_gap(rng.normal(3, 1, 60), rng.normal(3.5, 2, 90), zero_one=False)
             hits += covers(gap, 0.5)
-    assert share(hits, runs, 0.945)
+    assert share_covered(hits, runs, 0.945)
 
 
 @pytest.mark.parametrize("runs", RUNS)
@@ -160,7 +167,7 @@ def test_means_of_scores(m: int, top: float, runs: int) -> None:
         judge = np.clip(people + rng.choice([0, 1, -1], 400, p=[0.5, 0.4, 0.1]), 1, 5)
         labels = np.where(np.arange(400) < m, people, np.nan)
         hits += covers(labelled_mean(labels, judge, ends=(1, 5)), truth)
-    assert share(hits, runs, 0.93)
+    assert share_covered(hits, runs, 0.93)
 
 
 @pytest.mark.parametrize("runs", RUNS)
@@ -175,4 +182,67 @@ def test_means_from_labels_on_other_questions_for_each_system(runs: int) -> None
             labels = np.where(np.arange(300) < 60, people, np.nan)
             sides.append(labelled_mean(labels, judge, ends=(0, 1)))
         hits += covers(difference_of_means(*sides), 0.15)
-    assert share(hits, runs, 0.945)
+    assert share_covered(hits, runs, 0.945)
+
+
+@pytest.mark.parametrize("runs", [pytest.param(300, id="short"), RUNS[1]])
+@pytest.mark.parametrize("share", [0.15, 0.5])
+def test_with_labels_and_clusters(share: float, runs: int) -> None:
+    """120 documents of 4 questions that are alike; random questions are labelled."""
+    rng = np.random.default_rng(11)
+    columns = {"id": [*range(480)] * 2, "model": ["a"] * 480 + ["b"] * 480, "judge": [0, 1] * 480}
+    rows = {**columns, "document": [n // 4 for n in range(480)] * 2}
+    systems = read_systems(rows, cluster="document")[None]
+    hits, rows_alone = 0, 0
+    for _ in range(runs):
+        alike = np.repeat(rng.normal(0, 1, (120, 2)), 4, axis=0)
+        people = (alike + rng.normal(0, 0.5, (480, 2)) < [0.0, 0.3]).astype(float)
+        judge = np.where(rng.random((480, 2)) < 0.85, people, 1 - people)
+        human = np.where(rng.random((480, 1)) < share, people, np.nan)
+        table = replace(systems, judge=judge, human=human).among(("a", "b"))
+        h, j = (x[:, 1] - x[:, 0] for x in (table.human, table.judge))
+        truth = float(ndtr(0.3 / np.sqrt(1.25)) - 0.5)
+        hits += covers(labelled_gap(h, j, zero_one=False), truth)
+        flat, said = (x[:, 1] - x[:, 0] for x in (human, judge))
+        rows_alone += covers(labelled_gap(flat, said, zero_one=True), truth)
+    assert share_covered(hits, runs, 0.94)
+    if share == 0.5:
+        assert rows_alone < hits  # questions of a document are not independent
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [pytest.param(200, id="short"), pytest.param(3000, id="full", marks=pytest.mark.montecarlo)],
+)
+def test_planned_questions_show_the_difference_in_four_of_five_samples(runs: int) -> None:
+    rng = np.random.default_rng(12)
+    draw, difference = verdicts(0.2, 0.1)
+    shown = 0
+    for _ in range(runs):
+        n = questions_needed(pilot_of(draw(rng, 100), zero_one=True), difference)
+        gap = paired_gap(draw(rng, n), zero_one=True)
+        shown += gap.centre > 0 and gap.p_value < 0.05
+    assert share_covered(shown, runs, 0.80)
+    assert shown <= binom.ppf(1 - 1 / 20_000, runs, 0.95)  # and labels are not wasted
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [pytest.param(200, id="short"), pytest.param(3000, id="full", marks=pytest.mark.montecarlo)],
+)
+def test_planned_labels_show_peoples_difference_in_four_of_five_samples(runs: int) -> None:
+    rng = np.random.default_rng(13)
+    shown, n, difference, labels = 0, 1500, 0.12, list[int]()
+    for _ in range(runs):
+        h, j, _ = people_and_judge(rng, n, 80, discordant=0.6, agreement=0.8)
+        known = ~np.isnan(h)
+        correlation = cautious_correlation(float(np.corrcoef(h[known], j[known])[0, 1]), 80)
+        spread = pilot_of(h[known], zero_one=True)
+        m = labels_needed(spread, correlation, difference, n)
+        labels.append(n if m is None else m)
+        h, j, truth = people_and_judge(rng, n, labels[-1], discordant=0.6, agreement=0.8)
+        gap = labelled_gap(h, j, zero_one=True)
+        shown += gap.centre > 0 and gap.p_value < 0.05
+    assert truth == pytest.approx(difference)
+    assert share_covered(shown, runs, 0.80)
+    assert np.median(labels) < n / 2

@@ -382,7 +382,8 @@ def test_scores_of_one_judge_with_learned_sets() -> None:
             "gpt-x scores 3.30 on average and people 3.50: -0.20 [-0.30, -0.10]",
             "fluency | 3.20, people 3.50 | -0.30 [-0.40, -0.20], one of 2.6 scores",
             "relevance | 3.40, people 3.50 | -0.10 [-0.20, 0.00], one of 1.4 scores",
-            "judge minus people by system: -0.40 (m1) to +0.40 (m2)",
+            "judge minus people by system: -0.40 (m1) to +0.40 (m2); which is better by people: "
+            "adjudge compare",
             "at least 90 % of the time people's score is one of 1.4 to 2.6 scores on average",
             "1 or 2 scores in a set: smaller errors in 1 of 2 groups; trust rows only there",
             "left out 13 rows: no human score; 1 row: no judge score",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +45,32 @@ def write_log(content: Any, path: Path) -> Path:
     )
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
+
+
+def write_two_runs(folder: Path, questions: int = 200) -> None:
+    """Two runs of Inspect and of lm-eval on the same questions: real samples, made-up outcomes."""
+    sample = json.loads((LOGS / "lm_eval.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    log = json.loads((LOGS / "inspect.json").read_text(encoding="utf-8"))
+    for seed, (run, rate) in enumerate((("old", 0.55), ("new", 0.7))):
+        rng = random.Random(seed)
+        right = [rng.random() < rate for _ in range(questions)]
+        rows = [
+            {**sample, "doc_id": n, "doc_hash": f"d{n}", "exact_match": float(ok)}
+            for n, ok in enumerate(right)
+        ]
+        (folder / run).mkdir(exist_ok=True)
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / run / "samples_facts.jsonl").write_text(lines, encoding="utf-8")
+        graded = log["samples"][0]
+        qa = graded["scores"]["model_graded_qa"]
+        samples = [
+            {
+                **graded,
+                "id": f"q{n}",
+                "scores": {"model_graded_qa": {**qa, "value": "C" if ok else "I", "history": []}},
+            }
+            for n, ok in enumerate(right)
+        ]
+        named = {**log["eval"], "model": f"example/{run}"}
+        text = json.dumps({**log, "eval": named, "samples": samples})
+        (folder / f"{run}.json").write_text(text, encoding="utf-8")

@@ -61,6 +61,7 @@ from adjudge.data.rows import (
     pass_or_fail,
     tidy,
 )
+from adjudge.data.scores import scores_by_class
 from adjudge.data.source import Needs, Reading, Source, open_table
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
@@ -373,9 +374,13 @@ def prepare_grades(
         apart = [option for option in (by, strata) if isinstance(option, str)]
         first = first_repeats(distinct_rows(Rows(frame, table.dropped), name, apart=apart))
         frame = first.frame
-        _refuse_several_metrics(frame, name, by)
-        if not (isinstance(by, str) and by in ("judge_name", "metric")):
-            _refuse_several_judges(frame, name)
+        grouped = by if isinstance(by, str) else None
+        if grouped not in ("metric", "criterion"):
+            remedy = "estimate a rate for each: --by metric (by=), or keep the rows of one"
+            _refuse_several(frame, name, "metric", "{} metrics", remedy)
+        if grouped not in ("judge_name", "metric", "criterion"):
+            remedy = "name two or more of them (estimate --judge), or keep the rows of one"
+            _refuse_several(frame, name, "judge_name", "verdicts of {} judges on one id", remedy)
         if not needs_labels and human_column not in frame.columns:
             frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
         lost = first.dropped
@@ -454,33 +459,14 @@ def prepare_grades(
     )
 
 
-def _refuse_several_metrics(frame: pl.DataFrame, name: str, by: object) -> None:
-    """Rows of one id with several metrics measure different things, so one rate has no meaning."""
-    by_metric = isinstance(by, str) and by == "metric"
-    if by_metric or not {"id", "metric"} <= set(frame.columns):
+def _refuse_several(frame: pl.DataFrame, name: str, column: str, what: str, remedy: str) -> None:
+    """Rows of one id by several judges or metrics: one rate of them has no meaning."""
+    if not {"id", column} <= set(frame.columns) or frame["id"].is_unique().all():
         return
-    metrics = tidy(frame["metric"], name, "metric").drop_nulls().unique().sort().to_list()
-    if len(metrics) > 1 and not frame["id"].is_unique().all():
-        raise DataError(
-            name,
-            f"has {len(metrics)} metrics: {shorten(metrics, 5)}",
-            column="metric",
-            remedy="estimate a rate for each: --by metric (by=), or keep the rows of one",
-        )
-
-
-def _refuse_several_judges(frame: pl.DataFrame, name: str) -> None:
-    """Rows of one id by several judges are not separate rows: each label would count again."""
-    if not {"id", "judge_name"} <= set(frame.columns) or frame["id"].is_unique().all():
-        return
-    judges = tidy(frame["judge_name"], name, "judge_name").drop_nulls().unique().sort().to_list()
-    if len(judges) > 1:
-        raise DataError(
-            name,
-            f"has verdicts of {len(judges)} judges on one id",
-            column="judge_name",
-            remedy="name two or more of them (estimate --judge), or keep the rows of one",
-        )
+    values = tidy(frame[column], name, column).drop_nulls().unique().sort().to_list()
+    if len(values) > 1:
+        problem = f"has {what.format(len(values))}: {shorten(values, 5)}"
+        raise DataError(name, problem, column=column, remedy=remedy)
 
 
 def _drawn_at_random(frame: pl.DataFrame, labels: pl.Series, name: str) -> bool:
@@ -518,6 +504,9 @@ def load_grades(data: TableLike, judge_column: str, human_column: str) -> Table:
     table = open_table(data)
     if table.kind is not None:
         return table
+    native = (judge_column, human_column) == ("judge", "human")
+    if native and table.format == "scores" and "human" not in table.frame.columns:
+        return scores_by_class(table)
     if judge_column == "judge":
         table = verdicts_in_status(table)
     here = {"judge": judge_column, "human": human_column}

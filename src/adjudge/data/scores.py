@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Unpack
 
 import numpy as np
 import polars as pl
 
 from adjudge.data.columns import Column, Layout, absent_column, add_unnamed, check_columns
+from adjudge.data.formats import kinds_of
 from adjudge.data.labels import (
     count_model_labels,
     read_labels,
@@ -21,7 +22,7 @@ from adjudge.data.labels import (
 from adjudge.data.names import add_documents, refuse_duplicates, refuse_where
 from adjudge.data.rows import Rows, check_status, distinct_rows, judge_names, merge_dropped
 from adjudge.data.source import Reading, Source
-from adjudge.data.tables import TableLike, labels_as_of, read_table, source_name
+from adjudge.data.tables import Table, TableLike, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
 from adjudge.records import STATUSES
 from adjudge.validation import FloatArray
@@ -238,6 +239,43 @@ def _with_labels(
     own = ["human_scores"] if "human_scores" in frame.columns else []
     joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")
     return joined, merge_dropped({"label of an id without a row": unused})
+
+
+def is_scores(table: Table) -> bool:
+    """Whether these are scores under our names, or of a format that has scores."""
+    return table.kind == "scores" or "scores" in kinds_of(table.format)
+
+
+def scores_as_grades(
+    table: Table, labels: TableLike | None = None, *, human_column: str = "human"
+) -> Table:
+    """Scores in the columns of grades: judge, judge_name, and people's mean in `human_column`."""
+    frame, dropped = read_scores(table) if labels is None else None, table.dropped
+    if frame is None or "human_scores" in frame.columns:
+        prepared = prepare_scores(table, labels=labels)
+        frame, dropped = prepared.frame, prepared.dropped
+    frame = frame.drop(human_column, "human_score", "judge_name", strict=False)
+    frame = frame.rename({"judge": "judge_name", "judge_score": "judge"})
+    if "human_scores" in frame.columns:
+        mean = pl.col("human_scores").list.mean().alias(human_column)
+        frame = frame.with_columns(mean).drop("human_scores")
+    return Table(frame=frame, name=table.name, kind="grades", format="scores", dropped=dropped)
+
+
+def scores_by_class(table: Table) -> Table:
+    """Scores as grades whose classes are the steps of the scale: people's mean rounded, halves up.
+
+    A criterion is a metric, rows of one document belong together.
+    """
+    grades = scores_as_grades(table)
+    frame = grades.frame.with_columns(
+        pl.col("doc_id").alias("prompt_id"),
+        pl.col("criterion").alias("metric"),
+        pl.concat_str("doc_id", "model", separator=" of ", ignore_nulls=True).alias("id"),
+    )
+    if "human" in frame.columns:
+        frame = frame.with_columns((pl.col("human") + 0.5).floor())
+    return replace(grades, frame=frame)
 
 
 def scored_by_both(scores: Scores) -> Rows:

@@ -90,8 +90,8 @@ class MeanScore(HasInterval):
 class ClassEstimate(Result):
     """Corrected shares of more than two classes, from the inverse of the confusion matrix.
 
-    `mean` is there if the classes are scores, the labels a random sample of independent rows, and
-    at least 30.
+    `mean` is there if the classes are scores, and the labels a random sample of at least 30 rows,
+    or clusters of rows.
     """
 
     kind: ClassVar[str] = "class_estimate"
@@ -133,7 +133,7 @@ class ClassEstimate(Result):
         return show_rates(
             self,
             _class_headline(self),
-            *_mean_facts(self),
+            *mean_facts(self),
             class_table(self, detail=self.reason is None and len(self.classes) <= IN_A_SENTENCE),
             assumptions=self.assumptions,
             assumes=assumes_of(self.method, ""),
@@ -250,15 +250,23 @@ def _mean_score(
         return None
     used = members & (calibrating | (rows.labels < 0))
     known = rows.labels[used] >= 0
-    if int(known.sum()) < FEWEST or rows.clusters is not None or not np.isfinite(steps).all():
-        return None
     judge = steps[rows.verdicts[used]]
     people = np.where(known, steps[rows.labels[used]], np.nan)
+    naive = float(judge.mean()) if len(judge) else 0.0
+    if rows.clusters is not None:
+        # A labelled cluster counts with its labelled rows: judge and people see the same.
+        codes = rows.clusters[used]
+        seen = known | ~np.isin(codes, codes[known])
+        codes = np.unique(codes[seen], return_inverse=True)[1]
+        sizes = np.bincount(codes)
+        judge, people = (np.bincount(codes, values[seen]) / sizes for values in (judge, people))
+    if int((~np.isnan(people)).sum()) < FEWEST or not np.isfinite(steps).all():
+        return None
     gap = labelled_mean(people, judge, ends=(float(steps.min()), float(steps.max())))
     return MeanScore(
         estimate=gap.estimate,
         interval=gap.interval(request.confidence_level),
-        naive=float(judge.mean()),
+        naive=naive,
         n_labels=gap.n,
     )
 
@@ -435,7 +443,8 @@ def _refuse(reason: str, confusion: FloatArray | None = None) -> ClassShares:
 # --- the view ---
 
 
-def _mean_facts(result: ClassEstimate) -> list[Block]:
+def mean_facts(result: ClassEstimate) -> list[Block]:
+    """People's mean next to the judge's, if the classes are scores."""
     if result.mean is None:
         return []
     ends = f"{level(result.confidence_level)} interval {show_interval(result.mean.interval)}"

@@ -415,10 +415,8 @@ def _warnings(table: Systems, numbers: _Estimates) -> Iterator[str]:
 
 
 def _assumptions(table: Systems, labelled: int, best: object) -> tuple[str, ...]:
-    unit = "questions" if table.clustered_by is None else table.clustered_by
-    lines = [
-        f"the {unit} are independent of each other and like those the difference is to hold for"
-    ]
+    unit = "" if table.clustered_by is None else f" of different {table.clustered_by}"
+    lines = [f"questions{unit} are independent, and like those the difference is to hold for"]
     if table.measure == "agreement":
         lines.append("the accuracy of the best judge is measured on simulated judges, not proven")
     else:

@@ -115,7 +115,7 @@ def plan_compare(
         problem = f"{count(n, 'common question')}: a pilot needs {FEWEST}"
         raise DataError(table.source, problem, remedy="ask both systems the same questions")
     d, h = (numbers[:, 1] - numbers[:, 0] for numbers in (table.judge, table.human))
-    spread, known = _spread(d, zero_one=table.zero_one), ~np.isnan(h)
+    spread, known = pilot_of(d, zero_one=table.zero_one), ~np.isnan(h)
     m = int(known.sum())
     reason = f"{count(m, 'labelled question')}: {FEWEST} labelled questions give the number"
     plan = ComparisonPlan(
@@ -134,7 +134,7 @@ def plan_compare(
     )
     if m < FEWEST:
         return plan
-    people, correlation = _spread(h[known], zero_one=table.people_zero_one), 0.0
+    people, correlation = pilot_of(h[known], zero_one=table.people_zero_one), 0.0
     if h[known].std() > 0 and d[known].std() > 0:
         correlation = cautious_correlation(float(np.corrcoef(h[known], d[known])[0, 1]), m)
     labelled = labels_needed(people, correlation, difference, n, level)
@@ -153,8 +153,8 @@ def plan_compare(
     )
 
 
-def _spread(d: FloatArray, *, zero_one: bool) -> float:
-    """The standard deviation with pseudo questions, at its cautious bound."""
+def pilot_of(d: FloatArray, *, zero_one: bool) -> float:
+    """The standard deviation of a pilot with pseudo questions, at its cautious bound."""
     gap = paired_gap(d, zero_one=zero_one)
     per_question = gap.standard_error * math.sqrt(gap.n + (2 if zero_one else 1))
     return cautious_spread(per_question, gap.n)

@@ -21,7 +21,7 @@ from adjudge.data.grades import load_grades, prepare_grades
 from adjudge.data.judgments import prepare_judgments
 from adjudge.data.names import GIVE_IDS, recognise, shorten
 from adjudge.data.rows import Rows, code_clusters, code_column, has_values, merge_dropped, tidy
-from adjudge.data.scores import prepare_scores, read_scores
+from adjudge.data.scores import is_scores, scores_as_grades
 from adjudge.data.source import Reading, Source, open_table, open_values
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
@@ -271,20 +271,11 @@ def _as_grades(
     table: Table, labels: TableLike | None, columns: tuple[str, str], within: str | None
 ) -> Table:
     """Rows under our names; scores in the columns of grades."""
-    if table.kind != "scores" and "scores" not in kinds_of(table.format):
+    if not is_scores(table):
         return replace(load_grades(table, *columns), kind="grades")
-    human_column = columns[1]
-    frame, dropped = read_scores(table) if labels is None else None, table.dropped
-    if frame is None or has_values(frame, "human_scores"):
-        prepared = prepare_scores(table, labels=labels)
-        frame, dropped = prepared.frame, prepared.dropped
-    _refuse_several(frame, table.name, "criterion", "criteria", within)
-    frame = frame.drop(human_column, "human_score", "judge_name", strict=False)
-    frame = frame.rename({"judge": "judge_name", "judge_score": "judge"})
-    if "human_scores" in frame.columns:
-        mean = pl.col("human_scores").list.mean().alias(human_column)
-        frame = frame.with_columns(mean).drop("human_scores")
-    return Table(frame=frame, name=table.name, kind="grades", format="scores", dropped=dropped)
+    grades = scores_as_grades(table, labels, human_column=columns[1])
+    _refuse_several(grades.frame, table.name, "criterion", "criteria", within)
+    return grades
 
 
 def _refuse_several(
@@ -367,11 +358,18 @@ def _name_answers(
     if "metric" in frame.columns:
         _refuse_several(frame, name, "metric", "metrics", within)
         apart.append("metric")
-    if labels is not None and not {"id", by} <= set(labels.frame.columns):
+    named = _with_answer_ids(table, apart)
+    here = [] if labels is None else labels.frame.columns
+    # What --write-ids wrote has the ids of answers.
+    if labels is None or (
+        "id" in here and as_text(labels.frame["id"]).is_in(named.frame["id"]).any()
+    ):
+        return named, labels
+    if not {"id", by} <= {*here}:
         problem = "ids name questions that several systems answered"
         remedy = f"add the column {by} to the labels, or give each answer its own id"
         raise DataError(labels.name, problem, column="id", remedy=remedy)
-    return _with_answer_ids(table, apart), labels and _with_answer_ids(labels, [by])
+    return named, _with_answer_ids(labels, [by])
 
 
 def _with_answer_ids(table: Table, apart: Sequence[str]) -> Table:

@@ -228,3 +228,46 @@ def test_estimate_gives_the_mean_of_scores_that_people_would_give() -> None:
         labels_are_random=True,
     )  # fmt: skip
     assert words.mean is None
+
+
+def scores_file(documents: int = 120, labelled: int = 60) -> tuple[pl.DataFrame, np.ndarray]:
+    """Native scores of two models on documents, two raters on some of them; people's means."""
+    rng = np.random.default_rng(4)
+    people = rng.integers(1, 6, (documents, 2))
+    rows = [
+        {
+            "doc_id": f"d{document}",
+            "model": f"m{model}",
+            "judge_score": min(int(score) + int(rng.integers(0, 2)), 5),
+            "rater1": int(score) if document < labelled else None,
+            "rater2": max(int(score) - 1, 1) if document < labelled else None,
+        }
+        for document, scores in enumerate(people)
+        for model, score in enumerate(scores)
+    ]
+    return pl.DataFrame(rows), people
+
+
+def test_estimate_reads_native_scores_and_gives_peoples_mean() -> None:
+    rows, people = scores_file()
+    got = estimate(rows, by="model", labels_are_random=True)
+    for at, group in enumerate(got.groups):
+        # The mean of two raters, halves up, is the first rater's score.
+        labels = np.where(np.arange(120) < 60, people[:, at], np.nan)
+        judge = rows.filter(pl.col("model") == f"m{at}")["judge_score"].to_numpy().astype(float)
+        expected = labelled_mean(labels, judge, ends=(1, 5))
+        assert group.mean.estimate == pytest.approx(expected.estimate)
+        assert group.mean.naive == pytest.approx(judge.mean())
+        assert f"people's mean  {expected.estimate:.3f}" in str(got)
+    together = estimate(rows, labels_are_random=True).mean
+    assert together.n_labels == 60  # two answers about one document are one cluster
+    both = rows["judge_score"].to_numpy().reshape(120, 2).mean(axis=1)
+    labels = np.where(np.arange(120) < 60, people.mean(axis=1), np.nan)
+    assert together.estimate == pytest.approx(labelled_mean(labels, both, ends=(1, 5)).estimate)
+    two = pl.concat([rows.with_columns(criterion=pl.lit(name)) for name in ("fluency", "truth")])
+    with pytest.raises(DataError, match="has 2 metrics: fluency, truth"):
+        estimate(two, labels_are_random=True)
+    by_criterion = estimate(two, by="criterion", labels_are_random=True)
+    assert [group.mean for group in by_criterion.groups] == [together, together]
+    with pytest.raises(DataError, match="column human: is missing"):
+        estimate(rows.drop("rater1", "rater2"))

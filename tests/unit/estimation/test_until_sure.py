@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -183,8 +184,14 @@ def test_the_command_writes_what_to_label_next(
     frame, _ = rows()
     frame.write_csv("rows.csv")
     words = ["compare", "rows.csv", "--a", "old", "--b", "new"]
-    assert run([*words, "--until-sure", "--store", "s.db", "--write-ids", "next.csv"]) == 0
-    assert "out of reach" in capsys.readouterr().out
+    sure = [*words, "--until-sure", "--store", "s.db"]
+    assert run(sure) == 0
+    assert f"next: adjudge {' '.join(sure)} --write-ids to_label.csv" in capsys.readouterr().out
+    assert run([*sure, "--write-ids", "next.csv"]) == 0
+    shown = capsys.readouterr().out
+    assert "out of reach" in shown
+    # Grades alone cannot be labelled: ROWS stands for the file with the answers.
+    assert "next: adjudge label ROWS --plan next.csv --store s.db" in shown
     following = pl.read_csv("next.csv")
     assert following.height == 20
     assert set(following["sampled_by"]) == {"random"}
@@ -192,3 +199,23 @@ def test_the_command_writes_what_to_label_next(
     assert run([*words, "--write-ids", "next.csv"]) == 1
     assert run(["store", "check", "s.db"]) == 0
     assert run(["store", "copy", "s.db", "t.db"]) == 0
+
+
+def test_the_command_that_comes_next_opens_the_page_on_these_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame, people = rows()
+    frame.with_columns(prompt=pl.lit("why?"), response=pl.col("id")).write_csv("rows.csv")
+    sure = ["compare", "rows.csv", "--a", "old", "--b", "new", "--until-sure", "--store", "s.db"]
+    assert run([*sure, "--write-ids", "next.csv"]) == 0
+    [step] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("next: ")]
+    label = shlex.split(step)[2:]
+    assert label == ["label", "rows.csv", "--plan", "next.csv", "--store", "s.db"]
+    ids = pl.read_csv("next.csv")["id"].to_list()
+    words = {name: "pass" if people[name] else "fail" for name in ids}
+    pl.DataFrame({"id": ids, "label": list(words.values())}).write_csv("labels.csv")
+    assert run([*label, "--export-only", "--import", "labels.csv", "-o", "kept.csv"]) == 0
+    capsys.readouterr()
+    assert run([*sure, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["counted"]) == 10

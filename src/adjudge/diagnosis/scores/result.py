@@ -317,7 +317,8 @@ def _extremes(kind: str, means: Iterable[MeanScore]) -> list[str]:
         f"{signed(m.difference, 2)} ({clip(m.model or m.criterion or m.judge)})"
         for m in (ordered[0], ordered[-1])
     )
-    return [f"judge minus people by {kind}: {low} to {high}"]
+    which = "; which is better by people: adjudge compare" if kind == "system" else ""
+    return [f"judge minus people by {kind}: {low} to {high}{which}"]
 
 
 def _describe_sets(result: ScoreDiagnosis) -> str:
