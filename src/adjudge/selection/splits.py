@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
 from adjudge.selection.guarantees import all_guarantees
@@ -22,7 +21,7 @@ from adjudge.selection.split_counts import (
     SplitTable,
 )
 from adjudge.selection.thresholds import Threshold, order_by_lot, sort_scores, threshold_at
-from adjudge.statistics.numbers import cluster_codes, slices
+from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import (
     BoolArray,
     FloatArray,
@@ -40,10 +39,6 @@ from adjudge.validation import (
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are in memory together.
 _CELLS = 1_000_000
-#: With fewer keys their median is computed from all of them.
-_FEW_KEYS = 50_000
-#: How far from the middle of all numbers the median is looked for: 8 standard deviations.
-_REACH = 4.0
 
 
 @dataclass(frozen=True)
@@ -204,46 +199,16 @@ def _half_of(
 
 
 def _draw_halves(units: int, splits: int, gen: np.random.Generator) -> BoolArray:
-    """The units of each split whose random key is below the median key."""
-    if units >= _FEW_KEYS:
-        marked = np.empty((splits, units), dtype=np.bool_)
-        for split in marked:
-            _mark_half(split, gen)
-        return marked
-    keys = _keys(units, splits, gen)
-    cut = np.partition(keys, units // 2, axis=1)[:, units // 2]
-    return np.asarray(keys < cut[:, None])
+    """The units of each split whose random key is below the median key.
 
-
-def _keys(units: int, splits: int, gen: np.random.Generator) -> NDArray[np.unsignedinteger]:
-    """Random sorting keys: 16 bits if they rarely tie at the cut, else 32."""
+    Keys have 16 bits if they rarely tie at the cut, else 32.
+    """
     width: type[np.unsignedinteger] = np.uint16 if units <= 4096 else np.uint32
     words = -(-units * np.dtype(width).itemsize // 8)
     raw = np.asarray(gen.bit_generator.random_raw(splits * words)).reshape(splits, words)
-    return raw.view(width)[:, :units]
-
-
-def _mark_half(marked: BoolArray, gen: np.random.Generator) -> None:
-    """The same for many units: keys are drawn in parts, and only those near the middle are kept."""
-    units, before = len(marked), gen.bit_generator.state
-    half = units // 2
-    reach = int(_REACH * 2**32 / math.sqrt(units))
-    low = np.uint32(2**31 - reach)
-    rows, keys = [], []
-    for where in slices(units):
-        keys_here = _keys(where.stop - where.start, 1, gen)[0]
-        np.less(keys_here, low, out=marked[where])
-        # What is below `low` wraps around to the largest numbers.
-        near = np.flatnonzero(keys_here - low < 2 * reach)
-        rows.append(where.start + near)
-        keys.append(keys_here[near])
-    at, middle = half - np.count_nonzero(marked), np.concatenate(keys)
-    if not 0 <= at < len(middle):
-        gen.bit_generator.state = before
-        every = _keys(units, 1, gen)[0]
-        np.less(every, np.partition(every, half)[half], out=marked)
-    else:
-        marked[np.concatenate(rows)] = middle < np.partition(middle, at)[at]
+    keys = raw.view(width)[:, :units]
+    cut = np.partition(keys, units // 2, axis=1)[:, units // 2]
+    return np.asarray(keys < cut[:, None])
 
 
 def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) -> Halves:

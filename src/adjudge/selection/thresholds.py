@@ -3,8 +3,7 @@
 Two sorted arrays are enough for every threshold: all scores, and the scores of the wrong rows.
 Between two errors a looser threshold only adds right verdicts, so the loosest feasible threshold
 always lies just before a block with an error, or at the end. One candidate per wrong row is
-enough. Buckets of candidates are decided by their ends, so that a threshold costs little more than
-the sort.
+enough.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from adjudge.present.text import count, number, percent
 from adjudge.statistics.numbers import slices, sort_values
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 
-_BUCKET = 1024
 _SAFE = 2**62
 
 
@@ -157,21 +155,11 @@ class SortedScores:
         below. Within a tie block only the first candidate is real. The others count more errors
         for the same rows, so they never pass if the first does not.
         """
-        n, total = len(self.scores), len(self.wrong)
-        if within_ratio(np.array([total + extra]), np.array([n]), level)[0]:
-            return n
-        starts = np.arange(0, total, _BUCKET)
-        ends = np.append(self._rows_before(starts[1:]), n)
-        for start in starts[within_ratio(starts + extra, ends, level)][::-1]:
-            errors = np.arange(start, min(start + _BUCKET, total))
-            rows = self._rows_before(errors)
-            passing = rows[within_ratio(errors + extra, rows, level)]
-            if len(passing):
-                return int(passing[-1])
-        return 0
-
-    def _rows_before(self, error: IntArray) -> IntArray:
-        return np.searchsorted(self.scores, self.wrong[error], side="left").astype(np.int64)
+        errors = np.arange(len(self.wrong) + 1)
+        below = np.searchsorted(self.scores, self.wrong, side="left")
+        rows = np.append(below, len(self.scores))
+        passing = rows[within_ratio(errors + extra, rows, level)]
+        return int(passing[-1]) if len(passing) else 0
 
 
 @dataclass(frozen=True)

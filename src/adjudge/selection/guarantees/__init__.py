@@ -170,7 +170,7 @@ class Guarantee(Method):
         """
         table, accepted, wrong = splits.table, [], []
         labels = Labels(table.scores, table.wrong.astype(np.int64), values=table.values)
-        for calibrates, new in splits.each():
+        for calibrates, new in zip(splits.calibrates, splits.tested, strict=True):
             rule = self.decide(labels.take(calibrates), levels)
             chosen = self.accept(rule, table.scores[new], levels) & ~table.mute[new]
             accepted.append(np.count_nonzero(chosen))
@@ -178,7 +178,7 @@ class Guarantee(Method):
         return SplitOutcome(
             np.array(accepted, dtype=np.int64),
             np.array(wrong, dtype=np.int64),
-            splits.n_tested.astype(np.int64),
+            splits.n_tested,
         )
 
 

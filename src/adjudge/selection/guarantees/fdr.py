@@ -332,8 +332,8 @@ class Fdr(Guarantee):
             level = alpha * int(n[0] + 1) / int(m[0])
             cut = splits.last_cut(level, extra=1, of_tested=True)
         else:
-            left = (splits.errors + 1).astype(np.int64) * m[:, None]
-            right = splits.tested_at.astype(np.int64) * (n[:, None] + 1)
+            left = (splits.errors + 1) * m[:, None]
+            right = splits.tested_at * (n[:, None] + 1)
             cut = last_passing(within_ratio(left, right, alpha))
         # The batch decides: all test rows before the cut, whichever rows calibrated there.
         return splits.before_cut(cut)

@@ -503,7 +503,7 @@ class Pac(Guarantee):
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         if splits.table.values:
             cuts = _ends_of(splits.table.scores, splits.table.values)
-            rows, errors = splits.calibrates.count(cuts), splits.wrong.count(cuts)
+            rows, errors = splits.rows_before[:, cuts], splits.wrong_before[:, cuts]
             return splits.below_rank(_last_in_sequence(rows, errors, levels.alpha, levels.delta))
         # Every split has the same number of calibration rows, so one band serves all of them.
         band = exact_band(int(splits.n_calibration[0]), levels.alpha, levels.delta)
