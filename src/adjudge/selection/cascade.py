@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge.data.judgments import ERROR, IS_ERROR, doubt_ties
+from adjudge.data.judgments import ERROR, IS_ERROR
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.judges.interface import Judge
@@ -115,22 +115,38 @@ class StageRows:
     evidence: StageEvidence
 
 
-@dataclass(frozen=True)
-class CascadeRows:
-    """The rows as a cascade decides them: only rows that have reached a decision.
+@dataclass(frozen=True, kw_only=True)
+class CascadeRows(ScoredRows):
+    """The rows as a cascade decides them: `rows` are those that have reached a decision.
 
-    In `rows`, verdict and uncertainty are the cascade's. `judged` has the same rows with the values
-    of the judge at which each ended. `stage` is that judge's position, `failed` marks the judges
-    that were asked and gave no score, `incomplete` are the rows that need a judge not yet asked.
-    `first` are the verdicts of the first judge.
+    `judged` has the same rows with the values of the judge at which each ended. `stage` is that
+    judge's position, `failed` marks the judges that were asked and gave no score, `incomplete` are
+    the rows that need a judge not yet asked.
     """
 
-    rows: pl.DataFrame
+    judges: tuple[str, ...]
     judged: pl.DataFrame
     stage: IntArray
     failed: BoolArray
     incomplete: pl.DataFrame
-    first: pl.Series
+
+    def stages(self, accepted: BoolArray) -> tuple[StageCount, ...]:
+        return tuple(
+            StageCount(
+                judge=judge,
+                n=int((self.stage == at).sum()),
+                n_accepted=int((accepted & (self.stage == at)).sum()),
+                n_failed=int(self.failed[:, at].sum()),
+            )
+            for at, judge in enumerate(self.judges)
+        )
+
+    @property
+    def cost(self) -> float | None:
+        """None if one of the rows has no cost."""
+        if "cost" not in self.rows.columns or not self.rows.height:
+            return None
+        return None if self.rows["cost"].null_count() else float(self.rows["cost"].sum())
 
 
 def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Member, ...]:
@@ -286,13 +302,18 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     if "label" in rows.columns:
         rows = rows.with_columns(IS_ERROR.alias(ERROR))
     decided = pl.Series(complete)
+    ended, incomplete = judged.filter(decided), judged.filter(~decided)
     return CascadeRows(
         rows=rows.filter(decided),
-        judged=judged.filter(decided),
+        judge_verdicts=laid.stages[0]["verdict"].filter(decided),
+        everything=pl.concat([ended, incomplete]),
+        unscored={NOT_ASKED: incomplete.height},
+        reason=pl.lit(NOT_ASKED),
+        judges=stage_names(members_of(rule)),
+        judged=ended,
         stage=stage[complete],
         failed=(way & laid.asked & ~laid.evidence.measured)[complete],
-        first=laid.stages[0]["verdict"].filter(decided),
-        incomplete=judged.filter(~decided),
+        incomplete=incomplete,
     )
 
 
@@ -319,32 +340,6 @@ def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
             total = pl.Series(column, np.where(way, each, 0.0).sum(axis=1), nan_to_null=True)
             spent.append(total.cast(pl.Int64) if column == "tokens" else total)
     return spent
-
-
-@dataclass(frozen=True, kw_only=True)
-class CascadeScores(ScoredRows):
-    """The rows as a cascade decides them, where each ended, and which judges failed."""
-
-    judges: tuple[str, ...]
-    decided: CascadeRows
-
-    def stages(self, accepted: BoolArray) -> tuple[StageCount, ...]:
-        return tuple(
-            StageCount(
-                judge=judge,
-                n=int((self.decided.stage == at).sum()),
-                n_accepted=int((accepted & (self.decided.stage == at)).sum()),
-                n_failed=int(self.decided.failed[:, at].sum()),
-            )
-            for at, judge in enumerate(self.judges)
-        )
-
-    @property
-    def cost(self) -> float | None:
-        """None if one of the rows has no cost."""
-        if "cost" not in self.rows.columns or not self.rows.height:
-            return None
-        return None if self.rows["cost"].null_count() else float(self.rows["cost"].sum())
 
 
 @dataclass(frozen=True)
@@ -374,20 +369,10 @@ class CascadeDoubt(Doubt):
         saved = policy.cascade
         return None if saved is None else cls(saved.rule, saved)
 
-    def score(self, new: NewRows) -> CascadeScores:
-        decided = run_cascade(self.rule, new.everything, about=new.about)
+    def score(self, new: NewRows) -> CascadeRows:
         ignored = new.everything.filter(~of_stages(members_of(self.rule))).height
-        verdicts = decided.rows.select("verdict", "uncertainty").get_columns()
-        return CascadeScores(
-            rows=doubt_ties(decided.judged).with_columns(verdicts),
-            judge_verdicts=decided.first,
-            everything=pl.concat([decided.judged, decided.incomplete]),
-            unscored={NOT_ASKED: decided.incomplete.height},
-            reason=pl.lit(NOT_ASKED),
-            remarks=(f"{count(ignored, 'row')} {OTHER_JUDGE}: ignored",) if ignored else (),
-            judges=self.judges,
-            decided=decided,
-        )
+        remarks = (f"{count(ignored, 'row')} {OTHER_JUDGE}: ignored",) if ignored else ()
+        return replace(run_cascade(self.rule, new.everything, about=new.about), remarks=remarks)
 
     def check_judges(
         self, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None

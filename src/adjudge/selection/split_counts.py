@@ -135,12 +135,12 @@ class SplitCounts:
     @cached_property
     def n_calibration(self) -> IntArray:
         """Calibration rows per split."""
-        return np.count_nonzero(self.calibrates, axis=1)
+        return np.asarray(np.count_nonzero(self.calibrates, axis=1))
 
     @cached_property
     def n_tested(self) -> IntArray:
         """Tested rows per split."""
-        return np.count_nonzero(self.tested, axis=1)
+        return np.asarray(np.count_nonzero(self.tested, axis=1))
 
     @cached_property
     def rows_before(self) -> Counts:

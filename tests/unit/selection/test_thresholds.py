@@ -16,7 +16,6 @@ from adjudge.selection import (
     scope_threshold,
     weighted_fdr_select,
 )
-from adjudge.selection import thresholds as thresholds_module
 from adjudge.selection.thresholds import within_ratio
 
 
@@ -34,19 +33,6 @@ def test_ties_enter_together():
     scores, errors = [0.1] * 9 + [0.2, 0.2], [0] * 9 + [0, 1]
     assert scope_threshold(scores, errors, alpha=0.1).accepts == "none"
     assert scope_threshold(scores, [0] * 11, alpha=0.1).accepts == "all"
-
-
-@pytest.mark.parametrize("bucket", [1, 2, 3, 7])
-def test_buckets_change_nothing(monkeypatch, bucket):
-    rng = np.random.default_rng(bucket)
-    for _ in range(150):
-        n = int(rng.integers(30, 250))
-        s = rng.integers(0, rng.integers(3, 400), n).astype(float)
-        e = (rng.random(n) < 0.25 * s / s.max()).astype(int)
-        monkeypatch.setattr(thresholds_module, "_BUCKET", 1024)
-        whole = scope_threshold(s, e, alpha=0.15)
-        monkeypatch.setattr(thresholds_module, "_BUCKET", bucket)
-        assert scope_threshold(s, e, alpha=0.15) == whole
 
 
 def test_comparisons_beyond_64_bits_stay_exact():
