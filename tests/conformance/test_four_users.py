@@ -298,16 +298,15 @@ def test_battles_with_names_of_models(user: User, column: str) -> None:
     assert board.lines[0].startswith("orca is first of 4 models")
     assert whose[column] in board.lines[0]
     if column == "winner":
-        [advice] = [line for line in board.lines if line.startswith("If a judge gave the winners:")]
-        board = user.gets(advice.removesuffix(".").partition(": adjudge ")[2])
+        assert "(a judge's? --verdict winner)" in board.lines[0]
+        board = user.gets(f"{named} --verdict winner")
         assert "the judge's verdicts in winner" in board.lines[0]
     assert "do not include judge errors" in board.lines[0]
 
     write("both.csv", ["model_a", "model_b", "judge_winner", "human_winner"], rows)
-    board = user.gets("rank both.csv")
-    [advice] = [line for line in board.lines if line.startswith("People voted on")]
-    command = advice.partition(", adjudge ")[2].partition(" gives")[0]
-    board = user.gets(command)
+    judged = user.gets("rank both.csv")
+    assert judged.next == "rank both.csv --method prediction-powered"
+    board = user.gets(judged.next)
     assert "include judge errors" in board.lines[0]
     saved = user.gets(board.next)
     assert read("leaderboard.json")["models"][0]["model"] == "orca"

@@ -58,10 +58,10 @@ def test_a_rate_and_rates_by_group() -> None:
 def test_a_leaderboard() -> None:
     assert decision(BOARD) == (
         "ash is first of 4 models by soft-elo, from the judge's scores; "
-        "1 other model can also be first; judge errors not included"
+        "1 other can be first; judge errors not included"
     )
     votes = replace(BOARD, method="bt", outcome="votes", whose=None, covers_judge_error=True)
-    assert decision(votes) == "ash is first of 4 models by bt; 1 other model can also be first"
+    assert decision(votes) == "ash is first of 4 models by bt; 1 other can be first"
 
 
 def test_a_monitor() -> None:

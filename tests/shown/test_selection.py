@@ -94,18 +94,18 @@ def test_a_policy_by_group() -> None:
     lines = html_lines(BY_GROUP)
     assert_shown(BY_GROUP, lines)
     assert lines[:9] == [
-        "scope at alpha 0.1 accepts by a rule for each of 2 groups: 47.3 % of 300 labels, 8.5 % "
-        "wrong",
+        "scope at alpha 0.1 accepts 47.3 % of 300 labels in 2 groups, 8.5 % wrong",
         "THE WORTH.",
         "detail: Each guarantee at alpha 0.1 for judge-x, on the 300 calibration labels (44 wrong)",
         "detail: guarantee | accepts | accepted | coverage | error share",
         "detail: * scope | per group | 142 | 47.3 % | 8.5 %",
-        "scope by group, on the calibration labels",
-        "group | accepts | labels | wrong | coverage | error share",
-        "judge-x / en | doubt <= 0.21 | 120 | 17 | 50 % | 5 %",
-        "judge-x / fr | nothing | 9 | 2 | 0 % | –",
+        "detail: scope by group, on the calibration labels",
+        "detail: group | accepts | labels | wrong | coverage | error share",
+        "detail: judge-x / en | doubt <= 0.21 | 120 | 17 | 50 % | 5 %",
+        "detail: judge-x / fr | nothing | 9 | 2 | 0 % | –",
     ]
-    assert lines[-6:-3] == [
+    assert lines[-7:-3] == [
+        "0 % (judge-x / fr) to 50 % (judge-x / en) by group; 1 accepts nothing",
         "note: A WARNING",
         "judge-x / fr: TOO FEW",
         "judge-x / fr: effective sample size under the weights 6.5 of 9 labels",
@@ -262,12 +262,12 @@ def test_a_selection() -> None:
     assert_shown(
         SELECTION,
         [
-            "pac at alpha 0.15: 804 of 1,200 verdicts accepted, 380 too uncertain, 16 no verdict; "
-            "no drift",
+            "pac at alpha 0.15: 804 of 1,200 verdicts accepted, 396 to people; no drift",
             "THE WORTH.",
-            "judge | group | rows | accepted | share",
-            "judge-x | en | 700 | 600 | 85.7 %",
-            "judge-x | fr | 500 | 204 | 40.8 %",
+            "detail: By judge and group",
+            "detail: judge | group | rows | accepted | share",
+            "detail: judge-x | en | 700 | 600 | 85.7 %",
+            "detail: judge-x | fr | 500 | 204 | 40.8 %",
             "warning: A WARNING",
             "detail: What this assumes and does not promise",
             "detail: It promises: THE PROMISE",
@@ -276,6 +276,7 @@ def test_a_selection() -> None:
             "detail: no drift detected: the distributions of new and calibration scores differ by "
             "at most 0.043 in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
             "detail: On the calibration labels: THE OTHERS.",
+            "detail: Not accepted: 380 too uncertain, 16 no verdict",
         ],
     )
     assert SELECTION.to_frame()["n_accepted"].to_list() == [600, 204]
@@ -306,8 +307,7 @@ def test_a_selection_with_drift_or_nothing_accepted() -> None:
     drift = replace(SELECTION.drift, flagged=True, statistic=0.3121, p_value=0.00041)
     moved = replace(SELECTION, drift=drift, groups=SELECTION.groups[:1])
     assert html_lines(moved)[:4] == [
-        "bad: pac at alpha 0.15: 804 of 1,200 verdicts accepted, 380 too uncertain, 16 no verdict; "
-        "DRIFT",
+        "bad: pac at alpha 0.15: 804 of 1,200 verdicts accepted, 396 to people; DRIFT",
         "The promise might not hold: label some of the new pairs and calibrate again.",
         "THE WORTH.",
         "DRIFT: the distributions of new and calibration scores differ by at most 0.312 "
@@ -317,11 +317,12 @@ def test_a_selection_with_drift_or_nothing_accepted() -> None:
         SELECTION, n_accepted=0, accepted_share=0.0,
         drift=replace(drift, flagged=False, statistic=None, p_value=None, note="TOO FEW ROWS"),
     )  # fmt: skip
-    assert html_lines(few)[:2] == [
-        "bad: pac at alpha 0.15: 0 of 1,200 verdicts accepted, 380 too uncertain, 16 no verdict, "
-        "804 others left to people; drift not tested",
-        "Give all of them to people.",
-    ]
+    assert html_lines(few)[0] == (
+        "bad: pac at alpha 0.15: 0 of 1,200 verdicts accepted, 1,200 to people; drift not tested"
+    )
+    assert "THE WORTH." not in html_lines(few)
+    reasons = "380 too uncertain, 16 no verdict, 804 others left to people"
+    assert f"detail: Not accepted: {reasons}" in html_lines(few)
     assert "detail: drift not tested: TOO FEW ROWS" in html_lines(few)
 
 
@@ -388,10 +389,9 @@ def test_an_evaluation() -> None:
 
 
 def test_an_evaluation_of_two_judges_or_of_one_asked_in_two_ways() -> None:
-    assert html_lines(TWO)[:13] == [
+    assert html_lines(TWO)[:12] == [
         "2 judges: right on 64 % (y) to 82 % (x) of their labelled verdicts",
-        "x, scope | 31.1 % | accepted, 4.2 % wrong; above 5 % in 31 % of 400 splits",
-        "y, scope | 20.8 % | accepted, 7.9 % wrong; above 5 % in 62 % of 400 splits",
+        "scope | 20.8 % to 31.1 % | accepted, by judge; above 5 % in up to 62 % of splits",
         "detail: Quality of each doubt signal, on labelled rows with a verdict (positives: right "
         "verdicts)",
         "detail: judge | signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",

@@ -105,7 +105,8 @@ BOARD_NOTES = [
     "detail: What this assumes",
     "detail: battles of different prompts are independent draws",
     "warning: dogwood (lost all): the interval is open on that side",
-    "left out 17 battles: no outcome; left out 1 battle: battle of a model with itself",
+    "left out 17 battles: no outcome",
+    "left out 1 battle: battle of a model with itself",
 ]
 
 PLACED = replace(

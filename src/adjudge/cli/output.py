@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -138,15 +137,23 @@ def deliver(result: Result, options: Mapping[str, Any]) -> None:
 
 
 def _with_hint(blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, with a hint at --explain if anything is folded."""
+    """Remarks in a line each, and a hint at --explain in the last plain note if more is folded."""
     from adjudge.present.blocks import Note, is_folded
 
     hinted = list(blocks)
     for at, block in enumerate(blocks):
-        if isinstance(block, Note) and block.detail and block.brief:
-            hinted[at] = replace(block, brief=f"{block.brief} (--explain: more)")
-            return hinted
-    return [*hinted, Note(["--explain prints more"])] if any(map(is_folded, blocks)) else hinted
+        if isinstance(block, Note) and block.brief and not block.detail:
+            hinted[at] = Note([block.brief], block.tone)
+    notes = {at: note for at, note in enumerate(hinted) if isinstance(note, Note)}
+    if hinted != list(blocks) or not any(map(is_folded, blocks)):
+        return hinted
+    printed = [at for at, note in notes.items() if note.brief or not note.detail]
+    if not printed:
+        return [*hinted, Note(["--explain prints more"])]
+    at = max(printed, key=lambda at: (notes[at].tone == "plain", at))
+    *before, last = [notes[at].brief] if notes[at].brief else notes[at].lines
+    hinted[at] = Note([*before, f"{last} (--explain: more)"], notes[at].tone)
+    return hinted
 
 
 def deliver_rows(rows: Any, summary: Result, options: Mapping[str, Any]) -> None:

@@ -206,6 +206,14 @@ def after_comparison(result: Any, typed: Typed) -> str | None:
     return save_as("comparison.json")(result, typed)
 
 
+def after_ranking(board: Any, typed: Typed) -> str | None:
+    """The command of the advice, which ends it, unless the board was written."""
+    _, found, advised = getattr(board, "advice", "").partition(": adjudge ")
+    if found and typed["output"] is None and typed.rows is not None and not board.loo:
+        return str(advised)
+    return save_as("leaderboard.json")(board, typed)
+
+
 def after_cascade_plan(_: Any, typed: Typed) -> str | None:
     if (output := typed["output"]) is None:
         return typed.again("-o", "plan.json")

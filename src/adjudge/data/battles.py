@@ -26,12 +26,14 @@ from adjudge.data.names import (
     WINNER,
     columns_here,
     drop_missing,
+    plain_name,
     quote,
     read_words,
     refuse_duplicates,
     refuse_values,
     refuse_where,
     refuse_words,
+    usual_names,
 )
 from adjudge.data.outcomes import VERDICTS as JUDGE_VERDICTS
 from adjudge.data.outcomes import (
@@ -367,6 +369,11 @@ def prepare_battles(
     command += [part for name, value in spelled.items() if value for part in (f"--{name}", value)]
     for ours, theirs in source.columns.items():
         command += ["--column", f"{ours}={theirs}"]
+    here = source.data.first or {} if isinstance(source.data, Handle) else {}
+    if votes is not None and human is None and votes not in here:
+        usual = (source.columns.get(votes), "human_pref", *usual_names(votes, "battles"))
+        theirs = next((name for name in here if name in usual or plain_name(name) in usual), votes)
+        coded = replace(coded, voters=coded.voters.replace(f" in {votes}", f" in {theirs}"))
     if makers:
         coded = replace(coded, voters="labels that a model made", of_people=False)
     return replace(coded, warnings=(*makers, *coded.warnings), command=shlex.join(command))

@@ -39,15 +39,15 @@ def rows_to_label(
 ) -> pl.DataFrame:
     """Rows of the table to label for `plan`, sampled as in `draw_rows`; existing labels count.
 
-    At random: the number expected to fill both classes plus a fifth. Label from the top and stop
-    when both are full. If no split by class reaches the width: as many as the plan for random
-    labels still needs. By verdict: the number that each verdict still needs.
+    At random: as many as the plan for random labels (conditional) still needs; without one, the
+    number expected to fill both classes plus a fifth: label from the top and stop when both are
+    full. By verdict: the number that each verdict still needs.
 
     Args:
         data: The judged rows to sample from. A path, a frame or a dict of columns.
         plan: The plan, as `plan_rate` returns it.
-        draw: How rows are drawn. random: label from the top until both classes have enough labels.
-            verdict: the plan by verdict, for method conditional.
+        draw: How rows are drawn. random: all rows alike. verdict: the plan by verdict, for method
+            conditional.
         labels: Human labels by id. A second table; its labels replace those in `data`.
         judge_column: Column of the judge's verdicts.
         human_column: Column of the human labels. It is added, empty, if there is none.
@@ -70,13 +70,14 @@ def rows_to_label(
     verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive, words)
     there = [int((verdict[~unlabelled] == value).sum()) for value in (0, 1)]
     sizes = (max((plan.verdict_m0 or 0) - there[0], 0), max((plan.verdict_m1 or 0) - there[1], 0))
-    total = plan.labels or plan.conditional_labels or 0
+    at_random = plan.conditional_labels if plan.target_width is not None else plan.random_m
+    total = at_random or plan.labels or 0
     if draw != "random":
         size = sum(sizes)
-    elif plan.labels is None:
-        size = max(total - sum(there), 0)
+    elif at_random is not None:
+        size = max(at_random - sum(there), 0)
     else:
-        needed = plan.labels if plan.expected_draws is None else plan.expected_draws
+        needed = total if plan.expected_draws is None else plan.expected_draws
         size = math.ceil(_SPARE * needed)
     if size == 0:
         raise ArgumentError(

@@ -15,6 +15,7 @@ from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import ClassEstimate, check_classes, estimate_classes
 from adjudge.estimation.estimators import Method, find_estimator, known_estimator
+from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Estimator
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import MISCLASSIFICATION
@@ -262,6 +263,7 @@ def estimate(
         scale=rows.scale if sample is None else sample.scale,
         matrix="--strata" if rows.strata is not None else matrix,
         graded=sample is not None and sample.graded,
+        complete=sample is not None and sample.n == 0 and sample.m > 0,
     )
     notes = rows.makers
     if rows.wins_of is not None:
@@ -308,12 +310,14 @@ def choose(
     scale: str,
     matrix: str | None,
     graded: bool = False,
+    complete: bool = False,
 ) -> tuple[Estimator, str]:
     """The estimator that will be used and why.
 
     The choice depends on how the labels were sampled and on the judge's scale, never on a test or
     on a width. `matrix` names an option that needs a confusion matrix, which only misclassification
-    has. `graded` labels are shares of people, which have means but no confusion matrix.
+    has. `graded` labels are shares of people, which have means but no confusion matrix. Labels are
+    `complete` if every row has one.
     """
     planned = labels_drawn == "plan"
     if method != "auto":
@@ -330,6 +334,8 @@ def choose(
         return MISCLASSIFICATION, f"misclassification, because {matrix} needs it"
     if planned:
         return CONDITIONAL, "conditional, because labels were picked by a plan (by verdict)"
+    if complete:
+        return HUMAN_ONLY, "human-only, because every row has a human label"
     if labels_drawn == "unknown":
         return (
             MISCLASSIFICATION,

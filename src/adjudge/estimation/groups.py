@@ -112,10 +112,11 @@ class GroupedEstimate(HasGroups, Result):
             tables.append(
                 Note([f"{count(more, 'more group')} in the result: -o FILE.json keeps all"])
             )
-        reasons = [f"{group.group}: {group.reason}" for group in self.groups if group.reason]
-        notes = reasons[:SHOWN]
-        if len(reasons) > SHOWN:
-            notes.append(f"{count(len(reasons) - SHOWN, 'more group')} without a number")
+        reasons: dict[str, list[str | None]] = {}
+        for group in self.groups:
+            if group.reason:
+                reasons.setdefault(group.reason, []).append(group.group)
+        notes = [f"{list_names(names)}: {reason}" for reason, names in reasons.items()]
         details = [f"method: {first.why}"]
         narrower = [rate for rate in rates if rate.people_are_narrower]
         if narrower:
@@ -263,7 +264,8 @@ def _group_headline(result: GroupedEstimate) -> Headline:
     numbers = [f"{rate.group} {describe_rate(rate)}" for rate in estimated]
     decision = "; ".join(numbers) if len(numbers) == groups <= IN_A_SENTENCE else ""
     if result.refused:
-        without = list_names(result.refused)
+        few = len(result.refused) <= IN_A_SENTENCE
+        without = list_names(result.refused) if few else count(len(result.refused), "group")
         why = f"No estimate for {without}: the reasons are below."
         return Headline(text, why, tone="bad", decision=decision)
     ends = [(a.low, a.high) for a in estimated if a.low is not None and a.high is not None]

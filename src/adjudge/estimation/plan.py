@@ -268,6 +268,13 @@ def plan_rate(
             model_labels=model_labels,
         )
         have, measured = _measure_judge(rows, judge_column, human_column, values)
+        if measured["n_test"] == 0 and judge_rate is None and sum(have):
+            raise ArgumentError(
+                "data",
+                rows.name,
+                "every row has a human label, so no label is left to buy: adjudge estimate gives "
+                "the human rate",
+            )
         values, makers = {**measured, **_known(values)}, rows.makers
     for name, value in values.items():
         if value is None:

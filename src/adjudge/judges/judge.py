@@ -349,7 +349,7 @@ def match_judge(
     >>> match_judge(old, Identity("gpt", "preference", "f1"))
     Match(positions=(0,), remark=None)
     >>> match_judge(old, Identity("gpt", "preference")).remark
-    'rows of gpt (preference) have no judge_fingerprint: only its name was compared'
+    'rows of gpt (preference) have no judge_fingerprint: compared by name'
     """
     alike = [at for at, identity in enumerate(known) if _names_agree(identity, given)]
     if given.fingerprint is not None:
@@ -375,7 +375,7 @@ def _remark(known: Identity, given: Identity, made: str) -> str | None:
         return f"the rows do not name their judge: it must be the one {made} was made for"
     side = f"rows of {given} have" if given.fingerprint is None else f"{made} has"
     whose = "" if given.fingerprint is None else f" of {given}"
-    return f"{side} no judge_fingerprint{whose}: only its name was compared"
+    return f"{side} no judge_fingerprint{whose}: compared by name"
 
 
 def _mismatch(

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
-from adjudge.present.blocks import Block, Fact, Facts, Headline, Note, notes_of, table_of
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Headline,
+    Note,
+    notes_of,
+    remarks_of,
+    table_of,
+)
 from adjudge.present.result import (
     Check,
     Count,
@@ -18,7 +27,7 @@ from adjudge.present.result import (
     not_empty,
     same_length,
 )
-from adjudge.present.text import count, left_out, number, percent
+from adjudge.present.text import clip_names, count, left_out, number, percent
 
 _NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
 _FREE = Fact("cost", "none")
@@ -136,6 +145,16 @@ class Judging(Result):
         headline = _headline(f"{self.judge} asked by {self.protocol}", [self])
         return [headline, Facts(facts), *notes_of(notes), Note(details, detail=True)]
 
+    def brief(self, name: str) -> Fact:
+        """Its numbers in one line, next to those of other judges."""
+        slot, matches = self.first_slot_share, self.agreement
+        parts = [
+            *([] if slot is None else [f"first slot {percent(slot)}"]),
+            *([] if matches is None else [f"matches labels {percent(matches)}"]),
+            *([f"cost {_dollars(self.cost_this_run)}"] if self.cost_this_run != 0 else []),
+        ]
+        return Fact(name, f"{self.measured:,}/{self.rows:,}", ", ".join(parts))
+
     def _calls(self) -> str:
         parts = []
         if self.calls_made:
@@ -173,6 +192,7 @@ class JudgingPanel(Result):
 
     def view(self) -> list[Block]:
         runs = self.judges
+        names = clip_names([run.judge for run in runs], 20)
         notes = [f"{run.judge}: {line}" for run in runs for line in run.warnings]
         notes += left_out(runs[0].dropped, "input row")
         legend = (
@@ -195,8 +215,11 @@ class JudgingPanel(Result):
                     "calls": lambda run: number(run.calls_made),
                     "cost": lambda run: _dollars(run.cost_this_run),
                 },
+                caption="Each judge",
+                detail=True,
             ),
-            *notes_of(notes),
+            Facts([run.brief(name) for run, name in zip(runs, names, strict=True)]),
+            *remarks_of(notes),
             Note([legend], detail=True),
         ]
 

@@ -19,7 +19,16 @@ from numpy.typing import ArrayLike
 from adjudge.data.rows import Identity
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import CascadeReport, DoubtReport, JuryReport, SavedDoubt
-from adjudge.present.blocks import Block, Figure, Headline, Table, explain, notes_of, table_of
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Table,
+    explain,
+    notes_of,
+    remarks_of,
+    table_of,
+)
 from adjudge.present.figure import ACCENT, INK, LINES, SERIES, new_figure, themed
 from adjudge.present.result import (
     Check,
@@ -401,6 +410,7 @@ class Policy(ResultWithDigest):
                 },
                 caption=f"{self.guarantee} by group, on the calibration labels",
                 text_columns=2,
+                detail=True,
             )
             blocks.append(groups)
         for doubt in self.doubts:
@@ -423,7 +433,7 @@ class Policy(ResultWithDigest):
             others=[*promised, *_describe_numbers(self)],
             brief=False,
         )
-        return [*blocks, *explained, *notes_of(_policy_notes(self)), figure]
+        return [*blocks, *explained, *remarks_of(_policy_notes(self)), figure]
 
     @property
     def value(self) -> str:
@@ -488,8 +498,9 @@ def policy_headline(policy: Policy) -> Headline:
     """What the policy accepts, on its labels."""
     rule, verdict = f"{policy.guarantee} at alpha {policy.alpha:g}", GIVEN[policy.about]
     if not policy.feasible:
+        whose = f" of {_whose(policy)}" * (len(policy.judges) > 1)
         return Headline(
-            f"{rule} accepts no {verdict} of {_whose(policy)}: no threshold passes",
+            f"{rule} accepts no {verdict}{whose}: no threshold passes",
             f"Label more {LABELLED[policy.about]}, allow a larger alpha, or use a better judge.",
             tone="bad",
         )
@@ -516,14 +527,14 @@ def policy_headline(policy: Policy) -> Headline:
             tone="bad",
         )
     score = "learned doubt" if policy.learned else "doubt"
-    what = f"every {verdict}"
+    what = f"every {verdict}: "
     if policy.threshold is not None:
-        what = f"{score} <= {policy.threshold:.5g}"
+        what = f"{score} <= {policy.threshold:.5g}: "
     elif policy.accepts == "groups":
-        what = f"by a rule for each of {count(len(policy.groups), 'group')}"
+        what, labels = "", f"{labels} in {count(len(policy.groups), 'group')}"
     left = policy.n_calibration - policy.n_accepted
     return Headline(
-        f"{rule} accepts {what}: {percent(policy.coverage)} of {labels}, {wrong}",
+        f"{rule} accepts {what}{percent(policy.coverage)} of {labels}, {wrong}",
         decision=f"{policy.n_accepted:,} of {policy.n_calibration:,} labelled {verdict}s accepted, "
         f"{left:,} to people; of the accepted, {wrong}",
     )
@@ -536,6 +547,18 @@ def _whose(policy: Policy) -> str:
     for doubt in policy.doubts:
         whose = doubt.whose(whose)
     return whose
+
+
+def _range_of_groups(groups: Sequence[PolicyGroup]) -> str:
+    """The groups with the least and the most coverage, and how many accept nothing."""
+    least, most = (pick(groups, key=lambda g: g.coverage) for pick in (min, max))
+    nothing = sum(not group.feasible for group in groups)
+    names = clip_names((least.name, most.name), 20)
+    ends = " to ".join(
+        f"{percent(group.coverage)} ({name})"
+        for group, name in zip((least, most), names, strict=True)
+    )
+    return f"{ends} by group" + f"; {nothing} accept{'s' * (nothing == 1)} nothing" * (nothing > 0)
 
 
 def _describe_numbers(policy: Policy) -> list[str]:
@@ -611,8 +634,10 @@ def promises_of(promise: str, not_promised: str) -> list[str]:
 
 
 def _policy_notes(policy: Policy) -> list[str]:
-    lines = [f"note: {line}" for line in policy.warnings]
-    lines += [f"{group.name}: {group.note}" for group in policy.groups if group.note]
+    lines = [_range_of_groups(policy.groups)] if len(policy.groups) > 1 else []
+    lines += [f"note: {line}" for line in policy.warnings]
+    notes = [group for group in policy.groups if group.note]
+    lines += [f"{group.name}: {group.note}" if lines else f"{group.note}" for group in notes]
     lines += [
         f"{group.name}: effective sample size under the weights {group.effective_size:.1f} of "
         f"{count(group.n_calibration, 'label')}"

@@ -6,6 +6,7 @@ notebook render the same blocks, so that all of them say the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -90,7 +91,7 @@ class Note:
     """Sentences: one is a paragraph, several are a list.
 
     `detail` as in Table. `title` names what is folded, `brief` is the line that a terminal prints
-    in its place.
+    in its place. Remarks that are no detail have a `brief` for commands, which print few lines.
     """
 
     lines: Sequence[str]
@@ -103,6 +104,19 @@ class Note:
 def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
     """A note of these lines, if there are any."""
     return [Note(lines, tone)] if lines else []
+
+
+def remarks_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
+    """A note of remarks; of several, a command prints the first clause and how many follow.
+
+    >>> remarks_of(["left out 3 rows: no label", "left out 1 row: tie"])[0].brief
+    'left out 3 rows (1 more: --explain)'
+    """
+    if len(lines) < 2:
+        return notes_of(lines, tone=tone)
+    kind = next((word for word in ("note: ", "warning: ") if lines[0].startswith(word)), "")
+    first, *_ = re.split("[:;] ", lines[0].removeprefix(kind))
+    return [Note(lines, tone, brief=f"{kind}{first} ({len(lines) - 1} more: --explain)")]
 
 
 def explain(
@@ -128,7 +142,7 @@ def explain(
 
 def warnings_of(warnings: Iterable[str]) -> list[Block]:
     """A note of a result's warnings, if it has any."""
-    return notes_of([f"warning: {text}" for text in warnings], tone="bad")
+    return remarks_of([f"warning: {text}" for text in warnings], tone="bad")
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from adjudge.present.blocks import (
     Headline,
     Note,
     Table,
+    Tone,
     explain,
-    notes_of,
+    remarks_of,
     table_of,
-    warnings_of,
 )
 from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows, new_figure, themed
 from adjudge.present.result import (
@@ -281,9 +281,12 @@ class Leaderboard(Result):
             replace(block, detail=True) if isinstance(block, Table | Note) else block
             for block in details
         ]
-        blocks += interval_notes(self) + explain(self.assumptions) + warnings_of(self.warnings)
-        dropped = "; ".join(text.left_out(self.dropped, "battle"))
-        return blocks + notes_of([dropped] if dropped else [])
+        remarks = [f"warning: {warning}" for warning in self.warnings]
+        remarks += text.left_out(self.dropped, "battle")
+        advice = [] if self.loo or self.interval == "none" or not self.advice else [self.advice]
+        folded = explain(self.assumptions, others=advice, brief=not remarks)
+        tone: Tone = "bad" if self.warnings else "plain"
+        return blocks + interval_notes(self) + folded + remarks_of(remarks, tone=tone)
 
 
 # --- what it shows ---
@@ -303,24 +306,23 @@ def _board_headline(board: Leaderboard) -> Headline:
     ranks = spell_range(first)
     decision = sentence
     if ranks is not None and board.confidence_level is not None:
-        sentence += f"; {text.level(board.confidence_level)} rank range {ranks}"
         others = sum(row.rank_low == 1 for row in group) - len(leaders(board))
         if others:
-            more = f"; {text.count(others, 'other model')} can also be first"
+            more = f"; {text.count(others, 'other')} can be first"
             sentence, decision = sentence + more, decision + more
     if board.interval == "none":
         action = f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
         return Headline(sentence, action, decision=decision)
     if not board.covers_judge_error:
-        sentence += f"; {_interval_name(board)}s do not include judge errors"
+        sentence += "; intervals do not include judge errors"
         decision += "; judge errors not included"
     elif board.outcome != "votes":
-        sentence += f"; {_interval_name(board)}s ({board.interval}) include judge errors"
+        sentence += f"; intervals ({board.interval}) include judge errors"
     return Headline(sentence, _held_out(board), decision=decision)
 
 
 def _held_out(board: Leaderboard) -> str:
-    """How far the judge's Elo is from people's, or how to measure it."""
+    """How far the judge's Elo is from people's, if that was measured."""
     for row in board.loo:
         if row.method == board.method and row.mae is not None:
             return (
@@ -328,7 +330,7 @@ def _held_out(board: Leaderboard) -> str:
                 f"{row.method} was {text.number(row.mae, 1)} from people's on average"
                 f"{f', battles weighted to {spell_mix(board.mix)}' if board.mix else ''}."
             )
-    return "" if board.loo or board.interval == "none" else board.advice
+    return ""
 
 
 def first_place(board: Leaderboard) -> str:
@@ -383,16 +385,17 @@ def _board_tables(board: Leaderboard) -> list[Block]:
         for name, cell in cells.items()
         if any(cell(row) != text.DASH for row in board.models)
     }
-    caption = f"{board.method}: {text.count(board.n_battles, 'battle')}, {board.outcome}"
+    caption = f"{text.count(board.n_battles, 'battle')}, {board.outcome}"
     if board.interval != "none":
         caption += f"; {board.interval} intervals"
         if board.clusters is not None:
             caption += f" over {text.count(board.clusters, 'prompt')}"
+    if len(board.models) > _SHOWN:
+        caption += f"; the first {_SHOWN} of {text.count(len(board.models), 'model')}"
     blocks: list[Block] = [table_of(board.models[:_SHOWN], columns, caption=caption)]
     if rest := board.models[_SHOWN:]:
         more = text.count(len(rest), "more model")
         blocks.append(table_of(rest, columns, caption=more, detail=True))
-        blocks.append(Note([f"{more} in the result: -o FILE.json keeps all"]))
     return blocks
 
 

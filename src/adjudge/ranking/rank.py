@@ -235,10 +235,14 @@ def rank(
     kappa = None
     if ready.human is not None and ready.verdict is not None:
         kappa = cohen_kappa(ready.verdict, ready.human)
+    whose = board.whose
+    if board.outcome == "votes" and human is None and ready.voters.endswith(" winner"):
+        whose = f"{whose} (a judge's? --verdict winner)"
     fitted = () if board.temperature is None else board.temperature.warnings
     return replace(
         board,
-        advice=_advice(ready, board, human),
+        whose=whose,
+        advice=_advice(ready, board),
         warnings=(*ready.warnings, *fitted, *board.warnings),
         dropped={**ready.dropped, **board.dropped},
         kappa=kappa,
@@ -253,28 +257,25 @@ def rank(
     )
 
 
-def _advice(battles: Battles, board: Leaderboard, human: str | None) -> str:
-    """How to include judge errors, with the command; or whose votes these are taken for."""
-    if board.covers_judge_error:
-        if board.outcome == "votes" and human is None and battles.voters.endswith(" winner"):
-            return f"If a judge gave the winners: {battles.command} --verdict winner."
-        return ""
-    if battles.verdict is None or not battles.of_people:
+def _advice(battles: Battles, board: Leaderboard) -> str:
+    """How to include judge errors, with the command."""
+    if board.covers_judge_error or battles.verdict is None or not battles.of_people:
         return ""
     judged = np.isfinite(battles.verdict)
     votes = 0 if battles.human is None else int(np.isfinite(battles.human[judged]).sum())
     command = f"{battles.command} --method prediction-powered"
     if not votes:
         return (
-            f"With people's votes on a random part of the battles, {command} gives intervals that "
-            "include judge errors."
+            "With people's votes on a random part of the battles, prediction-powered intervals "
+            "include judge errors: --method prediction-powered"
         )
     if votes < judged.sum():
         return (
             f"People voted on {votes:,} of {int(judged.sum()):,} battles; if these are a random "
-            f"sample, {command} gives intervals that include judge errors."
+            f"sample, intervals that include judge errors: {command}"
         )
-    return f"{battles.command} --evaluate measures judge errors; --method bt ranks by the votes."
+    measured = f"judge errors are measured by: {battles.command} --evaluate"
+    return f"--method bt ranks by the votes; {measured}"
 
 
 def _mapper(engine: str, workers: int | None, ray_address: str | None) -> Mapper:
@@ -433,7 +434,7 @@ def _few_prompts(used: Battles) -> list[str]:
     prompts = _prompts(used)
     if prompts is None or prompts >= _FEW_PROMPTS:
         return []
-    return [f"only {prompts} prompts: intervals by prompt are rough below about {_FEW_PROMPTS}"]
+    return [f"only {prompts} prompts: below about {_FEW_PROMPTS}, intervals are rough"]
 
 
 def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:

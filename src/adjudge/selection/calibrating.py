@@ -358,11 +358,8 @@ def _describe_worth(chosen: Guarantee, levels: Levels, groups: Sequence[PolicyGr
     about = " to ".join(dict.fromkeys(percent(x, 0) for x in (shares[0], shares[-1])))
     used = max(resampling.n for resampling in resamplings)
     some = f" of {used:,} labels" * (used < max(group.n_calibration for group in groups))
-    this = "this threshold" if len(groups) == 1 else "a threshold"
-    return (
-        f"{chosen.worth(levels)}; {this} can be above: about {about} of "
-        f"{resamplings[0].resamples:,} resamples{some} were."
-    )
+    resamples = f"{resamplings[0].resamples:,} resamples{some}"
+    return f"{chosen.worth(levels)}; about {about} of {resamples} were above."
 
 
 def _describe_lots(policy: Policy, coverages: FloatArray) -> list[str]:
@@ -385,8 +382,8 @@ def _cautions(
     rules = {(entry.judge, entry.protocol) for entry in entries}
     if len(rules) > 1:
         lines.append(
-            f"{len(rules)} judges or protocols in the file: each has its own rule; do not use "
-            "these labels to choose among them (select with --judge, combine with --jury)"
+            f"{len(rules)} judges, each with its own rule: do not use these labels to choose "
+            "among them (select with --judge, combine with --jury)"
         )
     lines += doubt.cautions
     if policy.delta is not None and len(entries) > 1:

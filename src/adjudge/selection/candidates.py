@@ -24,6 +24,7 @@ from adjudge.policy.result import (
     promise_below,
     share,
 )
+from adjudge.present.text import count
 from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
@@ -471,12 +472,11 @@ class Candidate:
         n, least = len(entry), self.guarantee.fewest_labels(self.rule_levels)
         if n < least:
             return (
-                f"refused: {n} label{'' if n == 1 else 's'}; {self.guarantee.name} at alpha "
-                f"{float(self.terms.levels.alpha):g} needs {least} without an error before it can "
-                "accept; "
+                f"only {count(n, 'label')}: {self.guarantee.name} at alpha "
+                f"{float(self.terms.levels.alpha):g} needs {least} without an error; "
                 + ("label more" if entry.group is None else "label more, or pool small groups")
             )
         return (
-            f"nothing passes: {int(entry.labels.errors.sum())} of {n} verdicts were wrong, and "
-            "their uncertainty does not separate enough right verdicts from wrong ones"
+            f"nothing passes: {int(entry.labels.errors.sum())} of {n} verdicts are wrong, also "
+            "those with little doubt"
         )

@@ -19,7 +19,7 @@ from adjudge.present.blocks import (
     Note,
     Table,
     explain,
-    notes_of,
+    remarks_of,
     table_of,
 )
 from adjudge.present.figure import (
@@ -88,23 +88,26 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
         detail=True,
     )
     assumed = explain(evaluation.assumptions, others=lines, brief=False)
-    return [*blocks, *notes_of(notes), *assumed, every, *_evaluation_figures(evaluation)]
+    return [*blocks, *remarks_of(notes), *assumed, every, *_evaluation_figures(evaluation)]
 
 
 def _guarantees(evaluation: Evaluation, alpha: float) -> list[Block]:
     """What each guarantee accepts over the splits, in a line each."""
-    several = len(evaluation.judges) > 1
-    facts = [
-        Fact(
-            f"{evaluation.judge_name(key)}, {m.method}" if several else m.method,
-            percent(m.coverage),
-            f"accepted, {percent(m.risk)} wrong; above {level(alpha)} in "
-            f"{percent(m.share_above, 0)} of {count(evaluation.splits, 'split')}",
-        )
-        for key in evaluation.judges
-        for m in evaluation.paper_rows(key)
-        if m.alpha == alpha and not m.baseline
-    ]
+    methods: dict[str, list[MethodRisk]] = {}
+    for key in evaluation.judges:
+        for m in evaluation.paper_rows(key):
+            if m.alpha == alpha and not m.baseline:
+                methods.setdefault(m.method, []).append(m)
+    facts = []
+    for name, risks in methods.items():
+        ranked = sorted(risks, key=lambda m: m.coverage)
+        shares = dict.fromkeys(percent(m.coverage) for m in (ranked[0], ranked[-1]))
+        wrong = f"accepted, {percent(ranked[0].risk)} wrong; above {level(alpha)} in "
+        if len(ranked) > 1:
+            wrong = f"accepted, by judge; above {level(alpha)} in up to "
+        above = percent(max(m.share_above for m in risks), 0)
+        splits = count(evaluation.splits, "split") if len(ranked) == 1 else "splits"
+        facts.append(Fact(name, " to ".join(shares), f"{wrong}{above} of {splits}"))
     return [Facts(facts)] if facts else []
 
 

@@ -53,10 +53,7 @@ _GRADE_COLUMNS = ["id", "judge_name", "judge", *_JUDGED, "p_pass", "uncertainty"
 _CHOICE_COLUMNS = ["id", "judge", "choice", "judge_choice", "mean_p", "uncertainty", "accepted"]
 #: The doubt that a policy learned, as a column next to the judge's own.
 _LEARNED_DOUBT = pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty")
-SAME_ROWS = (
-    "these are, or include, the rows that the policy was calibrated on: the error share among them "
-    "is not a promise about new rows"
-)
+SAME_ROWS = "calibrated on some of these rows: the promise is about new ones"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +103,9 @@ class Selection(Result):
     def view(self) -> list[Block]:
         """What was accepted, whether the new scores look like the old ones, and the promise."""
         worth = self.worth or f"Promise: {self.promise}."
-        blocks: list[Block] = [_selection_headline(self), Note([worth])]
+        blocks: list[Block] = [_selection_headline(self)]
+        if self.n_accepted:
+            blocks.append(Note([worth]))
         if len(self.groups) > 1:
             groups = table_of(
                 self.groups,
@@ -117,7 +116,9 @@ class Selection(Result):
                     "accepted": lambda g: number(g.n_accepted),
                     "share": lambda g: percent(g.accepted_share),
                 },
+                caption="By judge and group",
                 text_columns=2,
+                detail=True,
             )
             blocks.append(groups)
         blocks += stage_table(self)
@@ -132,6 +133,12 @@ class Selection(Result):
             )
             blocks.append(Note([overturned]))
         others = [f"On the calibration labels: {self.others}"] if self.others else []
+        reasons = [f"{rows:,} {reason}" for reason, rows in self.dropped.items() if rows]
+        rest = self.n - self.n_accepted - sum(self.dropped.values())
+        if rest > 0:
+            reasons.append(f"{rest:,} others left to people")
+        if reasons:
+            others.append(f"Not accepted: {', '.join(reasons)}")
         if not self.drift.flagged:
             others.insert(0, _describe_drift(self))
         promises = promises_of(self.promise, self.not_promised)
@@ -220,7 +227,7 @@ def select(
         everything = everything.with_columns(text_column(everything, rules.by, "by"))
     placed = _place(rules, usable)
     if are_calibration_rows(rules, _scores(usable), placed):
-        warnings.append(SAME_ROWS)
+        warnings.insert(0, SAME_ROWS)
     below = lie_below(usable, rules.cuts, scored=table.measured).to_numpy()
     # Neither in a batch nor in the drift test: the labels have no information about rows above it.
     decidable = np.where(below, placed, -1)
@@ -429,26 +436,18 @@ def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
 def _selection_headline(selection: Selection) -> Headline:
     """How many are accepted, why the others are not, and whether the new rows look alike."""
     drift, given = selection.drift, count(selection.n, GIVEN[selection.about])
-    reasons = [f"{rows:,} {reason}" for reason, rows in selection.dropped.items() if rows]
-    others = selection.n - selection.n_accepted - sum(selection.dropped.values())
-    if others > 0:
-        reasons.append(f"{others:,} others left to people")
+    left = f"{selection.n - selection.n_accepted:,} to people"
     looks = (
         "DRIFT" if drift.flagged else "drift not tested" if drift.p_value is None else "no drift"
     )
     accepted = f"{selection.n_accepted:,} of {given} accepted"
-    text = (
-        f"{selection.guarantee} at alpha {selection.alpha:g}: {', '.join([accepted, *reasons])}; "
-        f"{looks}"
-    )
+    text = f"{selection.guarantee} at alpha {selection.alpha:g}: {accepted}, {left}; {looks}"
     action = ""
     if drift.flagged:
         some = f"label some of the new {LABELLED[selection.about]} and calibrate again"
         action = f"The promise might not hold: {some}."
-    elif not selection.n_accepted:
-        action = "Give all of them to people."
     bad = drift.flagged or not selection.n_accepted
-    decision = f"{accepted}, {selection.n - selection.n_accepted:,} to people"
+    decision = f"{accepted}, {left}"
     if drift.flagged:
         decision += "; the new rows look different: label some first"
     return Headline(text, action, tone="bad" if bad else "plain", decision=decision)

@@ -134,7 +134,7 @@ def test_scored_items_with_a_column_verdict(
         "evaluate {judgments} --splits 2",
         "calibrate {judgments}",
         "estimate {answers}",
-        "plan rate {answers} --width 0.45 --write-ids {out}.csv",
+        "plan rate {answers} --width 0.2 --write-ids {out}.csv",
     ],
 )
 def test_how_labels_were_drawn_is_a_word_we_know(
@@ -156,7 +156,7 @@ def test_a_second_plan_keeps_how_the_first_labels_were_drawn(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
     given = with_columns(files["answers"], {"sampled_by": "random"}, tmp_path)
-    command = "plan rate {answers} --width 0.45 --write-ids {out}.csv"
+    command = "plan rate {answers} --width 0.2 --write-ids {out}.csv"
     assert run(arguments_of(command, {**files, "answers": given}, tmp_path)) == 0
     drawn = read_table(tmp_path / "out.csv")
     assert drawn["input_sampled_by"].unique().to_list() == ["random"]

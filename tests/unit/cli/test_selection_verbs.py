@@ -39,11 +39,12 @@ def test_calibrate_then_select(files, capsys):
     assert headline.startswith("scope at alpha 0.2 accepts doubt <= ")
     above = json.loads(policy.read_text())["groups"][0]["resampling"]["share_above"]
     assert worth.startswith(
-        "On average at most 20 % wrong: seen in every simulation, not proven; this threshold can "
-        f"be above: about {100 * above:.0f} % of 500 resamples were. fdr ~"
+        "On average at most 20 % wrong (seen in simulations, not proven); about "
+        f"{100 * above:.0f} % of 500 resamples were above. fdr ~"
     )
     assert " (proven on average), pac " in worth
-    assert [line.split()[0] for line in rest] == ["--explain", "next:"]
+    assert [line.split()[0] for line in rest] == ["next:"]
+    assert worth.endswith(" (--explain: more)")
     assert len(textwrap.wrap(headline, 80)) == 1
     assert len(textwrap.wrap(worth, 80)) <= 3
     code, out, _err = out_of(capsys, "policy", "show", policy, "--explain")

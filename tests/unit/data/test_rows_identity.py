@@ -59,10 +59,10 @@ def test_without_a_fingerprint_the_name_decides(given: Identity, part: str) -> N
 def test_what_could_not_be_compared_is_remarked() -> None:
     nameless = Identity("gpt", "preference")
     assert match_judge([OLD], nameless).remark == (
-        "rows of gpt (preference) have no judge_fingerprint: only its name was compared"
+        "rows of gpt (preference) have no judge_fingerprint: compared by name"
     )
     assert match_judge([nameless], OLD, made="the anchors file").remark == (
-        "the anchors file has no judge_fingerprint of gpt (preference): only its name was compared"
+        "the anchors file has no judge_fingerprint of gpt (preference): compared by name"
     )
     unknown = match_judge([OLD], Identity())
     assert unknown.remark is not None

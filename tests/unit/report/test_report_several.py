@@ -88,7 +88,7 @@ def test_policy_and_selection_each_show_what_they_are_worth(folder: Path, tmp_pa
     write_result(select(good, policy=policy).summary, tmp_path / "selected.json")
     page = render_report(tmp_path, format="md")
     assert page.count(f"- {policy.worth.replace('*', chr(92) + '*')}") == 2
-    assert "not proven; this threshold can be above" in policy.worth
+    assert "not proven); about " in policy.worth
     page = render_report(tmp_path)
     folded = "<details><summary>What this assumes and does not promise</summary>"
     assert page.count(f'{folded}<ul class="plain"><li>It promises: {policy.promise}</li>') == 2

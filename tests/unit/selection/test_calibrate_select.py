@@ -204,7 +204,7 @@ def test_groups_have_their_own_rules_and_small_ones_are_named():
     alone = pac_threshold(s, e, alpha=0.2, delta=0.1 / 3)
     assert policy.groups[0].threshold == alone.threshold
     assert policy.groups[2].accepts == "none"
-    assert "refused: 6 labels" in (policy.groups[2].note or "")
+    assert "only 6 labels: " in (policy.groups[2].note or "")
     assert any("uses 0.0333 of delta 0.1 for each of 3 rules" in line for line in policy.warnings)
 
 
@@ -370,7 +370,7 @@ def test_another_prompt_is_refused_by_its_fingerprint():
         select(rows(20, judge_fingerprint=["bb" * 32] * 20), policy)
     assert caught.value.differs == ("judge_fingerprint",)
     done = select(rows(20), policy)
-    assert any("only its name was compared" in line for line in done.summary.warnings)
+    assert any("compared by name" in line for line in done.summary.warnings)
 
 
 def test_another_judge_or_protocol_is_refused_by_name():

@@ -243,10 +243,8 @@ class Scope(Guarantee):
         )
 
     def worth(self, levels: Levels) -> str:
-        return (
-            f"On average at most {level(float(levels.alpha))} wrong: seen in every simulation, not "
-            "proven"
-        )
+        rate = level(float(levels.alpha))
+        return f"On average at most {rate} wrong (seen in simulations, not proven)"
 
     def accept_over_resamples(self, labels: Labels, times: IntArray, levels: Levels) -> BoolArray:
         ends = np.append(np.flatnonzero(labels.scores[1:] != labels.scores[:-1]), len(labels) - 1)
