@@ -208,8 +208,8 @@ def after_comparison(result: Any, typed: Typed) -> str | None:
 
 def after_ranking(board: Any, typed: Typed) -> str | None:
     """The command of the advice, which ends it, unless the board was written."""
-    _, found, advised = getattr(board, "advice", "").partition(": adjudge ")
-    if found and typed["output"] is None and typed.rows is not None and not board.loo:
+    _, colon, advised = getattr(board, "advice", "").partition(": adjudge ")
+    if colon and typed["output"] is None and typed.rows is not None and not board.loo:
         return str(advised)
     return save_as("leaderboard.json")(board, typed)
 
