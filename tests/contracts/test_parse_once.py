@@ -79,7 +79,7 @@ COMMANDS = {
     "--write-ids ids.csv",
     "estimate": "estimate answers.csv --by model --cluster prompt_id",
     "estimate with labels": "estimate answers.parquet --labels human.csv",
-    "plan rate": "plan rate answers.csv --width 0.15 --write-ids rows.csv",
+    "plan rate": "plan rate answers.csv --width 0.1 --write-ids rows.csv",
     "diagnose transitivity": "diagnose transitivity tournaments.csv --replicates 5",
     "diagnose scores": "diagnose scores scores.jsonl --splits 2 --write-sets sets.jsonl",
     "diagnose bias": "diagnose bias unlabelled.csv --pairs pairs.jsonl --labels labels.csv",

@@ -40,7 +40,7 @@ judge pairs.jsonl --policy out/cascade.json -o out/cascade.jsonl --store b.db
 select out/cascade.jsonl --policy out/cascade.json -o out/cascade_selected.csv --summary out/cascade_selection.json
 plan selection out/judgments.jsonl --alpha 0.1 -o out/plan_selection.json
 estimate answers.csv --by model -o out/estimate.json
-plan rate answers.csv --budget 100 --write-ids out/ids.csv -o out/plan_rate.json
+plan rate answers.csv --budget 300 --write-ids out/ids.csv -o out/plan_rate.json
 plan battles battles.csv --budget 200 --write-rows out/battles.csv -o out/plan_battles.json
 diagnose bias out/judgments.jsonl -o out/bias.json
 diagnose transitivity tournaments.csv -o out/cycles.json

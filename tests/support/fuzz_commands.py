@@ -77,7 +77,7 @@ COMMANDS: tuple[str, ...] = (
     "compare {answers} --labels {grades} --plot {out}.svg",
     "compare {staged} --judges --labels {labels} --json",
     "plan compare {answers} --difference 0.9 --json",
-    "plan rate {answers} --width 0.45 --write-ids {out}.csv --json",
+    "plan rate {answers} --width 0.2 --write-ids {out}.csv --json",
     "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
     "plan labels {half} --surest 0.6 --n 2 --cluster none --write-ids {out}.csv --json",
     "plan cascade {staged} --cascade CASCADE --costs 1,9 --learning-share 0.5 --alpha 0.3 --json",

@@ -198,8 +198,11 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
         drawn = rows_to_label(
             arguments.get("data"), plan, **columns, draw=options["draw"], seed=options["seed"]
         )
-        write_rows(drawn, write_ids)
-        remark(f"wrote {drawn.height} rows to {write_ids}")
+        if drawn.height:
+            write_rows(drawn, write_ids)
+            remark(f"wrote {drawn.height} rows to {write_ids}")
+        else:
+            remark(f"the table has enough labels for this plan: {write_ids} not written")
     deliver(plan, options)
     return not plan.feasible
 

@@ -41,7 +41,7 @@ def rows_to_label(
 
     At random: as many as the plan for random labels (conditional) still needs; without one, the
     number expected to fill both classes plus a fifth: label from the top and stop when both are
-    full. By verdict: the number that each verdict still needs.
+    full. By verdict: the number that each verdict still needs. No rows if the table has enough.
 
     Args:
         data: The judged rows to sample from. A path, a frame or a dict of columns.
@@ -80,11 +80,7 @@ def rows_to_label(
         needed = total if plan.expected_draws is None else plan.expected_draws
         size = math.ceil(_SPARE * needed)
     if size == 0:
-        raise ArgumentError(
-            "plan",
-            f"{total} labels in total",
-            "the table has enough labels for this plan; use a smaller --width or a larger --budget",
-        )
+        return frame.clear()
     return draw_rows(
         frame,
         size,
