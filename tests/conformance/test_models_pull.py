@@ -184,3 +184,4 @@ def test_a_slow_mirror_can_be_interrupted_and_leaves_nothing(
     _, written = pull.communicate(timeout=20)
     assert (pull.returncode, written.splitlines()[-1]) == (1, "adjudge: stopped")
     assert files(cache, tmp_path / "xdg") == []
+    assert [path.name for path in cache.rglob("*")] == ["models"]

@@ -16,7 +16,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from adjudge.data.columns import Column, Layout, check_columns, settle_status
 from adjudge.data.files import Handle
@@ -60,6 +60,7 @@ from adjudge.data.tables import TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.result import Count, Proportion
 from adjudge.present.text import count, percent
+from adjudge.records import MEASURED
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 VERDICTS = ("A", "B", "tie")
@@ -231,7 +232,7 @@ _PERSON = re.compile(
 #: The fields of Battles with one value per battle.
 _COLUMNS = (
     *("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes"),
-    "weights",
+    *("weights", "failed"),
 )
 
 
@@ -243,7 +244,8 @@ class Battles:
     difference (positive favours model_a), `other` the targets of a second opinion to compare with;
     NaN if a battle has none. `panel` has a column of scores for each judge of a jury. `prompts`
     are codes of the column `cluster`, `groups` the values of the grouping column `by`. `weights`
-    count each battle more or less (`ranking.shift`; None: all once). `source`
+    count each battle more or less (`ranking.shift`; None: all once). `failed` is the status of a
+    battle that the judge failed, else empty. `source`
     names the columns of the score (None: the judge gave none), `named` the verdict column that the
     user named, `identities` the judges. `voters` is whose votes `human` are, `of_people` whether
     that is people; `command` ranks the same battles again.
@@ -263,6 +265,7 @@ class Battles:
     groups: tuple[str, ...] | None = None
     group_codes: IntArray | None = None
     weights: FloatArray | None = None
+    failed: NDArray[np.str_] | None = None
     source: str | None = None
     named: str | None = None
     voters: str = "people's votes"
@@ -290,6 +293,14 @@ class Battles:
 
     def __len__(self) -> int:
         return len(self.a)
+
+    def count_lost(self, lost: BoolArray, reason: str) -> dict[str, int]:
+        """The battles without a judge's answer, by their status; `reason` for all others."""
+        if self.failed is None:
+            return {reason: int(lost.sum())}
+        statuses, counts = np.unique(self.failed[lost], return_counts=True)
+        reasons = [f"status {status}" if status else reason for status in statuses.tolist()]
+        return dict(zip(reasons, counts.tolist(), strict=True))
 
     def take(self, rows: BoolArray | IntArray) -> Battles:
         """The battles at `rows` (a mask or positions), among the same models."""
@@ -478,6 +489,7 @@ def code_battles(
         by=by,
         groups=groups,
         group_codes=group_codes,
+        failed=_failures(frame),
         source=said.source,
         named=verdict,
         voters=voters,
@@ -494,6 +506,13 @@ def code_battles(
     )
     out = nameless | itself
     return coded.take(~out) if out.any() else coded
+
+
+def _failures(frame: pl.DataFrame) -> NDArray[np.str_] | None:
+    if "status" not in frame.columns:
+        return None
+    status = frame["status"].fill_null("").replace(dict.fromkeys(MEASURED, ""))
+    return status.to_numpy().astype(np.str_)
 
 
 #: Thirds of the prompts, by how far apart the judge scores their answers.

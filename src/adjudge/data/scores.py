@@ -20,7 +20,14 @@ from adjudge.data.labels import (
     without_dependent,
 )
 from adjudge.data.names import add_documents, refuse_duplicates, refuse_where
-from adjudge.data.rows import Rows, check_status, distinct_rows, judge_names, merge_dropped
+from adjudge.data.rows import (
+    Rows,
+    check_status,
+    distinct_rows,
+    judge_names,
+    measured,
+    merge_dropped,
+)
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import Table, TableLike, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
@@ -280,11 +287,8 @@ def scores_by_class(table: Table) -> Table:
 
 def scored_by_both(scores: Scores) -> Rows:
     """Rows with a judge score and a human score, and how many lack one."""
-    rows = (
-        Rows(scores.frame, scores.dropped)
-        .without(pl.col("judge_score").is_null(), "no judge score")
-        .without(pl.col("human_scores").is_null(), "no human score")
-    )
+    rows = measured(Rows(scores.frame, scores.dropped))
+    rows = rows.without(pl.col("human_scores").is_null(), "no human score")
     if rows.frame.height == 0:
         raise DataError(scores.name, "no row has both a judge score and a human score")
     return rows

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
 from adjudge.data.grades import Grades, prepare_grades
+from adjudge.data.rows import merge_dropped
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
@@ -35,13 +36,14 @@ from adjudge.present.blocks import (
     Note,
     Table,
     explain,
+    notes_of,
     table_of,
     warnings_of,
 )
 from adjudge.present.figure import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
 from adjudge.present.text import count as counted
-from adjudge.present.text import interval, level, number, percent
+from adjudge.present.text import interval, left_out, level, number, percent
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import count, open_unit
 from adjudge.validation import positive as positive_number
@@ -126,6 +128,7 @@ class RatePlan(Result):
     how_to_draw: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     @property
     def feasible(self) -> bool:
@@ -173,7 +176,7 @@ class RatePlan(Result):
         draw = [f"how to draw: {text}" for text in self.how_to_draw]
         if lines := [*_judge_worth(self), *draw]:
             blocks.append(Note(lines, detail=True, title="What the judge is worth, how to draw"))
-        blocks += explain(self.assumptions)
+        blocks += [*notes_of(left_out(self.dropped)), *explain(self.assumptions)]
         if self.rate is not None:
             caption = (
                 f"Expected width of the {level(self.confidence_level)} interval by number of "
@@ -255,7 +258,7 @@ def plan_rate(
         "specificity": specificity,
         "n_test": n_test,
     }
-    have, makers = (0, 0), tuple[str, ...]()
+    have, makers, dropped = (0, 0), tuple[str, ...](), dict[str, int]()
     if data is not None:
         rows = prepare_grades(
             data,
@@ -276,6 +279,7 @@ def plan_rate(
                 "the human rate",
             )
         values, makers = {**measured, **_known(values)}, rows.makers
+        dropped = merge_dropped(rows.dropped)
     for name, value in values.items():
         if value is None:
             raise ArgumentError(
@@ -304,10 +308,10 @@ def plan_rate(
         positive_number(width, "width")
     count(step, "step", least=1)
     if inputs.q0 + inputs.q1 <= 1:
-        return _plan_people_alone(inputs, width, budget, makers)
+        return replace(_plan_people_alone(inputs, width, budget, makers), dropped=dropped)
     if width is not None:
         budget = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
-    return _plan(inputs, width, budget, step, makers)
+    return replace(_plan(inputs, width, budget, step, makers), dropped=dropped)
 
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -225,6 +225,7 @@ def make_anchors(
     if target.values is None:
         raise ArgumentError("method", method, str(target.reason))
     used, y = target_battles(ready, target.values)
+    lost = ready.count_lost(~np.isfinite(target.values), "no judge score")
     wins = wins_table(used.a, used.b, y, used.n_models, used.weights)
     _one_scale(wins, used.names)
     theta = fit_strengths(wins, l2=l2)
@@ -275,7 +276,7 @@ def make_anchors(
         score_quantiles=tuple(np.quantile(scores, percents).tolist()) if len(scores) else (),
         n_battles=len(used),
         warnings=tuple(warnings),
-        dropped=merge_dropped(ready.dropped, {"no judge score": len(ready) - len(used)}),
+        dropped=merge_dropped(ready.dropped, lost),
         adjudge_version=__version__,
         cluster=ready.cluster,
         mix=dict(mix or {}),
@@ -419,7 +420,7 @@ def place(
     lost = {
         "both models are anchors": int((a_known & b_known).sum()),
         "neither model is an anchor": int((~a_known & ~b_known).sum()),
-        "no judge score": int((mixed & ~usable).sum()),
+        **ready.count_lost(mixed & ~usable, "no judge score"),
     }
     if not usable.any():
         raise DataError(

@@ -334,11 +334,14 @@ def _board_by_target(battles: Battles, target: Target, request: Request) -> Lead
     used, y = target_battles(battles, target.values)
     if not len(used):
         raise DataError("battles", f"no battle has an outcome ({target.outcome})")
+    lost = {"no outcome": len(battles) - len(used)}
+    if target.values is not battles.human:
+        lost = battles.count_lost(~np.isfinite(target.values), "no outcome")
     board = replace(
         board,
         n_battles=len(used),
         clusters=_prompts(used),
-        dropped=merge_dropped({"no outcome": len(battles) - len(used)}),
+        dropped=merge_dropped(lost),
     )
     fill = _plain_board if penalty is None else _elo_board
     return fill(board, used, y, request)

@@ -19,9 +19,11 @@ from adjudge.data import (
 )
 from adjudge.data.judgments import open_verdicts
 from adjudge.data.rows import Rows, measured
+from adjudge.data.scores import scored_by_both
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import DataError
-from adjudge.estimation import estimate
+from adjudge.estimation import estimate, plan_rate
+from adjudge.ranking import rank
 from adjudge.selection import calibrate
 
 GRADES: dict[str, list[Any]] = {
@@ -185,3 +187,22 @@ def test_estimate_with_a_quarter_of_failed_rows() -> None:
     result = estimate(rows, labels_are_random=True)
     assert result.estimate == pytest.approx(0.6, abs=0.01)
     assert result.dropped == {"status error": 200}
+
+
+def test_every_verb_counts_failed_rows_by_their_status() -> None:
+    status = ["ok", "error", "ok", "refused", "ok", "error"] * 20
+    failed = {"status error": 40, "status refused": 20}
+    n = len(status)
+    sides = {"model_a": ["x", "y", "z"] * (n // 3), "model_b": ["y", "z", "x"] * (n // 3)}
+    judged = {**sides, "verdict": ["A", "B"] * (n // 2), "status": status}
+    assert rank(judged, replicates=2).dropped == failed
+    assert rank({**judged, "winner": ["model_a", "model_b", ""] * (n // 3)}, method="bt",
+                replicates=2).dropped == {"no outcome": 40}  # fmt: skip
+    ids = {"id": range(n), "doc_id": range(n), "status": status}
+    marks = {"judge_score": [1, 2, 3] * (n // 3), "human_score": [2, 1, 3] * (n // 3)}
+    assert scored_by_both(prepare_scores({**ids, **marks})).dropped == failed
+    people = [None if at % 6 == 4 else at // 6 % 2 for at in range(n)]
+    grades = {"judge": [int(one != 0) for one in people], "human": people, "status": status}
+    plan = plan_rate(grades, budget=50)
+    assert plan.dropped == failed
+    assert "left out 40 rows: status error" in str(plan)

@@ -220,7 +220,7 @@ def test_silent_rows_get_no_set_and_are_counted() -> None:
         judge_score=pl.when(pl.col("n") < 5).then(None).otherwise(pl.col("judge_score"))
     )
     report = diagnose_scores(frame.drop("n", "score_probs"), alphas=[0.1], splits=2)
-    assert report.dropped == {"no judge score": 5}
+    assert report.dropped == {"status error": 5}
     assert score_set_rows(frame.drop("n"))["advice"].null_count() == 5
 
 
