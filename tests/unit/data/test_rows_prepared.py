@@ -24,7 +24,7 @@ def test_scores_are_prepared_once_for_the_diagnosis_and_for_the_sets() -> None:
     rows = prepare_scores(table)
     assert prepare_scores(rows) is rows
     kept = scored_by_both(rows)
-    assert (kept.frame.height, kept.dropped) == (10, {"no judge score": 10, "no human score": 10})
+    assert (kept.frame.height, kept.dropped) == (10, {"status error": 10, "no human score": 10})
     assert diagnose_scores(rows, splits=2) == diagnose_scores(table, splits=2)
     assert score_set_rows(rows).equals(score_set_rows(table))
     with pytest.raises(ArgumentError, match="give it to prepare_scores"):
