@@ -25,7 +25,7 @@ from adjudge.alignment.asking import AGAIN, Asking, errors_in
 from adjudge.alignment.candidates import Candidate, Mistake, Rewriting, show_mistakes
 from adjudge.alignment.parts import SHARES, Labelled
 from adjudge.alignment.result import Alignment, AlignmentPlan, AlignmentRun, ChangedRow, TriedPrompt
-from adjudge.errors import ArgumentError, JudgeError, UnusableRepliesError
+from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError, UnusableRepliesError
 from adjudge.judges.interface import Backend
 from adjudge.judges.judging import plan_options, takes
 from adjudge.judges.options import JudgingOptions
@@ -238,11 +238,12 @@ class _Search:
             if finalists:
                 best = max(finalists, key=lambda c: (self._accuracy(c, self.select), c.name))
         self.asking.must_ask(self.own, self.select)
-        chosen = None
-        if best is not None:
-            d = self.asking.right(best, self.select) - self.asking.right(self.own, self.select)
-            chosen = best if d.mean() > standard_error(d) else None
-        return self._conclude(best, chosen)
+        return self._conclude(best, None if best is None else self._choose(best))
+
+    def _choose(self, best: Candidate) -> Candidate | None:
+        """The best prompt if its gain on select exceeds one standard error; None: own stays."""
+        d = self.asking.right(best, self.select) - self.asking.right(self.own, self.select)
+        return best if d.mean() > standard_error(d) else None
 
     def _accuracy(self, candidate: Candidate, rows: Sequence[Labelled]) -> float:
         return float(self.asking.right(candidate, rows).mean())
@@ -336,13 +337,17 @@ class _Search:
             run = self.asking.ask(candidate, rows)
         except UnusableRepliesError as error:
             dropped: str | None = str(error)
+        except JudgeRefusedError as error:
+            dropped = str(error)
+            self.broken.add(candidate)
         else:
             accuracy, dropped = self._accuracy(candidate, rows), errors_in(run)
             failed = sum(self.asking.verdicts[candidate][row.id] is None for row in rows)
             if dropped:
                 self.broken.add(candidate)
             elif failed > _MOST_FAILED * len(rows):
-                dropped = f"{failed} of {len(rows)} rows have no verdict"
+                statuses = ", ".join(f"{n} {name}" for name, n in run.summary.statuses.items())
+                dropped = f"{failed} of {len(rows)} rows have no verdict ({statuses})"
         self.tried[candidate] = TriedPrompt(
             name=candidate.name, rows=len(rows), accuracy=accuracy, dropped=dropped
         )

@@ -21,7 +21,7 @@ from adjudge.judges.interface import Choice, Question
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols.preference import Preference
-from adjudge.records import Pair, Reply
+from adjudge.records import Pair, Reply, Subject
 from adjudge.selection import read_policy
 
 MAGIC = ["MAGIC rule", "nothing", "!no prompt here", "other words"]
@@ -183,16 +183,34 @@ def test_a_candidate_is_dropped_by_its_failures(tmp_path: Path) -> None:
 
 
 def test_suspect_labels_are_those_that_were_planted(tmp_path: Path) -> None:
+    """All planted errors of select, and mistakes that the judge makes with every prompt."""
     pairs = labelled_pairs(400, wrong_labels=0.08)
-    truth = {pair.id: "A" if "good" in pair.response_a else "B" for pair in pairs}
     judge = PromptedJudge(0.97, {"MAGIC": 0.01, "words": 0.01})
-    run = align(pairs, judge=judge, proposer=Proposer(MAGIC), store=tmp_path / "a.db")
+    store = tmp_path / "a.db"
+    run = align(pairs, judge=judge, proposer=Proposer(MAGIC), store=store)
+    rows, _ = read_labelled(pairs)
+    parts = open_partition(store, rows, shares=SHARES, seed=0).parts
+    select = [row for row in rows if parts[row.question] == "select"]
+    planted = {row.id for row in select if f"good {row.id[1:]}" != _preferred(row.subject)}
     suspects = set(run.result.suspects)
-    planted = {pair.id for pair in pairs if pair.label != truth[pair.id]}
-    assert len(suspects) >= 5
+    assert len(planted) >= 5
+    assert len(suspects & planted) >= 0.9 * len(planted)
     assert len(suspects & planted) >= 0.6 * len(suspects)
     assert len(run.suspects) == 2 * len(suspects)
     assert not any("label" in row for row in run.suspects)
+
+
+def _preferred(pair: Subject) -> str:
+    assert isinstance(pair, Pair)
+    return pair.response_a if pair.label == "A" else pair.response_b
+
+
+def test_a_weak_judge_suspects_nobody(tmp_path: Path) -> None:
+    judge = PromptedJudge(0.7, {"MAGIC": 0.01})
+    pairs = labelled_pairs(400, wrong_labels=0.08)
+    run = align(pairs, judge=judge, proposer=Proposer(MAGIC), store=tmp_path / "a.db")
+    assert run.result.suspects == ()
+    assert run.suspects == []
 
 
 def test_items_pass_or_fail(tmp_path: Path) -> None:

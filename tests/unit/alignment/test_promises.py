@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +28,7 @@ from adjudge.judges.prompting import builtin_prompt, read_prompt
 from adjudge.judges.protocols.grade import GradeProtocol
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Item, Pair, Reply
+from adjudge.store import use_store
 
 PRICES = {
     "test:prompted": Price(10.0, 0.0, "test"),
@@ -294,3 +299,43 @@ def test_two_processes_on_one_store_share_one_look(place: str) -> None:
     for outcome in outcomes:
         if isinstance(outcome, str):
             assert "another process aligns" in outcome or "all declared looks" in outcome
+
+
+RACE = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, {support!r})
+from prompted_judge import PromptedJudge, labelled_pairs
+from adjudge.alignment import align
+
+class Waiting(PromptedJudge):
+    async def ask(self, question):
+        Path({folder!r}, "ready {start}").touch()
+        while not Path({folder!r}, "go").exists():
+            await asyncio.sleep(0.01)
+        return await super().ask(question)
+
+align(labelled_pairs(240)[{start} : {start} + 160], judge=Waiting(0.6, {{}}), store={store!r})
+"""
+
+
+def test_two_processes_with_overlapping_files_divide_them_once(place: str, tmp_path: Path) -> None:
+    """Both have found no parts before either writes its own."""
+    support = str(Path(__file__).parents[2] / "support")
+    how = {"support": support, "folder": str(tmp_path), "store": place}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACE.format(start=start, **how)], stderr=subprocess.PIPE
+        )
+        for start in (0, 80)
+    ]
+    while not all((tmp_path / f"ready {start}").exists() for start in (0, 80)):
+        assert all(process.poll() is None for process in processes)
+        time.sleep(0.05)
+    (tmp_path / "go").touch()
+    messages = [process.communicate(timeout=120)[1].decode() for process in processes]
+    assert sorted(process.returncode for process in processes) == [0, 1]
+    assert sum("another process aligns with these labels" in text for text in messages) == 1
+    with use_store(place) as store:
+        [state] = store.monitors().values()
+    assert len(json.loads(state)["parts"]) == 160
