@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 
-from adjudge.estimation.compare import winner_of
+from adjudge.estimation.compare import best_of
 from adjudge.statistics.betting import LABELS_A_ROUND, POCOCK, ROUNDS, decide
 from adjudge.statistics.differences import (
     all_gaps,
@@ -68,10 +68,11 @@ def test_the_best_of_fifteen_judges_is_covered(n: int, spread: float, runs: int)
         scores = right.astype(float)
         # What the share would be on infinitely many rows.
         truth = ndtr(np.sqrt(1 / 0.98) * np.asarray(_normal_quantile(skill)))
-        best = winner_of(scores, rng)
-        covered += bool(best.interval.low <= truth[best.winner] <= best.interval.high)
-        naive += scores[:, best.winner].mean() - truth[best.winner]
-        biased += best.reported - truth[best.winner]
+        best = best_of(scores, range(15), rng)
+        winner = best.judge
+        covered += bool(best.interval.low <= truth[winner] <= best.interval.high)
+        naive += scores[:, winner].mean() - truth[winner]
+        biased += best.reported - truth[winner]
     assert at_least(covered, runs, 0.94)
     if spread == 0.0:
         assert abs(biased) < 0.5 * naive  # the winner's curse, and what is left of it

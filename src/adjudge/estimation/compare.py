@@ -175,11 +175,12 @@ def compare_systems(
     """The differences of all pairs of these systems, in each slice, adjusted together."""
     tables = {value: systems.among(names) for value, systems in slices.items()}
     table = next(iter(tables.values()))
-    many = len(names) > 2 or table.measure == "agreement"
+    judges = table.measure == "agreement"
+    many = len(names) > 2 or judges
     if many and table.paired_by is None:
         remedy = "give all systems the same prompt_id, or name two: --a NAME --b NAME (a=, b=)"
         raise DataError(table.source, "the systems share no question", remedy=remedy)
-    if table.measure == "agreement" and len(table.judge) < FEWEST:
+    if judges and len(table.judge) < FEWEST:
         unit = "labelled row" if table.clustered_by is None else f"labelled {table.clustered_by}"
         remedy = f"label {FEWEST} of them or more that all judges answered"
         raise DataError(
@@ -220,7 +221,7 @@ def compare_systems(
         n_labelled=n_labelled,
         systems=() if within is not None else _scores(table, all_of, pairs, best, many=many),
         differences=tuple(pairs),
-        best_judge=best_of(table, rng, level) if table.measure == "agreement" else None,
+        best_judge=best_of(table.judge, names, rng, level) if judges else None,
         assumptions=_assumptions(table, n_labelled, best),
         warnings=tuple(dict.fromkeys(warnings)),
         dropped=merge_dropped(before, *added),
@@ -418,7 +419,7 @@ def _assumptions(table: Systems, labelled: int, best: object) -> tuple[str, ...]
     unit = "" if table.clustered_by is None else f" of different {table.clustered_by}"
     lines = [f"questions{unit} are independent, and like those the difference is to hold for"]
     if table.measure == "agreement":
-        lines.append("the accuracy of the best judge is measured on simulated judges, not proven")
+        lines.append("the interval of the best judge is measured by simulation, not proven")
     else:
         lines.append("the judge's difference is about the judge: people's can have another sign")
     if labelled or table.measure == "agreement":
@@ -431,42 +432,19 @@ def _assumptions(table: Systems, labelled: int, best: object) -> tuple[str, ...]
 # --- the best of several judges ---
 
 
-def best_of(table: Systems, rng: np.random.Generator, level: float) -> BestJudge:
-    """The best judge, what is left of its accuracy on other rows, and how alike the judges are."""
-    scores, judges = table.judge, len(table.names)
-    winner, reported, interval = winner_of(scores, rng, confidence_level=level)
-    correlation = error_correlation(scores)
-    worth = None if correlation is None else judges / (1 + (judges - 1) * max(correlation, 0.0))
-    return BestJudge(
-        judge=table.names[winner],
-        accuracy=float(scores[:, winner].mean()),
-        reported=reported,
-        interval=interval,
-        correlation=correlation,
-        effective=worth,
-    )
-
-
-class Winner(NamedTuple):
-    """The winner, and its accuracy corrected for having been picked."""
-
-    winner: int
-    reported: float
-    interval: Interval
-
-
-def winner_of(
-    scores: FloatArray, rng: np.random.Generator, *, confidence_level: float = 0.95
-) -> Winner:
+def best_of(
+    scores: FloatArray, names: Sequence[str], rng: np.random.Generator, level: float = 0.95
+) -> BestJudge:
     """The best column of a table (questions, judges), ties by lot, without the winner's curse.
 
     Each of 200 bootstraps by question picks its own winner; E is the mean accuracy of these winners
     on the questions outside of their bootstrap. The interval is [E - t s, Y_w + t s]: Y_w is the
     winner's accuracy on all labels, s its standard error with two 1s and two 0s added, t with n - 1
-    degrees of freedom.
+    degrees of freedom. K judges are worth K/(1 + (K - 1) r) independent ones, r the mean
+    correlation of their errors.
 
     >>> rng = np.random.default_rng(0)
-    >>> best = winner_of((rng.random((100, 15)) < 0.7).astype(float), rng)
+    >>> best = best_of((rng.random((100, 15)) < 0.7).astype(float), "abcdefghijklmno", rng)
     >>> 0.65 < best.reported < 0.75
     True
     """
@@ -480,19 +458,17 @@ def winner_of(
     tested = (outside @ scores)[np.arange(_REPLICATES), picked]
     reported = float((tested[sizes > 0] / sizes[sizes > 0]).mean())
     padded = np.concatenate([scores[:, winner], [0.0, 0.0, 1.0, 1.0]])
-    error = float(padded.std(ddof=1)) / math.sqrt(len(padded))
-    reach = student_quantile(confidence_level, n - 1) * error
-    top = min(max(float(means[winner]), reported) + reach, 1.0)
-    return Winner(
-        winner, reported, Interval(max(reported - reach, 0.0), top, level=confidence_level)
-    )
-
-
-def error_correlation(scores: FloatArray) -> float | None:
-    """The mean correlation of two judges' errors; None if fewer than two judges vary."""
+    reach = student_quantile(level, n - 1) * float(padded.std(ddof=1)) / math.sqrt(len(padded))
+    top = max(float(means[winner]), reported) + reach
     varying = scores[:, scores.std(axis=0) > 0]
-    size = varying.shape[1]
-    if size < 2:
-        return None
-    matrix = np.corrcoef(varying.T)
-    return float((matrix.sum() - size) / (size * (size - 1)))
+    size, r = varying.shape[1], None
+    if size > 1:
+        r = float((np.corrcoef(varying.T).sum() - size) / (size * (size - 1)))
+    return BestJudge(
+        judge=names[winner],
+        accuracy=float(means[winner]),
+        reported=reported,
+        interval=Interval(max(reported - reach, 0.0), min(top, 1.0), level=level),
+        correlation=r,
+        effective=None if r is None else judges / (1 + (judges - 1) * max(r, 0.0)),
+    )

@@ -492,7 +492,7 @@ def differences_figure(result: Comparison) -> Drawing:
         unit = "" if result.measure == "scores" else ", points"
         with_level = f"with {level(result.confidence_level)} intervals"
         axes.set_xlabel(f"{clip(pair.b)} minus {clip(pair.a)}{unit}, {with_level}")
-        axes.set_title("\n".join(wrap(headline_of(result).text, 80)))
+        axes.set_title("\n".join(wrap(headline_of(result).text, 66)))
     return figure
 
 
@@ -513,9 +513,9 @@ def matrix_figure(result: Comparison) -> Drawing:
     largest = float(np.abs(grid).max()) or 1.0
     shown = clip_names(names, 24)
     with themed():
-        side = 1.8 + 0.42 * len(names)
-        figure = new_figure(1.8 * side + 2.2, side)
-        left, axes = figure.subplots(1, 2, width_ratios=[0.8, 1])
+        # One above the other: side by side they are too small on a phone.
+        figure = new_figure(max(7.2, 2.6 + 0.5 * len(names)), 4.1 + 0.81 * len(names))
+        left, axes = figure.subplots(2, 1, height_ratios=[0.36, 0.5])
         left.axvline(0, color=INK, linewidth=1.2)
         for i, j, pair in sorted(pairs, key=lambda drawn: max(drawn[:2])):
             if 0 in (i, j):
@@ -536,5 +536,5 @@ def matrix_figure(result: Comparison) -> Drawing:
         axes.set_yticks(range(len(names)), shown, fontsize=8.5)
         axes.set_xticks(range(len(names)), shown, rotation=45, ha="right", fontsize=8.5)
         axes.set_xlabel(f"row minus column{unit}; bold: shown")
-        set_suptitle(figure, "\n".join(wrap(headline_of(result).text, 90)))
+        set_suptitle(figure, "\n".join(wrap(headline_of(result).text, 70)))
     return figure

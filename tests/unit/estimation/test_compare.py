@@ -209,6 +209,9 @@ def test_two_files_are_two_systems(tmp_path: Path) -> None:
     assert labelled.n_labelled == 40
     named = both.with_columns(model=pl.col("model") + ".csv")
     assert compare(paths[0], paths[1], labels=named).difference.people == labelled.difference.people
+    by_answer = named.select(id=pl.col("id") + " of " + pl.col("model"), label="label")
+    again = compare(paths[0], paths[1], labels=by_answer)  # the ids that --write-ids writes
+    assert again.difference.people == labelled.difference.people
 
 
 def test_two_inspect_logs_pair_by_sample_and_epoch() -> None:
