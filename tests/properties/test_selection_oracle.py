@@ -13,12 +13,10 @@ from slow_band import slow_pac
 from adjudge.selection import (
     Levels,
     fdr_select,
-    naive_threshold,
     pac_threshold,
     pac_thresholds,
     pooled_fdr_select,
     scope_threshold,
-    vanilla_threshold,
     weighted_fdr_select,
 )
 from adjudge.selection.guarantees import Labels
@@ -51,12 +49,6 @@ def named(scores, best):
 def scope_oracle(scores, errors, alpha):
     budget = Fraction(alpha)
     return loosest(scores, errors, lambda inside: sum(inside) - budget * len(inside) <= -1)
-
-
-def naive_oracle(scores, errors, alpha):
-    return loosest(
-        scores, errors, lambda inside: Fraction(sum(inside), len(inside)) <= Fraction(alpha)
-    )
 
 
 def fdr_oracle(scores, errors, new, alpha):
@@ -96,13 +88,6 @@ EXAMPLES = settings(max_examples=150)
 def test_scope_is_the_oracles(data, alpha):
     result = scope_threshold(*data, alpha=float(alpha))
     assert (result.accepts, result.threshold) == scope_oracle(*data, alpha)
-
-
-@EXAMPLES
-@given(rows(), st.sampled_from(ALPHAS))
-def test_naive_is_the_oracles(data, alpha):
-    result = naive_threshold(*data, alpha=float(alpha))
-    assert (result.accepts, result.threshold) == naive_oracle(*data, alpha)
 
 
 #: Few, because the oracle's tables are slow.
@@ -187,8 +172,6 @@ def test_counts_are_those_of_the_rule():
         for rule in (
             scope_threshold(scores, errors, alpha=0.2),
             pac_threshold(scores, errors, alpha=0.2),
-            naive_threshold(scores, errors, alpha=0.2),
-            vanilla_threshold(scores, errors, alpha=0.2),
         ):
             chosen = rule.accept(scores)
             assert rule.n_accepted == chosen.sum()
@@ -204,7 +187,6 @@ def all_decisions(scores, errors, new, alpha):
     """What every method accepts among the new rows; pac's lot for ties goes by the rows' order."""
     return [
         scope_threshold(scores, errors, alpha=alpha).accept(new).tolist(),
-        naive_threshold(scores, errors, alpha=alpha).accept(new).tolist(),
         fdr_select(scores, errors, new, alpha=alpha).accepted.tolist(),
     ]
 

@@ -25,13 +25,7 @@ from adjudge.selection.label_plan import LabelPlan, plan_labels
 from adjudge.selection.planning import SelectionPlan, plan_selection
 from adjudge.selection.selecting import Selection, SelectionRun, select
 from adjudge.selection.split_counts import Levels
-from adjudge.selection.splits import (
-    SplitRisk,
-    heuristic_accept,
-    naive_threshold,
-    split_risks,
-    vanilla_threshold,
-)
+from adjudge.selection.splits import SplitRisk, split_risks
 from adjudge.selection.thresholds import BatchSelection, Threshold
 from adjudge.selection.verifying import PolicyCheck, read_policy, verify_policy
 
@@ -56,10 +50,8 @@ __all__ = [
     "evaluate",
     "fdr_select",
     "find_guarantee",
-    "heuristic_accept",
     "judge_cascade",
     "mean_jury",
-    "naive_threshold",
     "pac_threshold",
     "pac_thresholds",
     "plan_cascade",
@@ -72,7 +64,6 @@ __all__ = [
     "select",
     "split_risks",
     "unregister_guarantee",
-    "vanilla_threshold",
     "verify_policy",
     "weighted_fdr_select",
 ]

@@ -47,8 +47,7 @@ class _Learner:
 
     def doubts(self, halves: Halves, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
         """Margins of all pairs in each split, and which pairs were used for learning."""
-        inside = halves.calibrates if halves.tested is None else ~halves.tested
-        learning = _random_units(inside, self.units, self.share, rng)
+        learning = _random_units(~halves.tested, self.units, self.share, rng)
         prefers_a = (self.label > 0).astype(np.int64)
         learns = learning & (self.label != 0)
         _, fit = learn(self.evidence, prefers_a, learns, units=self.units, seed=rng)
@@ -143,13 +142,12 @@ def _learned_outcomes(
     rng: np.random.Generator,
 ) -> list[SplitOutcome]:
     margins, learning = learner.doubts(halves, rng)
-    tested = ~halves.calibrates if halves.tested is None else halves.tested
     cells = np.zeros((len(grid), 3, len(margins)), dtype=np.int64)
     for at, margin in enumerate(margins):
         mute = (margin == 0) | learner.tied
         errors = (np.sign(margin) != learner.label) | mute
         scores = np.where(learner.tied, INFINITE_DOUBT, doubt_of(margin))
-        calibrates, new = halves.calibrates[at] & ~learning[at], tested[at]
+        calibrates, new = halves.calibrates[at] & ~learning[at], halves.tested[at]
         labels = Labels(scores[calibrates], errors[calibrates].astype(np.int64))
         cells[:, 2, at] = np.count_nonzero(new)
         for cell, (guarantee, level) in enumerate(grid):

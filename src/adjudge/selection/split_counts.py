@@ -53,10 +53,10 @@ class Method(ABC):
 
 @dataclass(frozen=True)
 class Halves:
-    """Which rows calibrate in each split, and which are tested (None: all the others)."""
+    """Which rows calibrate in each split, and which are tested."""
 
     calibrates: BoolArray
-    tested: BoolArray | None
+    tested: BoolArray
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,8 @@ class SplitCounts:
     @classmethod
     def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
         """The halves in the order of the scores."""
-        calibrates = np.take(halves.calibrates, table.order, axis=1)
-        if halves.tested is None:
-            return cls(table, calibrates, ~calibrates)
-        return cls(table, calibrates, np.take(halves.tested, table.order, axis=1))
+        both = (halves.calibrates, halves.tested)
+        return cls(table, *(np.take(half, table.order, axis=1) for half in both))
 
     def __len__(self) -> int:
         return len(self.calibrates)
@@ -135,12 +133,12 @@ class SplitCounts:
     @cached_property
     def n_calibration(self) -> IntArray:
         """Calibration rows per split."""
-        return np.asarray(np.count_nonzero(self.calibrates, axis=1))
+        return _count(self.calibrates)
 
     @cached_property
     def n_tested(self) -> IntArray:
         """Tested rows per split."""
-        return np.asarray(np.count_nonzero(self.tested, axis=1))
+        return _count(self.tested)
 
     @cached_property
     def rows_before(self) -> Counts:
@@ -233,10 +231,7 @@ class SplitCounts:
     def as_sure_as(self, least: float) -> SplitOutcome:
         """The tested rows whose confidence is at least `least`."""
         sure = (np.asarray(self.table.confidence) >= least) & ~self.table.mute
-        accepted, wrong = (
-            np.count_nonzero(self.tested & columns, axis=1)
-            for columns in (sure, sure & self.table.wrong)
-        )
+        accepted, wrong = (_count(self.tested & of) for of in (sure, sure & self.table.wrong))
         return SplitOutcome(accepted, wrong, self.n_tested)
 
     @cached_property
@@ -250,6 +245,11 @@ class SplitCounts:
         splits = np.arange(len(end))
         accepted, wrong = (counts[splits, end] for counts in self._accepted_before)
         return SplitOutcome(accepted.astype(np.int64), wrong.astype(np.int64), self.n_tested)
+
+
+def _count(marked: BoolArray) -> IntArray:
+    """How many columns of each split are marked; with an axis, numpy would copy them first."""
+    return np.array([np.count_nonzero(split) for split in marked], dtype=np.int64)
 
 
 def _running(marked: BoolArray) -> Counts:

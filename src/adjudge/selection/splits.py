@@ -20,7 +20,7 @@ from adjudge.selection.split_counts import (
     SplitOutcome,
     SplitTable,
 )
-from adjudge.selection.thresholds import Threshold, order_by_lot, sort_scores, threshold_at
+from adjudge.selection.thresholds import order_by_lot
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import (
     BoolArray,
@@ -180,7 +180,7 @@ def random_halves(
     for start in range(0, splits, at_once):
         chosen = _half_of(units, min(at_once, splits - start), gen, again)
         if codes is None:
-            yield Halves(chosen, None)
+            yield Halves(chosen, ~chosen)
         else:
             yield _by_cluster(chosen, codes, picks)
 
@@ -224,62 +224,6 @@ def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) ->
     return Halves(calibrates, ~chosen[:, codes])
 
 
-def vanilla_threshold(
-    scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction
-) -> Threshold:
-    """Accept all. `alpha` is only kept for comparison with the risk.
-
-    Args:
-        scores: Doubts of the calibration rows, higher for more doubt.
-        errors: 1 for each wrong verdict, else 0, in the same order.
-        alpha: Error level allowed among accepted verdicts.
-
-    >>> vanilla_threshold([0.1, 0.6], [0, 1], alpha=0.1).empirical_risk
-    0.5
-    """
-    level = exact_level(alpha)
-    ordered = sort_scores(scores, errors)
-    return threshold_at(ordered, len(ordered.scores), method="vanilla", alpha=level)
-
-
-def heuristic_accept(confidence: ArrayLike, *, alpha: float | Fraction) -> BoolArray:
-    """Accept if confidence >= 1 - alpha, where confidence is max(p, 1 - p).
-
-    This rule is only as good as the judge's own calibration, and judges are overconfident. It needs
-    no labels. It is the only rule here that changes under a monotone transform of the score. The
-    SCOPE paper runs it on the single-order probability.
-
-    Args:
-        confidence: Confidence of each verdict, max(p, 1 - p).
-        alpha: Error level allowed among accepted verdicts.
-
-    >>> heuristic_accept([0.95, 0.9, 0.7], alpha=0.1)
-    array([ True,  True, False])
-    """
-    level = exact_level(alpha)
-    sure = probabilities(confidence, "confidence", allow_empty=True)
-    return np.asarray(sure >= float(1 - level))
-
-
-def naive_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction) -> Threshold:
-    """The largest observed score with E <= alpha k, without a correction for having looked.
-
-    The threshold is the luckiest one of the calibration set, so the error share of new rows is
-    higher. The SCOPE paper runs this rule on the single-order probability.
-
-    Args:
-        scores: Doubts of the calibration rows, higher for more doubt.
-        errors: 1 for each wrong verdict, else 0, in the same order.
-        alpha: Error level allowed among accepted verdicts.
-
-    >>> naive_threshold([0.1] * 9 + [0.6], [0] * 9 + [1], alpha=0.1).accepts
-    'all'
-    """
-    level = exact_level(alpha)
-    ordered = sort_scores(scores, errors)
-    return threshold_at(ordered, ordered.loosest(level, extra=0), method="naive", alpha=level)
-
-
 class Vanilla(Method):
     """Accept every verdict."""
 
@@ -291,7 +235,11 @@ class Vanilla(Method):
 
 
 class Heuristic(Method):
-    """Accept every verdict whose stated confidence is at least 1 - alpha."""
+    """Accept every verdict whose stated confidence, max(p, 1 - p), is at least 1 - alpha.
+
+    It needs no labels, and is only as good as the judge's own calibration: judges are
+    overconfident. The SCOPE paper runs it on the single-order probability.
+    """
 
     name, baseline, needs_confidence = "heuristic", True, True
 
@@ -302,7 +250,10 @@ class Heuristic(Method):
 
 
 class Naive(Method):
-    """The largest threshold whose error share on the labels is at most alpha."""
+    """The largest observed score with E <= alpha k, without a correction for having looked.
+
+    It is the luckiest threshold of the calibration set, so the error share of new rows is higher.
+    """
 
     name, baseline = "naive", True
 

@@ -148,17 +148,17 @@ class SortedScores:
         rows = int(np.searchsorted(self.scores, threshold, side="right"))
         return rows, int(np.searchsorted(self.wrong, threshold, side="right"))
 
-    def loosest(self, level: Fraction, *, extra: int) -> int:
-        """The most rows k, in complete tie blocks, with E + extra <= level * k; 0 if none.
+    def loosest(self, level: Fraction) -> int:
+        """The most rows k, in complete tie blocks, with E + 1 <= level * k; 0 if none.
 
         Candidate i is the threshold just before the i-th error: it accepts i errors and all rows
         below. Within a tie block only the first candidate is real. The others count more errors
         for the same rows, so they never pass if the first does not.
         """
-        errors = np.arange(len(self.wrong) + 1)
+        budget = np.arange(1, len(self.wrong) + 2)
         below = np.searchsorted(self.scores, self.wrong, side="left")
         rows = np.append(below, len(self.scores))
-        passing = rows[within_ratio(errors + extra, rows, level)]
+        passing = rows[within_ratio(budget, rows, level)]
         return int(passing[-1]) if len(passing) else 0
 
 

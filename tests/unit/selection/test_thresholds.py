@@ -10,10 +10,10 @@ import pytest
 from adjudge.errors import ArgumentError
 from adjudge.selection import (
     fdr_select,
-    heuristic_accept,
     pac_threshold,
     pooled_fdr_select,
     scope_threshold,
+    split_risks,
     weighted_fdr_select,
 )
 from adjudge.selection.thresholds import within_ratio
@@ -45,7 +45,11 @@ def test_comparisons_beyond_64_bits_stay_exact():
 
 
 def test_heuristic_is_inclusive_at_one_minus_alpha():
-    assert heuristic_accept([0.9, np.nextafter(0.9, 0)], alpha=0.1).tolist() == [True, False]
+    for sure, accepted in ((0.9, 1), (np.nextafter(0.9, 0), 0)):
+        row = split_risks(
+            [0.1, 0.1], [0, 0], confidence=[sure] * 2, methods=["heuristic"], alphas=[0.1]
+        )[0]
+        assert set(row.accepted.tolist()) == {accepted}
 
 
 def test_an_empty_batch_is_no_error():

@@ -213,7 +213,7 @@ def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Frac
     """
     level = exact_level(alpha)
     ordered = sort_scores(scores, errors)
-    return threshold_at(ordered, ordered.loosest(level, extra=1), method="scope", alpha=level)
+    return threshold_at(ordered, ordered.loosest(level), method="scope", alpha=level)
 
 
 class Scope(Guarantee):
