@@ -339,7 +339,7 @@ def _pairs(
             )
             for gaps in (numbers.people, numbers.alone)
         )
-        d = table.judge[:, j] - table.judge[:, i] if len(table.names) == 2 else np.zeros(0)
+        d = table.judge[:, j] - table.judge[:, i] if len(table.names) == 2 else None
         yield PairDifference(
             a=table.names[i],
             b=table.names[j],
@@ -347,7 +347,7 @@ def _pairs(
             judge=show(numbers.judge.of(i, j), unit, "the scores are identical"),
             people=people,
             people_alone=alone,
-            discordant=int(np.count_nonzero(d[~np.isnan(d)])),
+            discordant=None if d is None else int(np.count_nonzero(d[~np.isnan(d)])),
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -122,7 +122,7 @@ class PairDifference:
 
     `judge` is by the judge alone; `people` what people would say, from labels of both answers to
     some questions, corrected by the judge's verdicts on all; `people_alone` from the labels only.
-    `discordant` counts questions on which the judge's numbers differ. `shown` is by the p-value
+    `discordant` counts questions on which the judge differs, of two. `shown` is by the p-value
     adjusted for all pairs, or slices, of the comparison.
     """
 
@@ -132,7 +132,7 @@ class PairDifference:
     judge: Difference
     people: Difference | None = None
     people_alone: Difference | None = None
-    discordant: Count = 0
+    discordant: Count | None = None
     adjusted: Proportion | None = None
     shown: bool = False
 
@@ -187,7 +187,6 @@ class Comparison(Result):
     """
 
     kind: ClassVar[str] = "comparison"
-    rows_in: ClassVar[str] = "differences"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("differences"),)
 
     measure: str
@@ -247,6 +246,14 @@ class Comparison(Result):
     def of_many(self) -> bool:
         """Whether these are all pairs of several systems, or judges."""
         return len(self.systems) > 2 or self.best_judge is not None
+
+    def _parts(self) -> list[dict[str, Any]]:
+        return [
+            {"a": pair.a, "b": pair.b, "within": pair.within, "adjusted": pair.adjusted}
+            | {"shown": pair.shown, "by_people": pair.reported is pair.people}
+            | vars(pair.reported)
+            for pair in self.differences
+        ]
 
     def view(self) -> list[Block]:
         return view_comparison(self)
@@ -396,7 +403,7 @@ def _two_facts(result: Comparison) -> Facts:
             corrected = gap is pair.people and pair.people_alone is not None
             note = count(gap.n, "labelled question") + ", corrected by the judge" * corrected
             facts.append(Fact(name, with_ends(gap, measure), note if gap.reason is None else ""))
-    differ = f"{pair.discordant:,} of {result.n:,} differ" if result.paired_by else ""
+    differ = f"{pair.discordant or 0:,} of {result.n:,} differ" if result.paired_by else ""
     scores = {score.name: score for score in result.systems}
     for whose, field_of, note in (("judge's", "mean", differ), ("people's", "people_mean", "")):
         means = [(name, getattr(scores[name], field_of)) for name in (pair.a, pair.b)]

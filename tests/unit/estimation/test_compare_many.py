@@ -49,6 +49,9 @@ def test_three_systems_are_compared_together() -> None:
     assert pair.judge == two.difference.judge
     assert pair.adjusted >= pair.judge.p_value
     assert len(got.differences) == 3
+    frame = got.to_frame()
+    assert frame["estimate"].to_list() == [pair.judge.estimate for pair in got.differences]
+    assert {"a", "b", "adjusted", "shown", "by_people", "p_value", "n"} <= set(frame.columns)
     assert compare(rows) == got  # seeded
 
 
