@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -41,10 +41,7 @@ from adjudge.store.interface import content_hash
 from adjudge.validation import FloatArray, count, exact_level, one_of
 
 #: Options of judging that align sets itself, or that have no meaning here.
-_NOT_TAKEN = (
-    *("output", "reason", "demonstrations", "repeats", "retry", "keep_going", "stop_rule"),
-    *("engine", "batch"),
-)
+_UNFIT = ("output", "reason", "demonstrations", "repeats", "retry", "stop_rule", "engine", "batch")
 #: Options that the rows and the backend have used when the search begins.
 _USED = (
     *("format", "columns", "labels_as", "limit", "announce"),
@@ -106,7 +103,7 @@ class AlignmentOptions(JudgingOptions):
             remedy = "give percent to propose, select and certify, each 10 or more: 20,30,50"
             raise ArgumentError("shares", ",".join(map(str, self.shares)), remedy)
         usual = {each.name: each.default for each in fields(JudgingOptions)}
-        for name in _NOT_TAKEN:
+        for name in _UNFIT:
             if getattr(self, name) != usual[name]:
                 raise ArgumentError(name, getattr(self, name), "align does not take it")
 
@@ -123,9 +120,8 @@ def align(rows: SubjectSource, options: AlignmentOptions) -> AlignmentRun:
         options: The fields of `AlignmentOptions`, by name. `announce` gets a line about each step.
     """
     # Without a store, one temporary store serves the whole run, so that nothing is asked twice.
-    with use_store(options.store) as store:
-        search = _Search(rows, options if options.store else replace(options, store=store))
-        return search.run()
+    with use_store(None) if options.store is None else nullcontext(options.store) as store:
+        return _Search(rows, replace(options, store=store)).run()
 
 
 @takes(AlignmentOptions)
@@ -203,8 +199,8 @@ class _Search:
 
     def plan(self) -> AlignmentPlan:
         options = self.options
-        most = len(self.propose) + len(self.select) * (options.candidates + 1)
-        most += 2 * len(self.certify)
+        tried = options.candidates + 1
+        most = len(self.propose) + tried * len(self.select) + 2 * len(self.certify)
         longest = sorted(self.labelled, key=lambda row: -len(str(row.texts)))
         self.mistakes = [Mistake(row, row.label) for row in longest]
         plans = []

@@ -513,6 +513,7 @@ _ALIGN = Verb(
     options=[
         Option("judge", "The judge, such as openai:MODEL.", str, repeats=False, required=True),
         Option("protocol", "How to ask: preference for pairs, grade for single answers."),
+        Option("seed", "Seed of the parts, and of what a protocol draws.", words="0"),
         Option("shares", type=str, repeats=False, words="20,30,50", read=_shares),
         Option(
             "output",
