@@ -146,7 +146,8 @@ def test_pass_or_fail_with_labels_in_a_second_file(user: User) -> None:
     user.goes_wrong("estimate results.csv", "--column judge=NAME --column human=NAME", "--labels")
     user.goes_wrong("estimate results.csv --column judge=llm_chek", "columns here:", "llm_check")
     named = "estimate results.csv --column judge=llm_check --column id=ticket"
-    user.goes_wrong(named, "column human: is missing", "--labels FILE")
+    user.goes_wrong(named, "column human: is missing", "--labels FILE", "here: ticket, bot, answer")
+    user.goes_wrong("estimate results.csv --column judge=llm_check", "answer, llm_check")
     without_a_file(user, lambda file: f"{named} --labels {file}")
     user.goes_wrong(
         f"{named} --labels reviewed.csv",
@@ -159,6 +160,8 @@ def test_pass_or_fail_with_labels_in_a_second_file(user: User) -> None:
     both += " --labels-column 'label=Agent says'"
     user.goes_wrong(both, "people say bad, good", "--labels-as 'bad=...,good=...'")
 
+    both_files = both.replace("estimate", "start") + " --labels-as good=1,bad=0"
+    assert "600 rows, 200 labels" in user.gets(both_files).lines[0]
     guide = user.gets("start results.csv --column judge=llm_check --column id=ticket")
     assert guide.lines[0] == "results.csv can be read as grades (600 rows, no labels)"
     draw_rows = next(line for line in guide.lines if line.startswith("adjudge plan labels"))
@@ -196,7 +199,7 @@ def test_pairs_without_labels_and_a_server(user: User, judge_server: Any) -> Non
     for verb in ("calibrate", "evaluate"):
         user.goes_wrong(f"{verb} judged.jsonl", "160 no label", plan, "--labels FILE")
     user.goes_wrong("calibrate arena.jsonl", "looks like a pairs file", "adjudge judge")
-    user.goes_wrong("select judged.jsonl --policy policy.json", "policy.json: no such file")
+    user.goes_wrong("select judged.jsonl --policy policy.json", "no such file", "adjudge calibrate")
     plan, label = judged.next.split(" && adjudge ")
     user.gets(plan)
     with Path("judged.jsonl").open() as file:
@@ -255,6 +258,8 @@ def test_likert_scores_by_a_judge_and_three_raters(user: User) -> None:
     user.goes_wrong(f"{named} --raters anna,dora", "column dora: is not in the file", "carla")
     user.goes_wrong(f"{named} --raters anna ben carla", "ben carla", "--help")
 
+    guide = user.gets(f"{named} --raters anna,ben,carla".replace("diagnose scores", "start"))
+    assert f"adjudge {named} --raters anna,ben,carla" in guide.lines
     first = user.gets(f"{named} --raters anna,ben,carla")
     again = user.gets(f"{named} --raters anna --raters ben --raters carla")
     assert first.lines[:-1] == again.lines[:-1]

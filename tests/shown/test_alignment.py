@@ -8,7 +8,7 @@ from adjudge.alignment import Alignment, AlignmentPlan
 from adjudge.alignment.parts import Look
 from adjudge.alignment.result import ChangedRow, TriedPrompt
 from adjudge.records import Interval
-from shown import assert_shown, panel, points, title, y_ticks
+from shown import assert_shown, decision, panel, points, title, y_ticks
 
 TEXTS = {"prompt": "q", "response_a": "x", "response_b": "y"}
 RESULT = Alignment(
@@ -148,3 +148,8 @@ def test_a_plan() -> None:
         "60 labels to propose, 90 to select, 150 to certify; 1 look left. 12 candidates, 3,060 "
         "calls at most; no price is known.",
     ]
+
+
+def test_what_follows_from_an_alignment() -> None:
+    assert decision(RESULT) == "Use prompt rewrite 1.2: gain 0.213 [0.116, 0.300]"
+    assert decision(KEPT) == "Keep your own prompt: no gain shown"

@@ -14,7 +14,7 @@ from adjudge.diagnosis.length import LengthBias, LengthWinner, VerbosityBias
 from adjudge.diagnosis.position import PositionBias, PositionGroup
 from adjudge.diagnosis.reliability import Reliability, ReliabilityBin
 from adjudge.diagnosis.repeats import Contradictions, Retest
-from shown import assert_shown, drawn, ends, html_lines, legend, terminal_lines
+from shown import assert_shown, decision, drawn, ends, html_lines, legend, terminal_lines
 
 POSITION = PositionBias(
     n=210, clusters=70, first_share=0.613, interval=ends(0.552, 0.671), biased=True,
@@ -827,3 +827,12 @@ def test_a_row_for_each_measure() -> None:
     assert frame.row(2) == ("fair-7b", "over-confidence", 0.013, -0.104, 0.13, 0.0, 45, False)
     assert frame.height == 4 + 16
     assert AGREEMENT.to_frame()["value"].to_list() == [0.771, 0.54, 0.53, 0.85]
+
+
+def test_what_follows_from_biases() -> None:
+    assert decision(REPORT) == (
+        "gpt-x shows a bias in 5 of 5 tests: position, length, own family, own family in points, "
+        "confidence: use the mean of both orders (p_a), not one order; correct before you report; "
+        "calibrate before you trust"
+    )
+    assert decision(report(FAIR)) == "No bias shown by fair-7b in 2 tests"

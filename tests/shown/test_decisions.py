@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from shown_estimation import CLASSES, PANEL
 from shown_monitoring import ALARM, BY_GROUP, CALM
 from shown_ranking import BOARD
 from shown_selection import POLICY, SELECTION
@@ -12,12 +13,8 @@ from shown_selection import POLICY, SELECTION
 from adjudge.estimation import estimate
 from adjudge.present.blocks import Document, Headline, Part, Section
 from adjudge.present.render.html import render_html
-from adjudge.present.result import Result
-
-
-def decision(result: Result) -> str:
-    [headline] = [block for block in result.view() if isinstance(block, Headline)][:1]
-    return headline.decision
+from adjudge.present.render.markdown import render_markdown
+from shown import decision
 
 
 def test_a_policy() -> None:
@@ -53,6 +50,22 @@ def test_a_rate_and_rates_by_group() -> None:
     rows = {"judge": judge * 2, "human": human * 2, "model": ["a"] * 320 + ["b"] * 320}
     text = decision(rate)
     assert decision(estimate(rows, by="model")) == f"a {text}; b {text}"
+
+
+def test_several_judges_and_classes() -> None:
+    assert decision(PANEL) == "x 0.612 [0.541, 0.683]; y 0.433 [0.319, 0.547]"
+    assert decision(CLASSES) == "A 0.451 [0.352, 0.549], tie 0.548 [0.447, 0.649]"
+
+
+def test_the_markdown_report_begins_with_decisions() -> None:
+    part = Part(name="rate.json", blocks=[Headline("A rate", decision="0.5 [0.4, 0.6]")])
+    plain = Part(name="more.json", blocks=[Headline("Nothing follows")])
+    sections = [Section(key="rate", title="The rate", parts=[plain, part])]
+    page = render_markdown(Document(title="T", subtitle="s", sections=sections))
+    assert page.splitlines()[:6] == [
+        "# T", "", "s", "", r"- The rate: **0.5 \[0.4, 0.6\]**", "",
+    ]  # fmt: skip
+    assert page.count("Nothing follows") == 1
 
 
 def test_a_leaderboard() -> None:

@@ -22,7 +22,7 @@ from adjudge.diagnosis.scores.result import (
 from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup, Triple, WorstDocument
 from adjudge.errors import ArgumentError
 from adjudge.present.render.terminal import render_text
-from shown import assert_shown, drawn, ends, html_lines, legend, terminal_lines
+from shown import assert_shown, decision, drawn, ends, html_lines, legend, terminal_lines
 
 # --- cycles ----------------------------------------------------------------------------------
 
@@ -616,3 +616,10 @@ def test_the_picture_of_widths_of_two_judges() -> None:
     with pytest.raises(ArgumentError, match="choose one of sizes, coverage, width"):
         alone.plot(figure="agreement")
     assert html_lines(alone)[-3:] == FIGURES[:3]
+
+
+def test_what_follows_from_cycles_and_scores() -> None:
+    assert decision(CYCLES) == (
+        "3.2 to 21.1 % of triples are cycles: more than noise explains in 1 of 2 groups"
+    )
+    assert decision(SCORES) == "2 judges score 3.30 to 4.10 on average and people 3.50"

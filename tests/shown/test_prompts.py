@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge.diagnosis.prompts import PromptChange, PromptSensitivity
-from shown import assert_shown, drawn, ends, html_lines, legend
+from shown import assert_shown, decision, drawn, ends, html_lines, legend
 
 SCORED = PromptChange(
     judge="gpt-x", criterion="fluency", n=240, clusters=30, changed=0.3125,
@@ -106,3 +106,10 @@ def test_the_picture_of_two_prompts() -> None:
     assert panel["dots"] == [(31.25, 0), (10.42, 0), (12.08, 1), (10.42, 1)]
     assert legend(figure) == ["other prompt", "same prompt, asked again"]
     assert legend(VERDICTS.plot()) == []
+
+
+def test_what_follows_from_prompts() -> None:
+    assert decision(PROMPTS) == (
+        "12.1 to 31.2 % of scores change with the prompt: it is shown to matter for 1 of 2 judges "
+        "and criteria"
+    )

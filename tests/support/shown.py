@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from adjudge.present.blocks import ASSUMED, PROMISED, Note
+from adjudge.present.blocks import ASSUMED, PROMISED, Headline, Note
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
 from adjudge.records import Interval
@@ -59,6 +59,11 @@ def _unfold(lines: Sequence[str], briefs: set[str]) -> list[str]:
             first = next((one for one in lines[at:] if one.startswith(start)), None)
             shown += [] if first is None else {first.replace(start, "Assumes: ")} & briefs
     return shown
+
+
+def decision(result: Result) -> str:
+    """What follows from a result, in the summary of a report."""
+    return next(block for block in result.view() if isinstance(block, Headline)).decision
 
 
 def terminal_lines(result: Result) -> list[str]:

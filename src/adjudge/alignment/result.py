@@ -162,7 +162,7 @@ def _headline(result: Alignment) -> Headline:
             text += f", the best other prompt on {percent(result.best_on_select)}"
         unused = result.can_show("kept for the final number were not used; they")
         action = f"{prompts}. The {unused}."
-        return Headline(text, action, "bad")
+        return Headline(text, action, "bad", "Keep your own prompt: no gain shown")
     text = (
         f"Gain {number(result.gain)}, {percent(result.interval.level)} interval "
         f"{show_interval(result.interval)}, on {count(result.n_certify, 'label')} that the search "
@@ -177,7 +177,11 @@ def _headline(result: Alignment) -> Headline:
     if result.own_interval is not None:
         action += f" ({percent(result.own_interval.level)} intervals)"
     action += f"; chosen: {result.chosen}, of {prompts}"
-    return Headline(text, action, "good" if result.shown else "bad")
+    gain = f"{number(result.gain)} {show_interval(result.interval)}"
+    decision = f"Use prompt {result.chosen}: gain {gain}"
+    if not result.shown:
+        decision = f"Keep your own prompt: no gain shown, {gain}"
+    return Headline(text, action, "good" if result.shown else "bad", decision)
 
 
 def _compared(result: Alignment) -> list[Block]:

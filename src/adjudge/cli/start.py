@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ from adjudge.data import (
     prepare_tournaments,
 )
 from adjudge.data.names import columns_here, shorten
-from adjudge.data.tables import read_table
+from adjudge.data.tables import TableLike, read_table
 from adjudge.errors import AdjudgeError, DataError
 from adjudge.present.blocks import Block, Commands, Headline, Note
 from adjudge.present.result import Count, Result, frozen
@@ -47,9 +47,11 @@ class _Kind:
     measure: Callable[..., tuple[int, int | None]]
     commands: Mapping[str, str]
     unlabelled: Mapping[str, str]
+    #: What its commands take in addition to names of columns and words.
+    takes: tuple[str, ...] = ()
 
 
-def _judgments(file: Path, about: str = "pairs", **reading: Unpack[Reading]) -> tuple[int, int]:
+def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, int]:
     prepared = prepare_judgments(file, **reading)
     if prepared.about != about:
         raise DataError(str(file), f"holds {prepared.about}, not {about}")
@@ -57,13 +59,13 @@ def _judgments(file: Path, about: str = "pairs", **reading: Unpack[Reading]) -> 
     return frame.height, frame["label"].count() if "label" in frame.columns else 0
 
 
-def _grades(file: Path, by: str | None = None, **reading: Unpack[Reading]) -> tuple[int, int]:
+def _grades(file: Path, by: str | None = None, **reading: Any) -> tuple[int, int]:
     grades = prepare_grades(file, by=by, needs_labels=False, **reading)
     labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
     return grades.frame.height, int(labelled.sum())
 
 
-def _metrics(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
+def _metrics(file: Path, **reading: Any) -> tuple[int, int]:
     try:
         prepare_grades(file, needs_labels=False, **reading)
     except DataError as error:
@@ -73,7 +75,7 @@ def _metrics(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
     raise DataError(str(file), "has one metric")
 
 
-def _scores(file: Path, **reading: Unpack[Reading]) -> tuple[int, int]:
+def _scores(file: Path, **reading: Any) -> tuple[int, int]:
     frame = prepare_scores(file, **reading).frame
     return frame.height, int((frame["human_scores"].list.len() > 0).sum())
 
@@ -96,6 +98,7 @@ def _items(file: Path, **reading: Unpack[Reading]) -> tuple[int, None]:
     return sum(1 for _ in iter_items(file, **reading)), None
 
 
+_LABELS = ("labels", "labels_columns")
 #: In the order of trying. {} stands for the file.
 _KINDS = (
     _Kind(
@@ -110,12 +113,14 @@ _KINDS = (
             "Which rows do people label first?": "plan labels {} --write-ids to_label.csv",
             "Is the judge biased?": "diagnose bias {}",
         },
+        _LABELS,
     ),
     _Kind(
         "scores",
         _scores,
         {"How far are the scores from people's?": "diagnose scores {}"},
         {},
+        (*_LABELS, "raters"),
     ),
     _Kind(
         "grades",
@@ -125,18 +130,21 @@ _KINDS = (
             "How many more labels do I need?": "plan rate {} --width 0.1",
         },
         {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
+        _LABELS,
     ),
     _Kind(
         "grades by several metrics",
         _metrics,
         {"What rate can I report for each metric?": "estimate {} --by metric"},
         {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
+        _LABELS,
     ),
     _Kind(
         "judgments of answers",
         partial(_judgments, about="grades"),
         {"Which grades can I trust?": "calibrate {} --alpha 0.1 -o policy.json"},
         {},
+        _LABELS,
     ),
     _Kind("battles", _battles, {"How do the models rank?": "rank {}"}, {}),
     _Kind(
@@ -230,12 +238,20 @@ def _describe(reading: ReadAs) -> str:
     return f"{reading.rows_kind} ({count(reading.rows, 'row')}{labels})"
 
 
-def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
+def start(
+    file: Path | None = None,
+    *,
+    labels: TableLike | None = None,
+    raters: Sequence[str] | None = None,
+    **reading: Unpack[Reading],
+) -> Guide:
     """Look at a file and list the commands that answer questions about it.
 
     Args:
         file: A file of pairs, verdicts, grades, scores or battles, or a log of another tool.
             Without it, the commands are listed by what you have.
+        labels: Human labels by id, if they are in another file.
+        raters: The raters' columns, for scores.
         **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
     """
     if file is None:
@@ -243,16 +259,18 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
         return Guide(file=None, answers=tuple(listed), refused={})
     readable: dict[_Kind, ReadAs] = {}
     refused: dict[str, AdjudgeError] = {}
+    options: dict[str, Any] = {**reading, "labels": labels, "raters": raters}
     for kind in _KINDS:
+        taken = {name: options.get(name) for name in ("columns", "labels_as", *kind.takes)}
         with _collected_remarks() as remarks:
             try:
-                rows, labels = kind.measure(file, **reading)
+                rows, labelled = kind.measure(file, **taken)
             except AdjudgeError as error:
                 refused[kind.name] = error
                 continue
         if rows:
             readable[kind] = ReadAs(
-                rows_kind=kind.name, rows=rows, labels=labels, remarks=tuple(remarks)
+                rows_kind=kind.name, rows=rows, labels=labelled, remarks=tuple(remarks)
             )
     if any(reading_as.labels != 0 for reading_as in readable.values()):
         # A column that happens to have a usual name: rows of that kind have no labels.
@@ -261,9 +279,11 @@ def start(file: Path | None = None, **reading: Unpack[Reading]) -> Guide:
         }
     if not readable:
         raise _unreadable(file, list(refused.values()))
-    named = _typed_again(reading)
     answers = [
-        Answer(question=question, command=f"adjudge {command.format(_quote(file))}{named}")
+        Answer(
+            question=question,
+            command=f"adjudge {command.format(_quote(file))}{_typed_again(options, kind)}",
+        )
         for kind, reading_as in readable.items()
         for question, command in (
             kind.unlabelled if reading_as.labels == 0 else kind.commands
@@ -291,15 +311,19 @@ def _unreadable(file: Path, errors: list[AdjudgeError]) -> AdjudgeError:
     )
 
 
-def _typed_again(reading: Reading) -> str:
-    """The names of columns and words, as options of the next command."""
-    words = [
-        word
-        for ours, theirs in (reading.get("columns") or {}).items()
-        for word in ("--column", f"{ours}={theirs}")
-    ]
-    if meaning := reading.get("labels_as"):
+def _typed_again(options: Mapping[str, Any], kind: _Kind) -> str:
+    """The names of columns and words, and what else the commands of a kind take, as options."""
+    words: list[str] = []
+    for name, flag in (("columns", "--column"), ("labels_columns", "--labels-column")):
+        if name == "columns" or name in kind.takes:
+            for ours, theirs in (options.get(name) or {}).items():
+                words += [flag, f"{ours}={theirs}"]
+    if meaning := options.get("labels_as"):
         words += ["--labels-as", ",".join(f"{theirs}={ours}" for theirs, ours in meaning.items())]
+    if options["labels"] is not None and "labels" in kind.takes:
+        words += ["--labels", str(options["labels"])]
+    if options["raters"] and "raters" in kind.takes:
+        words += ["--raters", ",".join(options["raters"])]
     return "".join(f" {_quote(word)}" for word in words)
 
 

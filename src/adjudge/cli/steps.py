@@ -160,6 +160,9 @@ def after_calibration(policy: Any, typed: Typed) -> str | None:
 def after_selection(summary: Any, typed: Typed) -> str | None:
     if summary.n_accepted == 0 or summary.drift.flagged:
         return typed.on_same_rows("plan labels", "--write-ids", "to_label.csv")
+    judges = {group.judge for group in summary.groups if group.n}
+    if len(judges) > 1 and typed["judge"] is None:
+        return typed.again("--judge", "NAME")
     if (output := typed["output"]) is None:
         return typed.again("-o", "selected.csv")
     if summary.n_accepted == summary.n:

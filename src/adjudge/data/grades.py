@@ -388,7 +388,7 @@ def prepare_grades(
             own_labels = tidy(frame[human_column], name, human_column)
             frame = frame.with_columns(read_words(own_labels, AS_SAID, words))
         if source.labels is not None and model is None:
-            _require(frame, name, {"judge": judge_column})
+            _require(frame, name, {"judge": judge_column}, source.columns)
             joined = join_values(frame, source.labels, column=human_column, source=name)
             frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     people = frame[human_column] if human_column in frame.columns else pl.Series(dtype=pl.String)
@@ -402,7 +402,8 @@ def prepare_grades(
     frame, roles = _with_arrays(
         frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability
     )
-    _require(frame, name, {"judge": judge_column, "human": human_column, **roles})
+    needed = {"judge": judge_column, "human": human_column, **roles}
+    _require(frame, name, needed, source.columns)
     chance = roles.pop("sampling_probability", "sampling_probability")
     labelled = tidy(frame[human_column], name, human_column)
     by_model = count_model_labels(frame, labelled, name, allowed=model_labels)
@@ -564,8 +565,10 @@ def _series(name: str, values: ArrayLike) -> pl.Series:
     return pl.Series(name, np.asarray(values, dtype=object).tolist(), strict=False)
 
 
-def _require(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> None:
-    here = [column for column in frame.columns if not column.startswith("__")]
+def _require(
+    frame: pl.DataFrame, name: str, columns: Mapping[str, str], theirs: Mapping[str, str]
+) -> None:
+    here = [theirs.get(name, name) for name in frame.columns if not name.startswith("__")]
     absent = [column for column in columns.values() if column not in frame.columns]
     if absent:
         second = ", or give a second file with people's labels: --labels FILE (labels=)"

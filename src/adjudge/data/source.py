@@ -196,14 +196,20 @@ class Source:
                 self.__dict__.pop("_named", None)
 
     def _name_both(self, error: DataError) -> None:
-        """Add the columns that the labels lack to the error for those that the rows lack."""
+        """Add the columns that the labels lack to the error for those that the rows lack.
+
+        Columns that the caller named are listed by the caller's names.
+        """
         by_labels = "--labels-column" in str(error.remedy)
         absent = error.problem == "is missing" or error.problem.startswith("has no columns")
         if by_labels or not absent:
             return
-        lacking = resolve_name("adjudge.data.labels:lacking")
+        before, here, listed = str(error.remedy).partition("columns here: ")
+        theirs = ", ".join(self.columns.get(name, name) for name in listed.split(", "))
+        remedy, lacking = before + here + theirs, resolve_name("adjudge.data.labels:lacking")
         if self.labels is not None and (more := lacking(open_values(self.labels))):
-            remedy = f"{error.remedy}; and {more}"
+            remedy = f"{remedy}; and {more}"
+        if remedy != error.remedy:
             raise DataError(error.path, error.problem, column=error.column, remedy=remedy) from None
 
     @property

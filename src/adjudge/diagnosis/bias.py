@@ -334,6 +334,7 @@ def _bias_headline(report: BiasReport) -> Headline:
             f"No bias shown by {whom} in {tested}",
             "This does not prove that the judge is fair: the intervals show what is still "
             "possible.",
+            decision=f"No bias shown by {whom} in {count(len(tests), 'test')}",
         )
     if len(judges) == 1:
         [(judge, titles)] = shown.items()
@@ -342,7 +343,7 @@ def _bias_headline(report: BiasReport) -> Headline:
         listed = "; ".join(f"{judge} ({titles})" for judge, titles in biased.items())
         finding = f"{len(biased)} of {len(judges)} judges show a bias: {listed}"
     advice = "; ".join(dict.fromkeys(test.remedy for test in tests if test.biased))
-    return Headline(finding, f"{advice}.".capitalize(), "bad")
+    return Headline(finding, f"{advice}.".capitalize(), "bad", f"{finding}: {advice}")
 
 
 def _measures_table(report: BiasReport) -> Table:

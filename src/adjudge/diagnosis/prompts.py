@@ -476,7 +476,8 @@ def _prompts_headline(result: PromptSensitivity) -> Headline:
         finding = ": the prompt matters" if matter else ": the prompt is not shown to matter"
     else:
         finding = f": it is shown to matter for {matter} of {len(tested)} judges and criteria"
-    return Headline(_changed_range(result) + finding, tone="bad" if matter else "plain")
+    text = _changed_range(result) + finding
+    return Headline(text, tone="bad" if matter else "plain", decision=text)
 
 
 def _describe_effect(group: PromptChange) -> str:

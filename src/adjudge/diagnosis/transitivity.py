@@ -405,6 +405,7 @@ def _cycles_headline(result: Transitivity) -> Headline:
         f"{ranges[0]} of a document's triples are cycles, {ranges[1]} of documents have one: "
         f"{finding}",
         tone="bad" if more else "plain",
+        decision=f"{ranges[0]} of triples are cycles: {finding}",
     )
 
 

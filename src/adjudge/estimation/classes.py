@@ -458,7 +458,10 @@ def _class_headline(result: ClassEstimate) -> Headline:
         return Headline(sentence(result.group, text), tone="bad")
     text = f"class shares by {result.method}, {level(result.confidence_level)} intervals"
     if len(result.classes) <= IN_A_SENTENCE:
-        text += ": " + ", ".join(f"{rate.label} {rate.text}" for rate in result.classes)
+        shares = ", ".join(f"{rate.label} {rate.text}" for rate in result.classes)
+        return Headline(
+            sentence(result.group, f"{text}: {shares}"), decision=sentence(result.group, shares)
+        )
     return Headline(sentence(result.group, text))
 
 

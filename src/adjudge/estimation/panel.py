@@ -50,6 +50,7 @@ from adjudge.estimation.rate import (
     known_seed,
 )
 from adjudge.estimation.rate_view import (
+    IN_A_SENTENCE,
     HasGroups,
     Line,
     Rate,
@@ -574,21 +575,24 @@ def _panel_headline(result: PanelEstimate) -> Headline:
         if len(shares) < len(estimated):
             text += f" in {len(shares)} of {count(len(estimated), 'group')}"
     refused = [rate.name for rate in result.groups if rate.estimate is None]
+    rates = [f"{rate.name} {rate.text}" for rate in estimated]
+    decision = "; ".join(rates) if len(rates) <= IN_A_SENTENCE else text
     if refused:
         names = list_names(refused)
-        return Headline(text, f"No estimate for {names}: the reasons are below.", tone="bad")
+        why = f"No estimate for {names}: the reasons are below."
+        return Headline(text, why, tone="bad", decision=decision if rates else "")
     wider = [rate for rate in estimated if rate.narrowing is not None and rate.narrowing >= 1]
     if not wider:
-        return Headline(text, "Report them as approximate, with their intervals.")
+        action = "Report them as approximate, with their intervals."
+        return Headline(text, action, decision=decision)
     judges = ", ".join(dict.fromkeys(rate.narrowest.judge for rate in wider if rate.narrowest))
     if len(wider) == len(estimated):
-        return Headline(
-            text, f"Several judges do not help here: report one judge, --judge-column {judges}."
-        )
+        remedy = f"report one judge, --judge-column {judges}"
+        helps = f"Several judges do not help here: {remedy}."
+        return Headline(text, helps, decision=f"Several judges do not help: {remedy}")
     names = list_names([rate.name for rate in wider])
-    return Headline(
-        text, f"Report them as approximate, except for {names}: {judges} alone is narrower there."
-    )
+    action = f"Report them as approximate, except for {names}: {judges} alone is narrower there."
+    return Headline(text, action, decision=decision)
 
 
 def _panel_table(result: PanelEstimate) -> Table:

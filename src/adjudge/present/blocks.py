@@ -33,6 +33,11 @@ class Headline:
     tone: Tone = "plain"
     decision: str = ""
 
+    @property
+    def decides(self) -> bool:
+        """Whether a summary begins with it: a decision, or a bad finding."""
+        return bool(self.decision) or self.tone == "bad"
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -216,6 +221,12 @@ class Section:
     title: str
     parts: Sequence[Part]
 
+    @property
+    def headlines(self) -> list[Headline]:
+        """The headlines of its parts, decisions and bad findings first."""
+        headlines = [part.headline for part in self.parts if part.headline is not None]
+        return sorted(headlines, key=lambda each: not each.decides)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
@@ -224,3 +235,12 @@ class Document:
     title: str
     subtitle: str
     sections: Sequence[Section]
+
+    @property
+    def summary(self) -> list[Section]:
+        """The sections, those with decisions and bad findings first."""
+
+        def later(section: Section) -> bool:
+            return not any(each.decides for each in section.headlines)
+
+        return sorted(self.sections, key=later)

@@ -670,14 +670,16 @@ def cascade_figure(plan: CascadePlan) -> Drawing:
                 zorder=3,
             )
         planned = plan.planned
-        named = "your tau" if plan.tau_given else "planned tau"
+        named = f"{'your' if plan.tau_given else 'planned'} tau {planned.tau:.3g}"
+        if plan.candidate == "jury":
+            named = "planned jury"
         axes.plot(
             planned.cost / whole,
             planned.coverage,
             "o",
             color=GOOD,
             markersize=11,
-            label=f"{named} {planned.tau:.3g}",
+            label=named,
             zorder=4,
             markerfacecolor="none",
             markeredgewidth=2.5,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -177,16 +178,17 @@ def plan_selection(
         raise ArgumentError(
             "accuracies",
             None,
-            "no row has a label: label some (--labels FILE, --column label=NAME), or state the "
-            "accuracies that you expect, from the surest verdicts to the least sure: --accuracies "
-            "0.97,0.9,0.7",
+            "no row has a label: draw rows to label (adjudge plan labels "
+            f"{shlex.quote(prepared.name)} --write-ids to_label.csv), name the labels (--labels "
+            "FILE, --column label=NAME), or state the accuracies that you expect, from the surest "
+            "verdicts to the least sure: --accuracies 0.97,0.9,0.7",
         )
     else:
         table = read_labelled(prepared, ties=ties, cluster=cluster, model_labels=model_labels)
     entries = make_entries(table.frame, by=None, cluster=table.cluster, weights=None, seed=seed)
     if len(entries) > 1:
         names = sorted({f"{entry.judge} ({entry.protocol})" for entry in entries})
-        raise ArgumentError("judge", None, "choose one of " + ", ".join(names))
+        raise ArgumentError("--judge", None, "choose one of " + ", ".join(names))
     pool = _Pool.of(entries[0], accuracies)
     repeated = {f"same {table.cluster} as a row that is used": table.frame.height - len(pool)}
     if len(pool) < _FEWEST_LABELS:

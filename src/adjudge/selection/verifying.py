@@ -7,6 +7,7 @@ copies. It does not protect against deliberate changes, which can be made consis
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -128,8 +129,12 @@ def read_policy(path: str | Path) -> Policy:
 
     >>> read_policy("missing.json")
     Traceback (most recent call last):
-    adjudge.errors.DataError: missing.json: no such file; check the path
+    adjudge.errors.DataError: missing.json: no such file; check the path, or write it: adjudge \
+calibrate JUDGMENTS --alpha 0.1 -o missing.json
     """
+    if not Path(path).exists():
+        command = f"adjudge calibrate JUDGMENTS --alpha 0.1 -o {shlex.quote(str(path))}"
+        raise DataError(path, "no such file", remedy=f"check the path, or write it: {command}")
     return check_policy(read_result(path, Policy), source=path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
@@ -66,7 +67,8 @@ def open_round(
         abstentions: Label the abstentions among the rows of `adjudge select -o`.
         random_share: Share of random rows mixed into the abstentions.
         share_out: Give each row to one rater, instead of every row to every rater.
-        import_labels: First add the labels of this file.
+        import_labels: First add the labels of this file. Those of rows in the plan were drawn as it
+            says, unless the file says otherwise (sampled_by).
         format: Name of a public format, if it cannot be detected from content.
         seed: Seed of everything random.
         announce: Called with what was left out or imported, as text.
@@ -85,7 +87,12 @@ def open_round(
         book = LabelBook(opened, kind.labels)
         if import_labels is not None:
             labels = _labels(import_labels, kind, **reading)
-            added, same = book.import_labels(records(labels.frame), comments(labels.frame))
+            drawn = {} if plan is None else dict(planned_rows(plan))
+            imported = [
+                replace(label, sampled_by=label.sampled_by or drawn.get(label.id))
+                for label in records(labels.frame)
+            ]
+            added, same = book.import_labels(imported, comments(labels.frame))
             say(f"{import_labels}: {added:,} labels added, {same:,} were already in the store")
             for line in left_out(labels.dropped, "label"):
                 say(f"{import_labels}: {line}")

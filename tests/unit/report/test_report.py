@@ -118,7 +118,7 @@ def test_the_summary_begins_with_decisions(folder: Path) -> None:
         f"0.500 {show_interval(rate.interval)}, not 0.667",
     ]
     keys = re.findall('href="#(\\w+)"', contents)
-    assert keys[:4] == ["damaged", "selection", "estimation", "ranking"]
+    assert keys[:5] == ["damaged", "selection", "estimation", "diagnosis", "ranking"]
 
 
 def test_results_come_back_from_their_files_unchanged(folder: Path) -> None:

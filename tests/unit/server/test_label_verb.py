@@ -57,6 +57,15 @@ def test_the_summary_counts_and_compares(capsys: pytest.CaptureFixture[str]) -> 
     assert told["agreement"][0]["raw"] == 0.5
 
 
+def test_imported_labels_were_drawn_as_the_plan_says() -> None:
+    Path("plan.csv").write_text("id,sampled_by\np0,random\np1,random\n")
+    Path("mine.csv").write_text("id,label,sampled_by\np0,A,\np1,B,plan\np2,A,\n")
+    run(["label", "pairs.jsonl", "--plan", "plan.csv", "--import", "mine.csv", "--export-only",
+         "-o", "out.csv"])  # fmt: skip
+    back = read_labels(Path("out.csv")).sort("id")
+    assert back["sampled_by"].to_list() == ["random", "plan", None]
+
+
 def test_a_plan_lends_its_probabilities_to_the_labels() -> None:
     run(["label", "pairs.jsonl", "--import", "labels.csv", "--plan", "plan.csv", "--export-only",
          "-o", "out.csv"])  # fmt: skip

@@ -287,11 +287,12 @@ def _means_shown(result: ScoreDiagnosis) -> list[Block]:
     )
     several = len(judges) > 1
     who = f"{len(judges)} judges score" if several else f"{_who(judges[0].judge)} scores"
-    finding = begin(f"{who} {score} on average and people {people}")
+    finding = decision = begin(f"{who} {score} on average and people {people}")
     sizes = {g.criterion: g.mean_size for g in result.main_groups}
     parts = {group_name(m.judge): m for m in judges}
     if not several:
         finding += f": {judges[0].gap}"
+        decision = f"judge minus people {judges[0].gap}"
         parts = {m.criterion: m for m in result.means if m.criterion is not None}
     shown = [
         Fact(
@@ -305,7 +306,7 @@ def _means_shown(result: ScoreDiagnosis) -> list[Block]:
     facts = lines_of(shown)
     if not facts:
         lines = [*_extremes("judge" if several else "criterion", parts.values()), *lines]
-    return [Headline(finding), *facts, *notes_of(lines)]
+    return [Headline(finding, decision=decision), *facts, *notes_of(lines)]
 
 
 def _extremes(kind: str, means: Iterable[MeanScore]) -> list[str]:

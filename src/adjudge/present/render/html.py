@@ -107,7 +107,7 @@ _IN_SHORT = 4
 def render_html(document: Document) -> str:
     """The whole page."""
     style = (files("adjudge.present.render") / "report.css").read_text(encoding="utf-8")
-    contents = "".join(_contents(section) for section in sorted(document.sections, key=_later))
+    contents = "".join(_contents(section) for section in document.summary)
     body = "\n".join(_section(section) for section in document.sections)
     return f"""<!doctype html>
 <html lang="en">
@@ -142,20 +142,9 @@ def render_cell(blocks: Iterable[Block]) -> str:
     return f"<style>{_CELL_STYLE}</style>{render_fragment(blocks)}"
 
 
-def _headlines(section: Section) -> list[Headline]:
-    """The section's headlines, decisions and bad findings first."""
-    headlines = [part.headline for part in section.parts if part.headline is not None]
-    return sorted(headlines, key=lambda each: not each.decision and each.tone != "bad")
-
-
-def _later(section: Section) -> bool:
-    """Whether the summary lists it after the decisions and the bad findings."""
-    return not any(each.decision or each.tone == "bad" for each in _headlines(section))
-
-
 def _contents(section: Section) -> str:
     """The section's answers in short, a line for each result: the decision, else the finding."""
-    answers = _headlines(section)
+    answers = section.headlines
     lines = "".join(
         f'<span class="{answer.tone}">'
         + (f"<b>{_short(answer.decision)}</b>" if answer.decision else _short(answer.text))

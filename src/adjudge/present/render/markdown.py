@@ -27,6 +27,10 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 def render_markdown(document: Document) -> str:
     """Headlines, numbers and tables; figures by their captions, pairs left to the HTML page."""
     lines = [f"# {_text(document.title)}", "", _text(document.subtitle), ""]
+    for section in document.summary:
+        answers = [_text(each.decision or each.text) for each in section.headlines if each.decides]
+        lines += [f"- {_text(section.title)}: **{answer}**" for answer in answers]
+    lines.append("")
     for section in document.sections:
         lines += [f"## {_text(section.title)}", ""]
         for part in section.parts:
