@@ -24,8 +24,14 @@ from scipy.special import ndtri
 from adjudge.policy.result import Rule
 from adjudge.present.text import level
 from adjudge.selection.guarantees import Guarantee, Labels
-from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
-from adjudge.selection.thresholds import SortedScores, Threshold, order_by_lot, threshold_at
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, SplitTable
+from adjudge.selection.thresholds import (
+    ScoreOrder,
+    SortedScores,
+    Threshold,
+    order_by_lot,
+    threshold_at,
+)
 from adjudge.statistics.numbers import binomial_lower_tail
 from adjudge.validation import FloatArray, IntArray, Seed, exact_level, paired
 
@@ -255,8 +261,6 @@ def _masses(steps: int, alpha: float) -> tuple[int, FloatArray]:
     return low, masses / masses.sum()
 
 
-#: For some calibration sets and ranks in each: the last rank up to each that ends a tie block.
-BlockEnds = Callable[[IntArray, IntArray], IntArray]
 #: For some calibration sets and numbers of errors, from 0: the rank of each of these errors in each
 #: of the sets; n + 1 if there are not as many.
 ErrorRanks = Callable[[IntArray, IntArray], IntArray]
@@ -341,7 +345,7 @@ def pac_thresholds(
     n, certified = len(labels), np.zeros(len(labels) + 1, dtype=np.bool_)
     band = exact_band(n, exact_level(alpha), exact_level(delta, "delta"))
     if band is not None:
-        for _, boundary, last in _step_down(1, _error_ranks(labels), band):
+        for _, boundary, last in _step_down(1, _as_split(labels).error_ranks, band):
             for start, end in zip(boundary.ranks, last[0], strict=True):
                 certified[start : end + 1] = True
     block_ends = np.append(labels.scores[1:] != labels.scores[:-1], True)
@@ -355,16 +359,17 @@ def _labels_by_lot(scores: ArrayLike, errors: ArrayLike, seed: Seed) -> Labels:
 
 def _threshold(labels: Labels, alpha: Fraction, delta: Fraction) -> Threshold:
     """The loosest certified threshold of sorted rows; ties are in their random order."""
-    rows = 0
-    if labels.values:
-        ends = _ends_of(labels.scores, labels.values)
-        counts = np.append(0, np.cumsum(labels.errors))[ends]
-        rows = int(_last_in_sequence(ends[None], counts[None], alpha, delta)[0])
-    elif (band := exact_band(len(labels), alpha, delta)) is not None:
-        block_ends = _block_ends(labels.scores)
-        rows = int(_loosest_ranks(1, _error_ranks(labels), band, block_ends)[0])
+    rows = int(_loosest_ranks(_as_split(labels), alpha, delta)[0])
     ordered = SortedScores(labels.scores, labels.scores[labels.errors == 1])
     return threshold_at(ordered, rows, method="pac", alpha=alpha, delta=delta)
+
+
+def _as_split(labels: Labels) -> SplitCounts:
+    """One split in which all of the sorted rows calibrate."""
+    everything, rows = np.ones((1, len(labels)), dtype=np.bool_), np.arange(len(labels))
+    order = ScoreOrder(rows, labels.scores)
+    table = SplitTable.build(labels.scores, labels.errors, None, None, order, tuple(labels.values))
+    return SplitCounts(table, everything, ~everything)
 
 
 def _ends_of(scores: FloatArray, values: Sequence[float]) -> IntArray:
@@ -390,37 +395,21 @@ def _last_in_sequence(
     return np.asarray(padded[np.arange(len(rows)), passed])
 
 
-def _error_ranks(labels: Labels) -> ErrorRanks:
-    ranks = np.append(np.flatnonzero(labels.errors) + 1, len(labels) + 1)
-
-    def of_errors(own: IntArray, errors: IntArray) -> IntArray:
-        one_set = ranks[np.minimum(errors, len(ranks) - 1)]
-        return np.broadcast_to(one_set, (len(own), len(errors)))
-
-    return of_errors
-
-
-def _block_ends(scores: FloatArray) -> BlockEnds | None:
-    if not (scores[1:] == scores[:-1]).any():
-        return None
-
-    def last_ends(_: IntArray, ranks: IntArray) -> IntArray:
-        value = scores[np.maximum(ranks, 1) - 1]
-        end = np.searchsorted(scores, value, side="right")
-        return np.where(end == ranks, ranks, np.searchsorted(scores, value, side="left"))
-
-    return last_ends
-
-
-def _loosest_ranks(
-    sets: int, error_ranks: ErrorRanks, band: Band, block_ends: BlockEnds | None
-) -> IntArray:
+def _loosest_ranks(splits: SplitCounts, alpha: Fraction, delta: Fraction) -> IntArray:
     """The largest certified block end of each calibration set; 0 if there is none."""
-    loosest = np.zeros(sets, dtype=np.int64)
-    for own, boundary, last in _step_down(sets, error_ranks, band):
+    table, loosest = splits.table, np.zeros(len(splits), dtype=np.int64)
+    if table.values:
+        cuts = _ends_of(table.scores, table.values)
+        counts = splits.rows_before[:, cuts], splits.wrong_before[:, cuts]
+        return _last_in_sequence(*counts, alpha, delta)
+    # Every set has the same number of rows, so one band serves all of them.
+    band = exact_band(int(splits.n_calibration[0]), alpha, delta)
+    if band is None:
+        return loosest
+    for own, boundary, last in _step_down(len(splits), splits.error_ranks, band):
         certified = last >= boundary.ranks
-        if block_ends is not None:
-            last = block_ends(own, last)
+        if table.tied:
+            last = splits.block_ends(own, last)
             certified &= last >= boundary.ranks
         at = certified.shape[1] - 1 - certified[:, ::-1].argmax(axis=1)
         rows = np.arange(len(own))
@@ -501,16 +490,7 @@ class Pac(Guarantee):
         return round(n * int(ranks[passes.argmax()]) / rows) if passes.any() else None
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        if splits.table.values:
-            cuts = _ends_of(splits.table.scores, splits.table.values)
-            rows, errors = splits.rows_before[:, cuts], splits.wrong_before[:, cuts]
-            return splits.below_rank(_last_in_sequence(rows, errors, levels.alpha, levels.delta))
-        # Every split has the same number of calibration rows, so one band serves all of them.
-        band = exact_band(int(splits.n_calibration[0]), levels.alpha, levels.delta)
-        if band is None:
-            return splits.below_rank(np.zeros(len(splits), dtype=np.int64))
-        block_ends = splits.block_ends if splits.table.tied else None
-        return splits.below_rank(_loosest_ranks(len(splits), splits.error_ranks, band, block_ends))
+        return splits.below_rank(_loosest_ranks(splits, levels.alpha, levels.delta))
 
 
 PAC = Pac()
