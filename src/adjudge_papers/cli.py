@@ -5,7 +5,8 @@ The entry point `reproduce` of the group `adjudge.verbs` is REPRODUCE, a group o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 from adjudge.cli.output import deliver, echo, remark, show, watch_run
@@ -24,6 +25,11 @@ from adjudge.validation import one_of
 
 _PRINTED = "output plot figures json"
 _COLUMNS, _LABELS_AS = SPELLED["columns"], SPELLED["labels_as"]
+_REPLIES: tuple[tuple[str, Any, str], ...] = (
+    ("reason", bool, "Let the judge write reasons before its verdict (preference, grade)."),
+    ("samples", int, "Written answers per question, for judges without logprobs."),
+    ("keep_going", bool, "Continue even if the first ten replies have no score."),
+)
 _STORE = "Store of all replies: a file or postgresql://... Stored replies are not asked again."
 
 
@@ -51,7 +57,7 @@ def _open_files(arguments: Values, options: Values, *names: str) -> None:
 
     shared: dict[str, str] = {}
     of_file: dict[str, dict[str, str]] = {}
-    for ours, theirs in (options["column"] or {}).items():
+    for ours, theirs in (options.get("column") or {}).items():
         file, colon, column = ours.rpartition(":")
         (of_file.setdefault(file, {}) if colon else shared)[column] = theirs
     given = {name: arguments.get(name) for name in names if arguments.get(name) is not None}
@@ -73,61 +79,42 @@ def _open_files(arguments: Values, options: Values, *names: str) -> None:
                 arguments[name] = opened(name, files)
 
 
-def _check_figure(options: Values, drawings: Mapping[str, object]) -> None:
+def _run(paper: str, arguments: Values, options: Values) -> bool:
+    """One paper: the figure and the files are checked first, then it runs and is shown."""
+    module = paper.replace("-", "_")
     if options.get("figure") is not None:
-        one_of(options["figure"], tuple(drawings), "figure")
+        from adjudge_papers.paper import read_published
 
-
-def run_scope(arguments: Values, options: Values) -> bool:
-    from adjudge_papers.scope import ScopeReproduction, reproduce_scope
-
-    _check_figure(options, ScopeReproduction.drawings)
-    _open_files(arguments, options, "data")
-    deliver(reproduce_scope(**arguments), options)
-    return False
-
-
-def run_reporting(arguments: Values, options: Values) -> bool:
-    from adjudge_papers.reporting import ReportingReproduction, reproduce_reporting
-
-    _check_figure(options, ReportingReproduction.drawings)
-    _open_files(arguments, options, "data")
-    with watch_run("asked") as watch:
-        result = reproduce_reporting(**arguments, progress=watch.show)
-    deliver(result, options)
-    return False
-
-
-def run_diagnosis(arguments: Values, options: Values) -> bool:
-    from adjudge_papers.diagnosis import DiagnosisReproduction, reproduce_diagnosis
-
-    _check_figure(options, DiagnosisReproduction.drawings)
-    _open_files(arguments, options, "tournaments", "scores")
-    if options["whole"]:
+        items = read_published(paper)["items"].values()
+        one_of(options["figure"], tuple({i["figure"]: 0 for i in items if "figure" in i}), "figure")
+    _open_files(arguments, options, "data", "tournaments", "scores")
+    if options.get("whole"):
         arguments |= {"documents": None, "systems": None}
-    if "judge" in arguments:
+    if paper == "diagnosis" and "judge" in arguments:
         arguments["announce"] = remark
-    else:
-        for name in ("store", "min_answer_mass"):
-            arguments.pop(name, None)
-    deliver(reproduce_diagnosis(**arguments), options)
+    call = getattr(import_module(f"adjudge_papers.{module}"), f"reproduce_{module}")
+    with watch_run("asked") as watch:
+        result = call(**arguments, progress=watch.show)
+    deliver(result, options)
     return False
 
 
 def run_all(arguments: Values, options: Values) -> bool:
     from adjudge.present.blocks import Headline
-    from adjudge_papers.everything import PAGE, SUMMARY, failed_papers, reproduce_all
+    from adjudge_papers.everything import PAGE, SUMMARY, reproduce_all
     from adjudge_papers.items import count_items, describe_items
 
     _open_files(arguments, options, "data", "grades", "tournaments", "scores")
     with watch_run("asked") as watch:
         items = reproduce_all(**arguments, progress=remark, watch=watch.show)
     remark(f"wrote {arguments['out'] / PAGE} and {SUMMARY}")
+    papers = {item.paper for item in items.items}
     if options["json"]:
         echo(safe_json(items.to_json()))
     else:
         show(Headline(describe_items(items.items)), count_items(items.items))
-    return bool(failed_papers(items))
+    # A paper that could not run has no number at all.
+    return any(all(not i.values for i in items.items if i.paper == name) for name in papers)
 
 
 def _data(text: str) -> Option:
@@ -159,7 +146,7 @@ REPRODUCE = Group(
                 _LABELS_AS,
                 _figure("What --plot draws: figure-02 or figure-03.", "figure-02"),
             ],
-            run=run_scope,
+            run=partial(_run, "scope"),
         ),
         Verb(
             "reproduce reporting",
@@ -174,30 +161,12 @@ REPRODUCE = Group(
                 Option("table", argument="data"),
                 *_at_least(sample=1, repeats=10, splits=1),
                 store_option(_STORE, "store"),
-                Option(
-                    "reason",
-                    "Let the judge write reasons before its verdict (preference, criterion, "
-                    "grade).",
-                    bool,
-                    argument="reason",
-                ),
-                Option(
-                    "samples",
-                    "Written answers per question, for judges without logprobs.",
-                    int,
-                    argument="samples",
-                ),
-                Option(
-                    "keep_going",
-                    "Continue even if the first ten replies have no score.",
-                    bool,
-                    argument="keep_going",
-                ),
+                *(Option(name, text, kind, argument=name) for name, kind, text in _REPLIES),
                 _COLUMNS,
                 _LABELS_AS,
                 _figure("What --plot draws: figure2 to figure7, figure9 to figure16.", "figure2"),
             ],
-            run=run_reporting,
+            run=partial(_run, "reporting"),
         ),
         Verb(
             "reproduce diagnosis",
@@ -226,7 +195,7 @@ REPRODUCE = Group(
                 _COLUMNS,
                 _figure("What --plot draws: figure-02 to figure-06.", "figure-02"),
             ],
-            run=run_diagnosis,
+            run=partial(_run, "diagnosis"),
         ),
         Verb(
             "reproduce soft-elo",
@@ -242,6 +211,7 @@ REPRODUCE = Group(
                 store_option(_STORE, "store"),
                 _figure("What --plot draws: figure-01 to figure-17.", "figure-01"),
             ],
+            run=partial(_run, "soft-elo"),
         ),
         Verb(
             "reproduce all",
@@ -252,12 +222,15 @@ REPRODUCE = Group(
             "is not possible. Writes OUT/index.html, which works without network, OUT/papers.md, "
             "every result as JSON and every picture.",
             rows=(),
-            main="out data grades summeval tournaments scores annotations judge store paper size "
-            "json",
+            main="out data grades summeval tournaments scores annotations judge prompt store paper "
+            "size json",
             added="json",
             options=[
                 _data("scope: NAME=FILE, repeatable: labelled judgments, or pairs to be judged."),
                 store_option(_STORE),
+                _prompts(
+                    "preference, verbalized, annotators (scope), criterion, likert (diagnosis)"
+                ),
                 Option("paper", argument="papers"),
                 _COLUMNS,
                 _LABELS_AS,

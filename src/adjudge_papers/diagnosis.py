@@ -5,7 +5,7 @@ whom the paper calls human, and from crowd workers, whose mean is used as the on
 with the data. Judges can be asked about it with both of the paper's protocols, and files of
 tournaments and scores can be given. Of each kind the first that is here is used: asked judges, your
 files, the crowd. If a kind is missing, a simulated study of the paper's size is used. Numbers are
-in `diagnosis_tables`, pictures in `diagnosis_figures`.
+in `diagnosis_tables`.
 """
 
 from __future__ import annotations
@@ -13,48 +13,59 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from adjudge.data.scores import Scores, prepare_scores
 from adjudge.data.tables import TableLike, source_name
 from adjudge.data.tournaments import TournamentRows, prepare_tournaments
 from adjudge.diagnosis import diagnose_transitivity
-from adjudge.diagnosis.transitivity import Transitivity
+from adjudge.diagnosis.scores.figures import size_map, width_matrices
+from adjudge.diagnosis.transitivity import Transitivity, cycles_figure
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Headline
+from adjudge.present.figure import (
+    ACCENT,
+    INK,
+    axis_name,
+    criterion_panels,
+    draw_legend,
+    draw_promise,
+    legend_mark,
+    plot_band,
+    set_suptitle,
+)
 from adjudge.present.result import frozen
 from adjudge.present.text import number, percent, signed, span
 from adjudge.validation import count
-from adjudge_papers.diagnosis_data import (
+from adjudge_papers.diagnosis_tables import (
+    ALL,
     DOCUMENTS,
     JUDGES,
     MAIN_CRITERION,
+    SET_SIZE,
     SYSTEMS,
+    WITH_CYCLE,
     Size,
     ask_judges,
-    crowd_as_judge,
-    simulate_study,
-)
-from adjudge_papers.diagnosis_figures import PICTURES
-from adjudge_papers.diagnosis_tables import (
-    ALL,
-    SET_SIZE,
-    WITH_CYCLE,
     compare_by_scores,
     compare_rankings,
+    crowd_as_judge,
     cycle_rows,
     cycles_and_widths,
     noise_rows,
     people_means,
     published_variance,
     set_tables,
+    simulate_study,
     variance_of,
 )
 from adjudge_papers.items import PaperItem
 from adjudge_papers.paper import (
     REHEARSAL,
+    Gallery,
     MeasuredTable,
     Reproduction,
     Row,
@@ -62,9 +73,14 @@ from adjudge_papers.paper import (
     build_items,
     contains,
     costs_calls,
+    parts_of,
     source_of,
     values_of,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
 
 SIMULATOR, CROWD = "simulator", "SummEval, crowd"
 #: If the first slot wins this often, the judge depends on little else.
@@ -73,6 +89,7 @@ _SIMULATED = (
     "Simulated where nothing was given: judges, documents and numbers are invented. Compare the "
     "pattern with the paper's, not the numbers."
 )
+PICTURES = Gallery()
 
 
 @frozen
@@ -187,9 +204,7 @@ def reproduce_diagnosis(
             compared.append((SIMULATOR, prepare_tournaments(study.tournaments)))
         if not scored:
             scored.append((SIMULATOR, prepare_scores(study.scores)))
-    (pairs_of, rows), (scores_of, rated) = compared[0], scored[0]
-    transitivity = diagnose_transitivity(rows, replicates=50, worst=5, seed=seed)
-    tables = _tables(transitivity, rows, rated, pairs_of, scores_of, splits, seed)
+    transitivity, tables = _tables(compared[0], scored[0], splits, seed)
     done = DiagnosisReproduction(
         settings={"splits": splits},
         seed=seed,
@@ -202,15 +217,11 @@ def reproduce_diagnosis(
 
 
 def _tables(
-    transitivity: Transitivity,
-    rows: TournamentRows,
-    rated: Scores,
-    pairs_of: str,
-    scores_of: str,
-    splits: int,
-    seed: int,
-) -> tuple[MeasuredTable, ...]:
+    pairs: tuple[str, TournamentRows], scores: tuple[str, Scores], splits: int, seed: int
+) -> tuple[Transitivity, tuple[MeasuredTable, ...]]:
     """Every table, with whose rows it is about, and whether these can be the paper's data."""
+    (pairs_of, rows), (scores_of, rated) = pairs, scores
+    transitivity = diagnose_transitivity(rows, replicates=50, worst=5, seed=seed)
     cycles = cycle_rows(transitivity)
     sets = set_tables(rated, splits=splits, seed=seed)
     frame = rated.frame
@@ -235,33 +246,26 @@ def _tables(
         *variance_of(scores_of, SET_SIZE, sets["signals"]),
         *variance_of(pairs_of, WITH_CYCLE, cycles),
     ]
-    sizes = {"documents": frame["doc_id"].n_unique(), "systems": frame["model"].n_unique()}
     compared = {tournament.judge: tournament for tournament in rows.tournaments}.values()
     design = all((len(one.documents), len(one.models)) == (DOCUMENTS, SYSTEMS) for one in compared)
-    same = (sizes["documents"], sizes["systems"]) == (DOCUMENTS, SYSTEMS)
+    same = (frame["doc_id"].n_unique(), frame["model"].n_unique()) == (DOCUMENTS, SYSTEMS)
     four = all(any(contains(name, judge) for name in frame["judge"].unique()) for judge in JUDGES)
 
-    def table(
-        name: str, rows: Sequence[Row], data: str, source: Source, same_data: bool = True
-    ) -> MeasuredTable:
-        return MeasuredTable(
-            name=name, rows=tuple(rows), data=data, source=source, same_data=same_data
-        )
-
-    answers = [
-        {"protocol": "pairs", "n": rows.rows},
-        {"protocol": "scores", "n": frame.height},
-    ]
+    answers = [{"protocol": "pairs", "n": rows.rows}, {"protocol": "scores", "n": frame.height}]
     scored = (scores_of, scores_source)
-    return (
-        table("cycles", cycles, pairs_of, pairs_source, design),
-        table("noise", noise_rows(seed), "", "formula"),
-        table("rankings", rankings, *ranked, design if ranked[0] == pairs_of else False),
-        *(table(name, sets[name], *scored, same) for name in ("signals", "agreement", "sets")),
-        *(table(name, sets[name], *scored, same and four) for name in ("pooled", "bins")),
-        table("variance", variance, "", scores_source, same_data=False),
-        table("together", together, *scored, same_data=False),
-        table("answers", answers, *scored, same_data=False),
+    tables: Mapping[str, tuple[Sequence[Row], str, Source, bool]] = {
+        "cycles": (cycles, pairs_of, pairs_source, design),
+        "noise": (noise_rows(seed), "", "formula", True),
+        "rankings": (rankings, *ranked, design and ranked[0] == pairs_of),
+        **{name: (sets[name], *scored, same) for name in ("signals", "agreement", "sets")},
+        **{name: (sets[name], *scored, same and four) for name in ("pooled", "bins")},
+        "variance": (variance, "", scores_source, False),
+        "together": (together, *scored, False),
+        "answers": (answers, *scored, False),
+    }
+    return transitivity, tuple(
+        MeasuredTable(name, tuple(own), data, source, same_data)
+        for name, (own, data, source, same_data) in tables.items()
     )
 
 
@@ -312,3 +316,81 @@ def _raised(rows: Sequence[Row]) -> list[float]:
     )
     pairs = [(exact[key], wins[key]) for key in exact if key in wins]
     return [float(a > b + 1e-9) for a, b in pairs if a is not None and b is not None]
+
+
+# --- pictures ---------------------------------------------------------------------------------
+
+
+@PICTURES.add("figure-02")
+def figure_2(result: DiagnosisReproduction) -> Drawing:
+    return cycles_figure(result.transitivity)
+
+
+@PICTURES.add("figure-03")
+def figure_3(result: DiagnosisReproduction) -> Drawing:
+    cells = parts_of({**row, "alpha": 0.1} for row in result.rows("signals"))
+    title = f"{result.short_data('signals')}: sets for 90 % coverage"
+    return size_map(cells, title, whole=5, room=(3.1, 1.35, 0.66), note=lambda cell: "")
+
+
+@PICTURES.add("figure-04")
+def figure_4(result: DiagnosisReproduction) -> Drawing:
+    pooled = {row["criterion"]: row for row in result.rows("pooled")}
+    whole = pooled.pop("all")
+    figure, panels = criterion_panels(list(pooled))
+    top = 0.1
+    for axes, (criterion, panel) in zip(panels, pooled.items(), strict=True):
+        bins = result.rows("bins", criterion=criterion)
+        widths, errors = ([row[name] for row in bins] for name in ("width", "mean_error"))
+        axes.plot(widths, errors, color=ACCENT, linewidth=1.4, marker="o", ms=5, zorder=3)
+        for row in bins:
+            ends = [row["mean_error_low"], row["mean_error_high"]]
+            if None not in ends:
+                axes.plot([row["width"]] * 2, ends, color=ACCENT, linewidth=1.2)
+            top = max(top, row["mean_error_high"] or row["mean_error"])
+        rank = f"r = {signed(panel['spearman'], 2)}"
+        axes.set_title(f"{axis_name(criterion)}\n{rank}", fontsize=9)
+        rows = {row["width"]: number(row["n"]) for row in bins}
+        ticks = range(1, 6)
+        axes.set_xticks(ticks, [f"{width}\n{rows.get(width, '')}" for width in ticks], fontsize=8.5)
+        axes.set_xlim(0.5, 5.5)
+        axes.set_xlabel("scores in the set, rows below", fontsize=8.5)
+    panels[0].set(ylabel="mean |judge − human|, 95 % interval", ylim=(0, 1.06 * top))
+    rank = f"width against error {signed(whole['spearman'], 2)} over all {whole['n']:,} rows"
+    set_suptitle(figure, f"{result.short_data('pooled')}: {rank}")
+    return figure
+
+
+@PICTURES.add("figure-05")
+def figure_5(result: DiagnosisReproduction) -> Drawing:
+    pairs = result.rows("agreement")
+    title = f"{result.short_data('agreement')}: Spearman of two judges' set widths, and the mean"
+    return width_matrices(parts_of(pairs), title)
+
+
+@PICTURES.add("figure-06")
+def figure_6(result: DiagnosisReproduction) -> Drawing:
+    cells = sorted(result.rows("sets"), key=lambda row: row["alpha"])
+    criteria = list(dict.fromkeys(row["criterion"] for row in result.rows("sets")))
+    levels = sorted({row["alpha"] for row in cells})
+    figure, panels = criterion_panels(criteria)
+    for axes, criterion in zip(panels, criteria, strict=True):
+        coverage: dict[str, list[float]] = {}
+        for row in cells:
+            if row["criterion"] == criterion:
+                coverage.setdefault(row["judge"], []).append(100 * row["coverage"])
+        plot_band(axes, levels, np.array([*coverage.values()]), ACCENT, "mean over judges")
+        draw_promise(axes, levels)
+    panels[0].set(ylabel="coverage of held-out rows, %", ylim=(None, 100.8))
+    short = sum(row["margin"] < -1e-9 for row in cells)
+    where = f"below 1 − alpha in {short} of {len(cells)} cells"
+    if not short:
+        where = f"at least 1 − alpha in all {len(cells)} cells"
+    set_suptitle(figure, f"{result.short_data('sets')}: coverage is {where}")
+    marks = [
+        legend_mark("mean over judges", color=ACCENT, marker="o", ms=5),
+        legend_mark("one standard deviation", color=ACCENT, alpha=0.2, linewidth=7),
+        legend_mark("1 − alpha", color=INK, linestyle="--", linewidth=1.3),
+    ]
+    draw_legend(figure, marks)
+    return figure

@@ -11,28 +11,274 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from math import comb
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from adjudge.data.scores import Scores, scored_by_both
+from adjudge.data import join_human_scores, read_public
+from adjudge.data.scores import Scores, read_human_scores, scored_by_both
+from adjudge.data.tables import TableLike, source_name
 from adjudge.data.tournaments import Tournaments, build_tournaments
 from adjudge.diagnosis import count_cycles, score_set_rows
 from adjudge.diagnosis.cycles import complete_cycles
 from adjudge.diagnosis.scores.evaluation import error_by_width, split_by_judge
 from adjudge.diagnosis.transitivity import Transitivity
+from adjudge.errors import DataError
+from adjudge.judges import judge_pairs
+from adjudge.judges.prompting import builtin_prompt, read_prompt
+from adjudge.judges.protocols.criterion import ByCriterion
+from adjudge.judges.protocols.likert import Likert
 from adjudge.ranking import copeland, least_reversals, rank_correlations, schulze, win_rate
 from adjudge.ranking.orders import order_strengths
 from adjudge.simulate.battles import simulate_tournaments
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.statistics.numbers import bootstrap_weights, conformal_quantile, mean_known
-from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, generator
-from adjudge_papers.diagnosis_data import ALPHAS, CRITERIA, MAIN_ALPHA, SYSTEMS
-from adjudge_papers.paper import Row, paper_tables
+from adjudge.validation import (
+    FloatArray,
+    IntArray,
+    Seed,
+    count,
+    exact_level,
+    generator,
+    non_negative,
+    one_of,
+)
+from adjudge_papers.paper import Row, paper_tables, read_published, read_rows, row_of
+
+_DATA = read_published("diagnosis")
+JUDGES: Sequence[str] = _DATA["judges"]
+CRITERIA: Sequence[str] = _DATA["criteria"]
+ALPHAS: tuple[float, ...] = tuple(_DATA["alphas"])
+#: The level of everything except Table 5 and Figure 6.
+MAIN_ALPHA = 0.10
+#: The criterion of Tables 1 and 2.
+MAIN_CRITERION = "coherence"
+DOCUMENTS: int = _DATA["design"]["documents"]
+SYSTEMS: int = _DATA["design"]["systems"]
+REPEATS: int = _DATA["design"]["repeats"]
+
+
+# --- SummEval --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """The part of SummEval that is used: the first documents, and evenly spaced systems.
+
+    The paper's 8 of 16 systems are 0, 2, 4, 6, 9, 11, 13 and 15, in the release's order.
+    """
+
+    documents: int | None = DOCUMENTS
+    systems: int | None = SYSTEMS
+
+    def cut(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows of those documents and systems."""
+        documents = rows["doc_id"].unique(maintain_order=True)
+        systems = rows["model"].unique(maintain_order=True)
+        if self.documents is not None:
+            documents = documents.head(count(self.documents, "documents", least=2))
+        if self.systems is not None and count(self.systems, "systems", least=2) < len(systems):
+            places = np.rint(np.linspace(0, len(systems) - 1, self.systems)).astype(int)
+            systems = systems[places.tolist()]
+        return rows.filter(
+            pl.col("doc_id").is_in(documents.implode()), pl.col("model").is_in(systems.implode())
+        )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Judges' answers by both protocols: tournaments, and scores with human scores."""
+
+    tournaments: pl.DataFrame
+    scores: pl.DataFrame
+
+
+def crowd_as_judge(summeval: TableLike, size: Size) -> pl.DataFrame:
+    """SummEval's crowd mean as a judge's score, compared with the experts as people."""
+    rows = size.cut(read_public(summeval, "summeval", kind="human_scores").frame)
+    return rows.rename({"turker_mean": "judge_score"}).with_columns(
+        pl.lit("crowd workers").alias("judge")
+    )
+
+
+def ask_judges(
+    summeval: TableLike,
+    judges: Sequence[str],
+    size: Size,
+    *,
+    repeats: int = REPEATS,
+    samples: int | None = None,
+    min_answer_mass: float | None = None,
+    prompts: Mapping[str, str | Path] | None = None,
+    **asking: Any,
+) -> Answers:
+    """Both protocols with the paper's prompts: all pairs in one order, `repeats` times, and scores.
+
+    `samples` is for judges without log probabilities; `min_answer_mass` as in `judge_pairs`;
+    `prompts` are the user's by protocol; `asking` are its other options.
+    """
+    count(repeats, "repeats", least=1)
+    given = {
+        one_of(name, ("criterion", "likert"), "prompts"): read_prompt(path)
+        for name, path in (prompts or {}).items()
+    }
+    items = size.cut(read_public(summeval, "summeval", kind="items").frame)
+    options: dict[str, Any] = {"samples": samples, "min_answer_mass": min_answer_mass}
+    compared = judge_pairs(
+        _all_pairs(items, source_name(summeval)),
+        judge=[*judges],
+        protocol=ByCriterion(
+            prompt=given.get("criterion") or builtin_prompt("diagnosis_pairwise"),
+            order="ab",
+            **options,
+        ),
+        repeats=repeats,
+        **asking,
+    ).judgments
+    scoring = Likert(prompt=given.get("likert") or builtin_prompt("diagnosis_likert"), **options)
+    scored = judge_pairs(items, judge=[*judges], protocol=scoring, **asking).judgments
+    people = read_human_scores(read_public(summeval, "summeval", kind="human_scores").frame)
+    columns = [c for c in ("verdict", "p_a", "order", "repeat") if c in compared.columns]
+    joined, _ = join_human_scores(scored.drop("protocol"), people)
+    return Answers(
+        # The protocol contains the criterion, which has its own column.
+        compared.select("doc_id", "model_a", "model_b", "judge", "criterion", *columns),
+        joined,
+    )
+
+
+def _all_pairs(items: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Every pair of systems on every document, the earlier system first."""
+    side = items.with_columns(
+        place=pl.col("model").replace_strict(
+            (order := items["model"].unique(maintain_order=True)), range(len(order))
+        )
+    )
+    pairs = (
+        side.join(side, on="doc_id", suffix="_b")
+        .filter(pl.col("place") < pl.col("place_b"))
+        .select(
+            "doc_id",
+            "prompt",
+            id=pl.concat_str("doc_id", "model", "model_b", separator="|"),
+            response_a="response",
+            response_b="response_b",
+            model_a="model",
+            model_b="model_b",
+            prompt_id="doc_id",
+        )
+    )
+    if pairs.is_empty():
+        raise DataError(name, "no document has two systems", remedy="give the complete release")
+    return pairs
+
+
+# --- a simulated study -----------------------------------------------------------------------
+
+#: Mean and spread of people's scores.
+_PEOPLE = {
+    "coherence": (3.4, 1.1), "consistency": (5.3, 1.0), "fluency": (5.2, 0.8),
+    "relevance": (3.8, 0.85),
+}  # fmt: skip
+STUDY: tuple[Row, ...] = tuple(read_rows(_DATA["simulator"]))
+#: The share of the noise in a judge's scores that all judges have.
+_SHARED = 0.8
+#: The spread of the logarithm of a document's hardness.
+_HARDNESS = 0.4
+#: The lowest score that judges give.
+_LOWEST = 2
+
+
+def simulate_study(
+    *,
+    documents: int = 30,
+    models: int = 8,
+    cells: Sequence[Row] = STUDY,
+    repeats: int = 3,
+    slip: float = 0.3,
+    again: float = 0.05,
+    seed: Seed = 0,
+) -> Answers:
+    """The same judges compare summaries and score them; by default with the paper's size.
+
+    A summary has a quality z ~ N(0, 1) on each criterion. People's score is their mean plus spread
+    times z, a judge's is
+
+        mean + spread (skill z + sqrt(1 - skill^2) noise) / hardness_d,
+
+    rounded and clipped to 1 to 5; judges do not give a 1. Means, spreads and skills are those of
+    the data file, fitted to the paper's Table 3, so that the pattern of its tables shows: judges
+    rarely give a 5 where people nearly always do, and that makes wide sets and large errors. They
+    show that the method runs as described, and replicate nothing. On document d a judge prefers
+    model i to j if
+
+        z_i - z_j + slip spread hardness_d L_ij + again L_ask  >  0,
+
+    L is standard logistic, one draw per pair and one for each time it is asked. So on a hard
+    document a judge gives scores in the middle, which have wide sets and large errors, and has
+    cycles; on an easy one neither.
+
+    >>> study = simulate_study(documents=2, models=3, repeats=1, seed=1)
+    >>> study.scores.height, study.tournaments.height  # 16 judges and criteria, 6 or 2 x 3 rows
+    (96, 96)
+    """
+    count(documents, "documents", least=1)
+    count(models, "models", least=2)
+    count(repeats, "repeats", least=1)
+    non_negative(slip, "slip")
+    non_negative(again, "again")
+    rng = generator(seed)
+    shape = (documents, models)
+    criteria = dict.fromkeys(str(cell["criterion"]) for cell in cells)
+    quality = {name: rng.normal(size=shape) for name in criteria}
+    shared = {name: rng.normal(size=shape) for name in criteria}
+    hardness = np.exp(_HARDNESS * rng.normal(size=(documents, 1)))
+    i, j = np.array(list(combinations(range(models), 2))).T
+    doc_names = np.array([f"doc-{d}" for d in range(documents)])
+    names = np.array([f"system-{s}" for s in range(models)])
+    scores, tournaments = [], []
+    for cell in cells:
+        judge, criterion, skill = cell["judge"], cell["criterion"], cell["skill"]
+        z = quality[criterion]
+        mean, spread = _PEOPLE.get(criterion, _PEOPLE[MAIN_CRITERION])
+        own = np.sqrt(1 - _SHARED**2) * rng.normal(size=shape)
+        noise = _SHARED * shared[criterion] + own
+        lean = (skill * z + np.sqrt(1 - skill**2) * noise) / hardness
+        stated = cell["mean"] + cell["spread"] * lean
+        labels = {"judge": pl.lit(judge), "criterion": pl.lit(criterion)}
+        scores.append(
+            pl.DataFrame(
+                {
+                    "doc_id": np.repeat(doc_names, models),
+                    "model": np.tile(names, documents),
+                    "judge_score": np.clip(np.rint(stated), _LOWEST, 5).ravel(),
+                    "human_score": np.clip(np.rint(mean + spread * z), 1, 5).ravel(),
+                }
+            ).with_columns(**labels)
+        )
+        doubt = slip * cell["spread"] * hardness * rng.logistic(size=(documents, len(i)))
+        edge = z[:, i] - z[:, j] + doubt
+        asked = edge + again * rng.logistic(size=(repeats, *edge.shape))
+        tournaments.append(
+            pl.DataFrame(
+                {
+                    "doc_id": np.tile(np.repeat(doc_names, len(i)), repeats),
+                    "model_a": np.tile(names[i], documents * repeats),
+                    "model_b": np.tile(names[j], documents * repeats),
+                    "repeat": np.repeat([str(k) for k in range(repeats)], edge.size),
+                    "verdict": np.where(asked > 0, "A", "B").ravel(),
+                }
+            ).with_columns(order=pl.lit("ab"), **labels)
+        )
+    return Answers(pl.concat(tournaments), pl.concat(scores))
+
+
+# --- cycles, rankings and score sets ----------------------------------------------------------
 
 SCALE = (1, 5)
 ALL = "all"
@@ -57,17 +303,10 @@ _BY_WIDTH = {None: "one width", True: "never falls", False: "falls"}
 def cycle_rows(result: Transitivity) -> list[Row]:
     """Tables 1 and 6: cycles of every judge and criterion by Eq. 1."""
     return [
-        {
-            "judge": group.judge or "unnamed",
-            "criterion": group.criterion or "unnamed",
-            "documents": group.documents,
-            "rate": group.eq1_mean,
-            "decisive_rate": group.mean_rate,
-            "share": group.eq1_share,
-            "median": group.eq1_median,
-            "max": group.eq1_max,
-            "chance_share": group.same_rate_share,
-        }
+        {"judge": group.judge or "unnamed", "criterion": group.criterion or "unnamed"}
+        | {"documents": group.documents, "rate": group.eq1_mean, "decisive_rate": group.mean_rate}
+        | {"share": group.eq1_share, "chance_share": group.same_rate_share}
+        | {"median": group.eq1_median, "max": group.eq1_max}
         for group in result.groups
     ]
 
@@ -135,16 +374,16 @@ def variance_row(
 def variance_of(data: str, quantity: str, rows: Sequence[Row]) -> list[Row]:
     """The same for rows of a judge and criterion: the size of sets, or documents with a cycle."""
     field = "mean_size" if quantity == SET_SIZE else "share"
-    return variance_row(
-        data, quantity, {(row["judge"], row["criterion"]): row[field] for row in rows}
-    )
+    grid = {(row["judge"], row["criterion"]): row[field] for row in rows}
+    return variance_row(data, quantity, grid)
 
 
 def published_variance() -> list[Row]:
     """The shares for the paper's Tables 3 and 6."""
-    tables = paper_tables("diagnosis")
-    sizes, cycles = tables["signals"].published, tables["cycles"].published
-    return variance_of("paper", SET_SIZE, sizes) + variance_of("paper", WITH_CYCLE, cycles)
+    tables, shown = paper_tables("diagnosis"), {"signals": SET_SIZE, "cycles": WITH_CYCLE}
+    return [
+        row for t, what in shown.items() for row in variance_of("paper", what, tables[t].published)
+    ]
 
 
 def cycles_and_widths(tournaments: Sequence[Tournaments], scores: Scores) -> list[Row]:
@@ -241,15 +480,13 @@ def _match(tournament: Tournaments, people: pl.DataFrame) -> tuple[FloatArray, F
     )
     if people["criterion"].n_unique() != 1:
         scored = scored.filter(pl.col("criterion") == pl.lit(tournament.criterion, pl.String))
-    both_models, both_documents = set(scored["model"]), set(scored["doc_id"])
-    models = [name for name in tournament.models if name in both_models]
-    documents = {n: at for at, n in enumerate(tournament.documents) if n in both_documents}
+    here = scored.pivot(on="model", index="doc_id", values="human")
+    models = [name for name in tournament.models if name in here.columns]
+    seen = {name: at for at, name in enumerate(here["doc_id"])}
+    documents = {n: at for at, n in enumerate(tournament.documents) if n in seen}
     if len(models) < 2 or not documents:
         return None
-    row, column = ({name: at for at, name in enumerate(names)} for names in (documents, models))
-    scores = np.full((len(documents), len(models)), np.nan)
-    for document, model, score in scored.select("doc_id", "model", "human").iter_rows():
-        scores[row[document], column[model]] = score
+    scores = here.select(models).to_numpy().astype(np.float64)[[seen[name] for name in documents]]
     places = [tournament.models.index(name) for name in models]
     tables = [tournament.matrix(at)[1][np.ix_(places, places)] for at in documents.values()]
     return np.stack(tables), scores
@@ -311,43 +548,39 @@ def people_means(scores: pl.DataFrame) -> pl.DataFrame:
 # --- score sets ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Cell:
-    """One judge and criterion: document, key and error of each row; at each split, the rows that
-    are tested; at each level and split, the size of each row's set, and whether it holds the score.
-    """
-
-    judge: str
-    criterion: str
-    document: IntArray
-    key: IntArray
-    error: FloatArray
-    tests: Sequence[BoolArray]
-    sets: Mapping[float, Sequence[tuple[IntArray, BoolArray]]]
-
-
 def set_tables(scores: Scores, *, splits: int = 20, seed: int = 0) -> dict[str, list[Row]]:
     """Tables 3 to 5, pooled correlations, and errors by width; `scores` is of `prepare_scores`."""
-    cells = _cells(scores, splits, seed)
-    pooled, bins = [], []
-    for criterion in (ALL, *dict.fromkeys(cell.criterion for cell in cells)):
-        row, by_width = _pooled(criterion, [c for c in cells if criterion in (ALL, c.criterion)])
-        pooled.append(row)
-        bins += by_width
+    tested = _test_sets(scores, splits, seed)
+    cell, coverage = ["judge", "criterion"], pl.col("coverage")
+    levels = (
+        tested.group_by(*cell, "alpha", "split", maintain_order=True)
+        .agg(coverage=pl.col("held").mean(), mean_size=pl.col("width").mean())
+        .group_by(*cell, "alpha", maintain_order=True)
+        .agg(coverage.mean(), pl.col("mean_size").mean(), coverage_sd=coverage.std(ddof=0))
+        .with_columns(margin=coverage - 1 + pl.col("alpha"))
+    )
+    main = tested.filter(pl.col("alpha") == MAIN_ALPHA).drop("alpha")
+    first = main.filter(pl.col("split") == 0)
+    criteria = dict.fromkeys(main["criterion"])
+    panels = {ALL: first} | {c: first.filter(pl.col("criterion") == c) for c in criteria}
+    pooled = [_pool(criterion, panel) for criterion, panel in panels.items()]
+    sizes = levels.filter(pl.col("alpha") == MAIN_ALPHA).select(*cell, "coverage", "mean_size")
+    cells = main.partition_by(cell, maintain_order=True)
     return {
-        "signals": [_signal(cell) for cell in cells],
+        "signals": [row | _signal(of) for row, of in zip(sizes.to_dicts(), cells, strict=True)],
         "agreement": [
-            _pair(first, second)
-            for first, second in combinations(cells, 2)
-            if first.criterion == second.criterion and first.judge != second.judge
+            _agree(one, other)
+            for one, other in combinations(cells, 2)
+            if one["criterion"][0] == other["criterion"][0] and one["judge"][0] != other["judge"][0]
         ],
-        "sets": [_level(cell, alpha) for cell in cells for alpha in ALPHAS],
-        "pooled": pooled,
-        "bins": bins,
+        "sets": list(levels.to_dicts()),
+        "pooled": [row for row, _ in pooled],
+        "bins": [row for _, bins in pooled for row in bins],
     }
 
 
-def _cells(scores: Scores, splits: int, seed: int) -> list[_Cell]:
+def _test_sets(scores: Scores, splits: int, seed: int) -> pl.DataFrame:
+    """The tested rows of each judge, criterion, level and split: set size, coverage and error."""
     frame = scored_by_both(scores).frame
     judges = split_by_judge(frame, scale=SCALE, target="mean", by=None, sets="residual")
     names = dict.fromkeys(key for rows in judges for key in rows.key.tolist())
@@ -355,113 +588,73 @@ def _cells(scores: Scores, splits: int, seed: int) -> list[_Cell]:
     rng = generator(seed)
     # One permutation of the rows per split; a cell uses the first half of its rows in it.
     orders = [rng.permutation(len(names)) for _ in range(splits)]
-    cells = []
+    steps = np.arange(SCALE[0], SCALE[1] + 1)
+    parts = []
     for rows in judges:
         for criterion, at in rows.by_criterion.items():
-            score = rows.score[at]
+            score, document = rows.score[at], rows.document[at]
             error = np.abs(score - rows.target.score[at].astype(np.float64))
             key = np.array([number_of[name] for name in rows.key[at].tolist()])
-            places = [np.argsort(np.argsort(order[key])) for order in orders]
-            tests = [np.asarray(place >= len(place) // 2) for place in places]
-            sets = {a: [_sets(score, error, test, a) for test in tests] for a in ALPHAS}
-            cells.append(_Cell(rows.judge, criterion, rows.document[at], key, error, tests, sets))
-    return cells
+            for alpha, (split, order) in product(ALPHAS, enumerate(orders)):
+                test = np.argsort(np.argsort(order[key])) >= len(key) // 2
+                # Eq. 2 and 3; with too few rows the quantile is the whole scale.
+                quantile = conformal_quantile(error[~test], exact_level(alpha))
+                reach = (np.inf if quantile is None else quantile) + 1e-9
+                inside = np.abs(score[test, None] - steps) <= reach
+                columns = {"key": key[test], "document": document[test], "error": error[test]}
+                columns |= {"width": inside.sum(axis=1), "held": error[test] <= reach}
+                labels = {"judge": rows.judge, "criterion": criterion, "alpha": alpha}
+                labels |= {"split": split}
+                parts.append(pl.DataFrame(columns).with_columns(**_literals(labels)))
+    return pl.concat(parts)
 
 
-def _sets(
-    score: FloatArray, error: FloatArray, test: BoolArray, alpha: float
-) -> tuple[IntArray, BoolArray]:
-    """Set sizes, and whether people's score is inside, of every row (Eq. 2 and 3)."""
-    quantile = conformal_quantile(error[~test], exact_level(alpha))
-    reach = np.inf if quantile is None else quantile
-    steps = np.arange(SCALE[0], SCALE[1] + 1)
-    inside = np.abs(score[:, None] - steps) <= reach + 1e-9
-    return inside.sum(axis=1), np.asarray(error <= reach + 1e-9)
+def _literals(labels: Mapping[str, Any]) -> dict[str, pl.Expr]:
+    return {name: pl.lit(value) for name, value in labels.items()}
 
 
-def _tested(cell: _Cell, alpha: float) -> list[tuple[IntArray, BoolArray, FloatArray]]:
-    """Width, coverage and error of the tested rows of each split."""
-    return [
-        (width[test], held[test], cell.error[test])
-        for test, (width, held) in zip(cell.tests, cell.sets[alpha], strict=True)
-    ]
-
-
-def _level(cell: _Cell, alpha: float) -> Row:
-    tested = _tested(cell, alpha)
-    coverage = [float(held.mean()) for _, held, _ in tested]
-    return {
-        "judge": cell.judge,
-        "criterion": cell.criterion,
-        "alpha": alpha,
-        "coverage": float(np.mean(coverage)),
-        "coverage_sd": float(np.std(coverage)),
-        "mean_size": float(np.mean([width.mean() for width, _, _ in tested])),
-        "margin": float(np.mean(coverage)) - 1 + alpha,
-    }
-
-
-def _signal(cell: _Cell) -> Row:
+def _signal(cell: pl.DataFrame) -> dict[str, Any]:
     """Table 3; the p-value treats rows as independent, as the paper does."""
-    tested = _tested(cell, MAIN_ALPHA)
-    rank = mean_known([spearman(width, error) for width, _, error in tested])
-    widths, _, errors = tested[0]
-    by_width = [float(errors[widths == w].mean()) for w in np.unique(widths)]
+    splits = cell.partition_by("split", maintain_order=True)
+    rank = mean_known([spearman(*_arrays(part, "width", "error")) for part in splits])
+    by_width = splits[0].group_by("width").agg(pl.col("error").mean()).sort("width")["error"]
     rises = all(low <= high + 1e-12 for low, high in pairwise(by_width))
     monotonic = None if len(by_width) < 2 else rises
-    level = _level(cell, MAIN_ALPHA)
+    n = splits[0].height
     return {
-        **{name: level[name] for name in ("judge", "criterion", "coverage", "mean_size")},
-        "n": len(widths),
+        "n": n,
         "spearman": rank,
-        "p_value": spearman_p(rank, len(widths)),
+        "p_value": spearman_p(rank, n),
         "by_width": _BY_WIDTH[monotonic],
         "monotonic": None if monotonic is None else int(monotonic),
     }
 
 
-def _pair(first: _Cell, second: _Cell) -> Row:
-    _, mine, theirs = np.intersect1d(first.key, second.key, return_indices=True)
-    values, rows = [], 0
-    for at, (first_sets, second_sets) in enumerate(
-        zip(first.sets[MAIN_ALPHA], second.sets[MAIN_ALPHA], strict=True)
-    ):
-        both = first.tests[at][mine] & second.tests[at][theirs]
-        rows = max(rows, int(both.sum()))
-        values.append(spearman(first_sets[0][mine][both], second_sets[0][theirs][both]))
-    value = mean_known(values)
-    return {
-        "judge_a": first.judge,
-        "judge_b": second.judge,
-        "criterion": first.criterion,
-        "spearman": value,
-        "p_value": spearman_p(value, rows),
-        "n": rows,
-    }
+def _arrays(frame: pl.DataFrame, *columns: str) -> list[Any]:
+    return [frame[column].to_numpy() for column in columns]
 
 
-def _pooled(criterion: str, cells: Sequence[_Cell]) -> tuple[Row, list[Row]]:
+def _agree(one: pl.DataFrame, other: pl.DataFrame) -> Row:
+    """Table 4: the rank correlation of the widths that two judges give the same rows."""
+    both = one.join(other, on=["split", "key"], suffix="_b", maintain_order="left")
+    splits = both.partition_by("split", maintain_order=True)
+    value = mean_known([spearman(*_arrays(part, "width", "width_b")) for part in splits])
+    n = max((part.height for part in splits), default=0)
+    names = {"judge_a": one["judge"][0], "judge_b": other["judge"][0]}
+    names["criterion"] = one["criterion"][0]
+    return {**names, "spearman": value, "p_value": spearman_p(value, n), "n": n}
+
+
+def _pool(criterion: str, rows: pl.DataFrame) -> tuple[Row, list[Row]]:
     """A panel of Figure 4: the test rows of the first split; intervals leave out one document."""
-    tested = [
-        (cell.sets[MAIN_ALPHA][0][0][test], cell.error[test], cell.document[test])
-        for cell in cells
-        for test in cell.tests[:1]
-    ]
-    width, error, document = map(np.concatenate, zip(*tested, strict=True))
+    width, error, document = _arrays(rows, "width", "error", "document")
     value = spearman(width, error)
     low, high = spearman_interval(width, error, document)
-    row: dict[str, Any] = {
-        "criterion": criterion,
-        "n": len(width),
-        "spearman": value,
-        "spearman_low": low,
-        "spearman_high": high,
-        "p_value": spearman_p(value, len(width)),
-    }
-    bins: list[Row] = [
-        {"criterion": criterion, "width": entry.width, "n": entry.n}
-        | {"mean_error": entry.mean_error, "mean_error_low": ends[0], "mean_error_high": ends[1]}
+    row = {"criterion": criterion, "n": len(width), "spearman": value}
+    row |= {"spearman_low": low, "spearman_high": high, "p_value": spearman_p(value, len(width))}
+    return row, [
+        row_of(entry, "width n mean_error", criterion=criterion)
+        | {"mean_error_low": ends[0], "mean_error_high": ends[1]}
         for entry in error_by_width(width, error, document, SCALE, 0.95)
         for ends in [tuple(entry.interval or (None, None))]
     ]
-    return row, bins

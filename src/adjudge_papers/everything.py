@@ -30,7 +30,6 @@ from adjudge.present.blocks import (
 from adjudge.present.figure import save_figure
 from adjudge.present.render.html import render_html
 from adjudge.present.render.markdown import render_markdown
-from adjudge.present.result import Result
 from adjudge.present.text import DASH, count, number
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.validation import one_of, positive
@@ -41,16 +40,24 @@ from adjudge_papers.items import (
     count_items,
     describe_items,
     one_item,
-    sort_items,
     write_value,
 )
-from adjudge_papers.paper import REHEARSAL, costs_calls, read_published, stated_values
+from adjudge_papers.paper import (
+    REHEARSAL,
+    Reproduction,
+    build_items,
+    costs_calls,
+    read_published,
+    stated_values,
+)
 from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
-from adjudge_papers.scope import reproduce_scope
+from adjudge_papers.scope import PROTOCOLS, reproduce_scope
 from adjudge_papers.simulated_release import simulate_release
 from adjudge_papers.soft_elo import reproduce_soft_elo
 
 PAGE, SUMMARY = "index.html", "papers.md"
+#: Protocols that a judge is asked by, of all papers.
+_ASKED = (*PROTOCOLS, "criterion", "likert")
 HOW_TO_READ = (
     "reproduced: judge and data are the paper's, or its own simulation was run again; both numbers "
     "are over the rows that match, and the difference is ours minus the paper's",
@@ -70,8 +77,26 @@ class PaperRun:
     title: str
     given: str
     items: tuple[PaperItem, ...]
-    result: Result | None = None
+    result: Reproduction | None = None
     failure: str = ""
+
+    @classmethod
+    def of(cls, result: Reproduction, given: str) -> PaperRun:
+        """The run of a paper that has a result."""
+        title = read_published(result.paper)["title"]
+        return cls(name=result.paper, title=title, given=given, items=result.items, result=result)
+
+    @classmethod
+    def failed(cls, name: str, reason: str) -> PaperRun:
+        """A paper that could not run: none of its items is possible."""
+        title, why = (
+            read_published(name)["title"],
+            dict.fromkeys(read_published(name)["items"], reason),
+        )
+        items = build_items(name, [], missing=why)
+        return cls(
+            name=name, title=title, given=f"did not run: {reason}", items=items, failure=reason
+        )
 
     @property
     def pictures(self) -> dict[str, Figure]:
@@ -89,6 +114,7 @@ def reproduce_all(
     scores: TableLike | None = None,
     annotations: str | Path | None = None,
     judge: str | None = None,
+    prompts: Mapping[str, str | Path] | None = None,
     store: StorePlace = DEFAULT_STORE,
     papers: Sequence[str] = (),
     size: float = 1.0,
@@ -115,6 +141,8 @@ def reproduce_all(
         scores: diagnosis: scores of your judges.
         annotations: soft-elo: the release's data folder, or one file of it.
         judge: The judge to ask if `data` or `grades` hold texts to be judged, and about `summeval`.
+        prompts: Your prompt file for a protocol: preference, verbalized, annotators (scope),
+            criterion, likert (diagnosis).
         store: Store of all replies.
         papers: Only this paper: scope, reporting, diagnosis, soft-elo. Several can be named.
         size: Share of each paper's splits, repeats and simulated rows; 0.1 for a first look.
@@ -133,6 +161,7 @@ def reproduce_all(
         scores=scores,
         annotations=annotations,
         judge=judge,
+        prompts={one_of(name, _ASKED, "prompts"): path for name, path in (prompts or {}).items()},
         store=store,
         watch=watch,
         size=positive(size, "size"),
@@ -150,52 +179,32 @@ def reproduce_all(
             try:
                 run = PAPERS[name](given)
             except AdjudgeError as error:
-                run = _failed(name, str(error))
+                run = PaperRun.failed(name, str(error))
             if run.result is not None:
                 write_result(run.result, folder / f"{run.name}.json")
             for picture, figure in run.pictures.items():
                 save_figure(figure.draw(), folder / "figures" / run.name / f"{picture}.png")
             runs.append(run)
+            subtitle = f"{count(len(runs), 'paper')}, seed {seed}"
+            items = _write_summary(runs, folder, subtitle)
             if progress is not None:
                 pictures, took = count(len(run.pictures), "picture"), time.perf_counter() - started
                 outcome = f"failed: {run.failure}" if run.failure else describe_items(run.items)
                 progress(f"{name}: {outcome}, {pictures}, {took:.0f} s")
     finally:
-        # Also if a later paper is stopped: what is done is not lost.
-        items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
-        write_result(items, folder / "items.json")
-        subtitle = f"{count(len(runs), 'paper')}, seed {seed}"
-        with replacing(folder / SUMMARY) as partial:
-            partial.write_text(
-                render_markdown(summarize(runs, subtitle=subtitle)), encoding="utf-8"
-            )
-        write_papers(runs, folder / PAGE, subtitle=subtitle)
+        # Also if a later paper is stopped; only once, because it draws every picture again.
+        if runs:
+            write_papers(runs, folder / PAGE, subtitle=subtitle)
     return items
 
 
-def failed_papers(items: ReproductionItems) -> list[str]:
-    """The papers that could not run: all of their items have one reason."""
-    reasons: dict[str, set[tuple[str, str]]] = {}
-    for item in items.items:
-        reasons.setdefault(item.paper, set()).add((item.status, item.reason))
-    return [
-        paper
-        for paper, seen in reasons.items()
-        if len(seen) == 1 and next(iter(seen))[0] == "not possible"
-    ]
-
-
-def _failed(name: str, reason: str) -> PaperRun:
-    """A paper that could not run: none of its items is possible."""
-    paper = read_published(name)
-    items = [
-        PaperItem(paper=name, name=item, about=known["about"], status="not possible", reason=reason)
-        for item, known in paper["items"].items()
-    ]
-    given = f"did not run: {reason}"
-    return PaperRun(
-        name=name, title=paper["title"], given=given, items=sort_items(items), failure=reason
-    )
+def _write_summary(runs: Sequence[PaperRun], folder: Path, subtitle: str) -> ReproductionItems:
+    """The list of items and papers.md of the papers that are done."""
+    items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
+    write_result(items, folder / "items.json")
+    with replacing(folder / SUMMARY) as partial:
+        partial.write_text(render_markdown(summarize(runs, subtitle=subtitle)), encoding="utf-8")
+    return items
 
 
 # --- the papers ------------------------------------------------------------------------------
@@ -215,6 +224,7 @@ class Given:
     scores: TableLike | None = None
     annotations: str | Path | None = None
     judge: str | None = None
+    prompts: Mapping[str, str | Path] = field(default_factory=dict)
     store: StorePlace = DEFAULT_STORE
     watch: ProgressCallback | None = None
     size: float = 1.0
@@ -229,41 +239,37 @@ class Given:
         size = "" if self.size == 1 else f", at {self.size:g} of the paper's sizes"
         return f"on {here}{size}" if here else f"on simulated data (give {option}){size}"
 
-
-def _run(name: str, given: str, result: Any) -> PaperRun:
-    title = read_published(name)["title"]
-    return PaperRun(name=name, title=title, given=given, items=result.items, result=result)
+    def asking(self, texts: object, *protocols: str) -> dict[str, Any]:
+        """How a paper asks the judge about these texts; no judge without them."""
+        prompts = {name: path for name, path in self.prompts.items() if name in protocols}
+        options: dict[str, Any] = {"store": self.store, "progress": self.watch, "seed": self.seed}
+        options |= {"prompts": prompts} if protocols else {}
+        return options | {"judge": self.judge if texts else None}
 
 
 def run_scope(given: Given) -> PaperRun:
     """SCOPE on judgments or pairs by data set, and on the simulator."""
     result = reproduce_scope(
         given.data,
-        judge=given.judge if given.data else None,
         sample=given.scaled(2000, 60),
         splits=given.scaled(1000, 5),
-        seed=given.seed,
-        store=given.store,
-        progress=given.watch,
+        **given.asking(given.data, *PROTOCOLS),
     )
-    return _run("scope", given.words(", ".join(given.data), "--data NAME=FILE"), result)
+    return PaperRun.of(result, given.words(", ".join(given.data), "--data NAME=FILE"))
 
 
 def run_reporting(given: Given) -> PaperRun:
     """The paper's simulation, and its protocol on grades, judgments or battles."""
+    here = "" if given.grades is None else source_name(given.grades)
     result = reproduce_reporting(
         given.grades,
-        judge=None if given.grades is None else given.judge,
         repeats=given.scaled(10_000, 50),
         splits=given.scaled(100, 5),
-        sample=given.scaled(SIMULATED_BATTLES, 300) if given.grades is None else None,
-        seed=given.seed,
-        store=given.store,
-        progress=given.watch,
+        sample=None if here else given.scaled(SIMULATED_BATTLES, 300),
+        **given.asking(here),
     )
-    source = "" if given.grades is None else source_name(given.grades)
-    rows = given.words(source, "--grades FILE")
-    return _run("reporting", f"the paper's own simulation; section 8.2 {rows}", result)
+    rows = given.words(here, "--grades FILE")
+    return PaperRun.of(result, f"the paper's own simulation; section 8.2 {rows}")
 
 
 def run_diagnosis(given: Given) -> PaperRun:
@@ -272,34 +278,23 @@ def run_diagnosis(given: Given) -> PaperRun:
         given.summeval,
         tournaments=given.tournaments,
         scores=given.scores,
-        judge=None if given.summeval is None else given.judge,
         splits=given.scaled(20, 1),
-        seed=given.seed,
-        store=given.store,
-        progress=given.watch,
+        **given.asking(given.summeval is not None, "criterion", "likert"),
     )
     files = {"SummEval": given.summeval, "tournaments": given.tournaments, "scores": given.scores}
     here = ", ".join(name for name, file in files.items() if file is not None)
-    return _run(
-        "diagnosis", given.words(here, "--summeval, --tournaments or --scores FILE"), result
-    )
+    return PaperRun.of(result, given.words(here, "--summeval, --tournaments or --scores FILE"))
 
 
 def run_soft_elo(given: Given) -> PaperRun:
     """Soft-Elo on the released annotations, or on a simulated release."""
-    source = given.annotations
-    battles = given.scaled(6000, 300)
-    result = reproduce_soft_elo(
-        simulate_release(models=given.scaled(28, 12), battles=battles, seed=given.seed)
-        if source is None
-        else source,
-        splits=5,
-        replicates=given.scaled(20, 2),
-        draws=given.scaled(50, 2),
-        seed=given.seed,
-    )
-    here = "" if source is None else str(source)
-    return _run("soft-elo", given.words(here, "--annotations DIR"), result)
+    source: Any = given.annotations
+    if source is None:
+        sizes = {"models": given.scaled(28, 12), "battles": given.scaled(6000, 300)}
+        source = simulate_release(**sizes, seed=given.seed)
+    replicates, draws = given.scaled(20, 2), given.scaled(50, 2)
+    result = reproduce_soft_elo(source, replicates=replicates, draws=draws, seed=given.seed)
+    return PaperRun.of(result, given.words(str(given.annotations or ""), "--annotations DIR"))
 
 
 #: The papers in the order of the page. To add one, write a function above and a line here.
@@ -357,11 +352,8 @@ def _section(run: PaperRun) -> Section:
                 blocks.append(pictures[item.figure])
     parts = [Part(name="Tables, figures and claims", blocks=blocks)]
     if run.result is not None:
-        tables = [  # the list of its items is on the page already
-            block
-            for block in replace(run.result, items=()).view()  # type: ignore[call-arg]
-            if not (isinstance(block, Figure) and block.name in drawn)
-        ]
+        # Its items, and with them its pictures, are on the page already.
+        tables = replace(run.result, items=()).view()
         parts.append(Part(name=f"{run.name}.json", blocks=tables))
     return Section(key=run.name, title=run.title, parts=parts)
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
+from itertools import zip_longest
+from math import isfinite
 from statistics import fmean, median, stdev
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -78,6 +80,11 @@ def source_of(judges: Iterable[str]) -> Source:
     names = list(judges)
     simulated = bool(names) and all(name.lower().startswith("simulated") for name in names)
     return "simulated" if simulated else "yours"
+
+
+def row_of(result: object, fields: str, **keys: Any) -> dict[str, Any]:
+    """A row: the keys, then these fields of a result of adjudge."""
+    return {**keys, **{name: getattr(result, name) for name in fields.split()}}
 
 
 def parts_of(rows: Iterable[Row]) -> list[Any]:
@@ -156,11 +163,6 @@ class PaperTable:
     optional: tuple[str, ...] = ()
     absent: str = ""
     of: str = ""
-
-    @property
-    def shown(self) -> list[Column]:
-        """The columns that people see."""
-        return [column for column in self.columns if not column.form.startswith(".")]
 
     def matches(self, ours: Row, theirs: Row) -> bool:
         """Whether two rows are of the same judge and data; a pair of judges in either order."""
@@ -241,7 +243,7 @@ def _read_cell(word: str) -> str | float | None:
 # --- what was measured -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MeasuredTable:
     """Our numbers for a table of the paper, and where they come from.
 
@@ -288,62 +290,30 @@ _REDUCE: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A line of an item's values: `name; REDUCE EXPRESSION [KEY=LEVEL]; paper; digits`.
-
-    The expression is SQL on the fields of a row, or @NAME for a function of all rows. `range` is
-    the least and the most, as papers state ranges. [KEY=LEVEL] and [KEY!=LEVEL] choose rows, and
-    {KEY} in the name makes a value for each level of that key. `paper` has the paper's number, two
-    for a range, LEVEL=NUMBER for levels.
-    """
+    """A value of an item: how it is computed from rows, and the paper's number."""
 
     name: str
     reduce: str
     expression: str
     where: Mapping[str, Any]
-    paper: str
+    paper: float | None
     digits: int
 
-    def each(self, levels: Iterable[Any]) -> Iterator[Measure]:
-        """The measure of each level of the key in braces; itself if its name has none."""
-        key = re.search(r"{(\w+)}", self.name)
-        if key is None:
-            yield self
-            return
-        stated = dict(word.split("=") for word in self.paper.split())
-        for level in levels:
-            yield replace(
-                self,
-                name=self.name.replace(key[0], _plain(level)),
-                where={**self.where, key[1]: level},
-                paper=stated.get(_plain(level), ""),
-            )
-
-    def reductions(self) -> Iterator[tuple[str, Callable[[Sequence[float]], float], float | None]]:
-        """Name, function and the paper's number of the value; a range has two."""
-        stated = (*map(float, self.paper.split()), None, None)
-        if self.reduce == "range":
-            yield f"{self.name}, least", min, stated[0]
-            yield f"{self.name}, most", max, stated[1]
-        else:
-            yield self.name, _REDUCE[self.reduce], stated[0]
-
-    def values(self, rows: Sequence[Row], picks: Picks) -> list[float]:
-        """The known values of these rows; over all judges if the chosen judge is not here."""
+    def value(self, rows: Sequence[Row], picks: Picks) -> float | None:
+        """The value of these rows; over all judges if the chosen judge is not here."""
         chosen = _of_judge(rows, self.where)
         if self.expression.startswith("@"):
-            return [float(value) for value in picks[self.expression[1:]](chosen)]
-        plain = re.fullmatch(r"[\w.]+", self.expression)
-        expression = pl.col(self.expression) if plain else pl.sql_expr(self.expression)
-        columns = {name: [row.get(name) for row in chosen] for name in expression.meta.root_names()}
-        if any(set(column) <= {None} for column in columns.values()):
-            return []
-        known = (
-            pl.DataFrame(columns, strict=False)
-            .select(expression.cast(pl.Float64))
-            .to_series()
-            .drop_nulls()
-        )
-        return known.filter(known.is_finite()).to_list()
+            known = picks[self.expression[1:]](chosen)
+        else:
+            plain = re.fullmatch(r"[\w.]+", self.expression)
+            expression = pl.col(self.expression) if plain else pl.sql_expr(self.expression)
+            names = expression.meta.root_names()
+            columns = {name: [row.get(name) for row in chosen] for name in names}
+            if any(set(column) <= {None} for column in columns.values()):
+                return None
+            frame = pl.DataFrame(columns, strict=False).select(expression.cast(pl.Float64))
+            known = [value for value in frame.to_series() if value is not None and isfinite(value)]
+        return float(_REDUCE[self.reduce](known)) if known else None
 
 
 def item_entry(paper: str, name: str) -> Mapping[str, Any]:
@@ -354,29 +324,42 @@ def item_entry(paper: str, name: str) -> Mapping[str, Any]:
     return {**published.get("defaults", {}), **like, **known}
 
 
-def item_measures(entry: Mapping[str, Any]) -> list[Measure]:
-    """The lines of an item's values."""
-    measures = []
+def read_measures(entry: Mapping[str, Any], rows: Sequence[Row] | None) -> Iterator[Measure]:
+    """The values of an item, from lines `name; REDUCE EXPRESSION [KEY=LEVEL]; paper; digits`.
+
+    The expression is SQL on the fields of a row, or @NAME for a function of all rows. `range` is
+    the least and the most, as papers state ranges. [KEY=LEVEL] and [KEY!=LEVEL] choose rows, and
+    {KEY} in the name makes a value for each level of that key in the rows, or of those that the
+    paper states. `paper` has the paper's number, two for a range, LEVEL=NUMBER for levels.
+    """
     for line in entry.get("values", "").strip().splitlines():
         name, how, paper, digits = (*(word.strip() for word in line.split(";")), "", "")[:4]
         how, _, keys = how.partition("[")
         reduce, _, expression = how.strip().partition(" ")
         pairs = (pair.split("=") for pair in keys.rstrip("]").split(",") if pair)
         where = {key.strip(): _read_cell(level) for key, level in pairs}
-        shown = int(digits or entry.get("digits", 1))
-        measures.append(Measure(name, reduce, expression.strip(), where, paper, shown))
-    return measures
+        ways = {", least": "min", ", most": "max"} if reduce == "range" else {"": reduce}
+        stated: dict[str, str] = {"": paper}
+        levels: Iterable[Any] = [""]
+        key = re.search(r"{(\w+)}", name)
+        if key is not None:
+            stated = dict(word.split("=") for word in paper.split())
+            chosen = None if rows is None else (row[key[1]] for row in _where(rows, where))
+            levels = stated if chosen is None else dict.fromkeys(chosen)
+        for level in levels:
+            title = name if key is None else name.replace(key[0], _plain(level))
+            own = where if key is None else {**where, key[1]: level}
+            numbers = stated.get(_plain(level), "").split()
+            for (suffix, way), word in zip_longest(ways.items(), numbers[: len(ways)]):
+                printed = None if word is None else float(word)
+                shown = int(digits or entry.get("digits", 1))
+                yield Measure(title + suffix, way, expression.strip(), own, printed, shown)
 
 
 def stated_values(paper: str, name: str) -> dict[str, float]:
     """The numbers that a paper states for an item, by the name of the value."""
-    return {
-        value: number
-        for measure in item_measures(item_entry(paper, name))
-        for each in measure.each(word.split("=")[0] for word in measure.paper.split())
-        for value, _, number in each.reductions()
-        if number is not None
-    }
+    measures = read_measures(item_entry(paper, name), None)
+    return {measure.name: measure.paper for measure in measures if measure.paper is not None}
 
 
 def build_items(
@@ -400,7 +383,7 @@ def build_items(
     items = []
     for name in read_published(paper)["items"]:
         entry = item_entry(paper, name)
-        reason = entry.get("missing") or (missing or {}).get(name, "")
+        reason = (missing or {}).get(name) or entry.get("missing", "")
         status: Status = "not possible"
         values: list[ItemValue] = []
         if not reason:
@@ -449,21 +432,14 @@ def _measure_item(
         reason = "" if simulated else measured.data
         ours = _where(measured.rows, _without_judge(where))
     values = []
-    for line in item_measures(entry):
-        key = re.search(r"{(\w+)}", line.name)
-        levels = dict.fromkeys(row[key[1]] for row in _where(ours, line.where)) if key else ()
-        for measure in line.each(levels):
-            known, printed = (measure.values(rows, picks) for rows in (ours, theirs))
-            for name, reduce, stated in measure.reductions():
-                if stated is None or (status == "reproduced" and not whole):
-                    # A range over excerpts of a table is not the paper's range.
-                    usable = printed and (pairs or not table.absent)
-                    stated = reduce(printed) if usable else None
-                here_ = reduce(known) if known else None
-                if here_ is not None or stated is not None:
-                    values.append(
-                        ItemValue(name=name, ours=here_, published=stated, digits=measure.digits)
-                    )
+    for measure in read_measures(entry, ours):
+        found, stated = measure.value(ours, picks), measure.paper
+        if stated is None or (status == "reproduced" and not whole):
+            # A range over excerpts of a table is not the paper's range.
+            stated = measure.value(theirs, picks) if pairs or not table.absent else None
+        if found is not None or stated is not None:
+            options: Any = {"ours": found, "published": stated, "digits": measure.digits}
+            values.append(ItemValue(name=measure.name, **options))
     if all(value.ours is None for value in values):
         return "not possible", unknown, []
     return status, reason, values
@@ -512,7 +488,8 @@ def show_tables(table: PaperTable, measured: MeasuredTable | None) -> Iterator[T
 def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[int, Row]) -> Table:
     keys = [key for key in table.keys if key != table.across] or ["row"]
     levels: list[Any] = list(dict.fromkeys(row.get(table.across) for row in rows))
-    shown = [column for column in table.shown if any(column.write(row) != DASH for row in rows)]
+    visible = [column for column in table.columns if not column.form.startswith(".")]
+    shown = [column for column in visible if any(column.write(row) != DASH for row in rows)]
     groups: dict[tuple[Any, ...], dict[Any, Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(key) for key in keys), {})[row.get(table.across)] = row
@@ -547,28 +524,30 @@ def _plain(part: Any) -> str:
 # --- the result ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A picture of a paper: how it is drawn from a reproduction, and the tables that it shows."""
+class Gallery(dict[str, "Callable[[Any], Drawing]"]):
+    """The pictures of a paper by name; `@gallery.add(name)` declares a function that draws one."""
 
-    draw: Callable[[Any], Drawing]
-    caption: str
-    tables: tuple[str, ...]
-
-
-class Gallery(dict[str, Picture]):
-    """The pictures of a paper; `add` declares one next to the function that draws it."""
-
-    def add(
-        self, name: str, caption: str, *tables: str
-    ) -> Callable[[Callable[..., Drawing]], Callable[..., Drawing]]:
+    def add(self, name: str) -> Callable[[Callable[..., Drawing]], Callable[..., Drawing]]:
         """A decorator: the function draws, in the common look, the picture of that name."""
 
         def declare(draw: Callable[..., Drawing]) -> Callable[..., Drawing]:
-            self[name] = Picture(themed()(draw), caption, tables)
+            self[name] = themed()(draw)
             return draw
 
         return declare
+
+
+def _items_of(paper: str, figure: str) -> list[Mapping[str, Any]]:
+    """The entries of the items that a picture shows."""
+    entries = (item_entry(paper, name) for name in read_published(paper)["items"])
+    return [entry for entry in entries if entry.get("figure") == figure]
+
+
+def _caption(paper: str, figure: str) -> str:
+    """What a picture shows, after its number."""
+    entry = _items_of(paper, figure)[0]
+    numeral = int("".join(filter(str.isdigit, figure)))
+    return f"Figure {numeral}: {entry.get('caption', entry['about'])}"
 
 
 def _known_tables(result: Reproduction) -> str | None:
@@ -645,14 +624,16 @@ class Reproduction(Result):
 
     def draw(self, name: str) -> Drawing:
         """A picture of the paper; one that shows simulated judges carries the word."""
-        picture = self.drawings[name]
+        entries = _items_of(self.paper, name)
+        shown = {entry["table"] for entry in entries}
+        if not any(self.rows(table) for table in shown):
+            absent = (entry["absent"] for entry in entries if "absent" in entry)
+            raise ArgumentError("figure", name, next(absent, "the tables have no rows for it"))
         try:
-            figure = picture.draw(self)
-        except ArgumentError:
-            raise
+            figure = self.drawings[name](self)
         except (LookupError, ValueError) as error:  # an incomplete table, in an edited file
             raise ArgumentError("figure", name, f"the tables lack rows ({error})") from None
-        sources = {table.source for table in self.tables if table.name in picture.tables}
+        sources = {table.source for table in self.tables if table.name in shown}
         words = {"simulated": "simulated", "again": "simulated, as in the paper"}
         stamp = next((text for source, text in words.items() if source in sources), None)
         if stamp is not None:
@@ -663,7 +644,7 @@ class Reproduction(Result):
 
     def view(self) -> list[Block]:
         """Headline, tables, items, pictures, what was left out."""
-        possible = {item.figure for item in self.items}
+        pictures = dict.fromkeys(item.figure for item in self.items if item.figure is not None)
         return [
             self.headline(),
             *(
@@ -674,9 +655,8 @@ class Reproduction(Result):
             ),
             *item_blocks(self.items, "Tables, figures and claims of the paper"),
             *(
-                Figure(name, partial(self.draw, name), picture.caption)
-                for name, picture in self.drawings.items()
-                if name in possible
+                Figure(name, partial(self.draw, name), _caption(self.paper, name))
+                for name in pictures
             ),
             *warnings_of(self.warnings),
             *notes_of(left_out(self.dropped)),

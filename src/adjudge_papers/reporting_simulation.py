@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import cycle, pairwise, product
-from statistics import fmean, median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from scipy.stats import binom
 
-from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators.misclassification import (
     Bounds,
     corrected_interval,
@@ -47,10 +46,9 @@ from adjudge.present.text import number
 from adjudge.simulate.grades import draw_counts
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import FloatArray
-from adjudge_papers.paper import Gallery, Row, read_published, values_of
+from adjudge_papers.paper import Gallery, Row
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
     from adjudge_papers.reporting import ReportingReproduction
@@ -68,8 +66,6 @@ CURVES = (0.3, 0.5, 0.7, 0.9)
 #: The rate among test rows under label shift.
 TEST_RATE = 0.5
 PICTURES = Gallery()
-#: The smallest q0 = q1 for which a corrected judge can beat people alone, by Proposition 6.1.
-LEAST_QUALITY = 0.5 + 1 / (2 * np.sqrt(2))
 
 
 # --- the simulation --------------------------------------------------------------------------
@@ -174,55 +170,6 @@ def length_curve(p: float, level: float = 0.95) -> list[Row]:
 # --- what the paper states, and ours ---------------------------------------------------------
 
 
-def compare_claims(
-    settings: Sequence[Row],
-    shift: Sequence[Row],
-    lengths: Sequence[Row],
-    level: float,
-    repeats: int,
-) -> list[Row]:
-    """The statements of the paper's text with our numbers, and whether they agree."""
-    main = [row for row in settings if row["figure"] == MAIN]
-    turn = next(iter(crossing(main)), None)
-    blind = sum(row["coverage_naive"] < 0.05 for row in main)
-    curve = [row for row in lengths if row["p"] == CURVES[0]]
-    enough = next((row["labels"] for row in curve if row["equal"] < 0.1), None)
-    covered = values_of(settings, "coverage")
-    floor = float(binom.ppf(1e-3 / len(covered), repeats, level)) / repeats
-    ratios = [row["length_adaptive"] / row["length_equal"] for row in settings]
-    shorter = sum(ratio < 1 for ratio in ratios)
-    ends = _largest_bias(shift)
-    corrected, conditional = ends["(v) misclassification"], ends["(iv) conditional"]
-    others = f"{ends['(ii) human-only']:.3f}, {ends['(iii) difference']:.3f}, {conditional:.3f}"
-    outcomes = {
-        "crossing": (number(turn), turn is not None and abs(turn - 0.75) < 0.01),
-        "labels": (
-            "more than 500" if enough is None else f"{enough} ({enough // 2} per class)",
-            enough is not None and abs(enough - 200) <= 40,
-        ),
-        "coverage": (f"{min(covered):.3f} to {max(covered):.3f}", min(covered) >= floor),
-        "naive": (f"{blind} of {len(main)}", blind >= 15),
-        "shorter": (
-            f"{shorter} of {len(ratios)} (worst {max(ratios):.2f} times as long)",
-            shorter == len(ratios),
-        ),
-        "quality": (
-            f"{LEAST_QUALITY:.3f}",
-            proposition_61(LEAST_QUALITY - 1e-6) is None and proposition_61(0.86) is not None,
-        ),
-        "shift": (f"{corrected:.3f}; {others}", corrected < 0.01 < 0.02 < conditional),
-    }
-    return [
-        {
-            **stated,
-            "claim": stated["claim"].format(level=100 * level),
-            "ours": outcomes[name][0],
-            "agrees": "yes" if outcomes[name][1] else "no",
-        }
-        for name, stated in read_published("reporting")["claims"].items()
-    ]
-
-
 def crossing(main: Sequence[Row]) -> list[float]:
     """The rate at which the bias of the judge's own rate changes its sign, if it does."""
     gaps = [(row["naive"] - row["rate"], row["rate"]) for row in main]
@@ -240,17 +187,18 @@ def _largest_bias(shift: Iterable[Row]) -> dict[str, float]:
 
 def summarise_settings(settings: Sequence[Row]) -> list[Row]:
     """Coverage and length in every setting, over its true rates."""
-    rows: list[Row] = []
-    for figure, m, q0, q1 in SETTINGS:
-        setting = [row for row in settings if row["figure"] == figure]
-        summary: dict[str, Any] = {"figure": figure, "labels": m, "q0": q0, "q1": q1}
-        for field in ("coverage", "coverage_adaptive"):
-            known = values_of(setting, field)
-            summary |= {f"{field}_low": min(known), f"{field}_high": max(known)}
-        for field, reduce in (("coverage_naive", median), ("length_equal", fmean)):
-            summary[field] = reduce(values_of(setting, field))
-        rows.append({**summary, "length_adaptive": fmean(values_of(setting, "length_adaptive"))})
-    return rows
+    ends = [
+        getattr(pl.col(field), end)().alias(f"{field}_{side}")
+        for field in ("coverage", "coverage_adaptive")
+        for end, side in (("min", "low"), ("max", "high"))
+    ]
+    lengths = pl.col("length_equal", "length_adaptive").mean()
+    table = pl.DataFrame(settings).group_by("figure", "m", "q0", "q1", maintain_order=True)
+    return list(
+        table.agg(*ends, pl.col("coverage_naive").median(), lengths)
+        .rename({"m": "labels"})
+        .to_dicts()
+    )
 
 
 def formula_numbers() -> Row:
@@ -309,22 +257,11 @@ def _least_quality() -> float:
 def _columns(result: ReportingReproduction, table: str, **keys: Any) -> Any:
     """The rows of a table as arrays, by field."""
     rows = result.rows(table, **keys)
-    if not rows:
-        raise ArgumentError("figure", table, "the simulation was not run")
     return SimpleNamespace(**{name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
-def _level(result: ReportingReproduction) -> float:
-    return float(result.settings.get("confidence_level", 0.95))
-
-
-@PICTURES.add(
-    "figure2",
-    "Figure 2: bias of the judge's own rate, one sample corrected, what bias is left.",
-    "settings",
-)
+@PICTURES.add("figure2")
 def figure_2(result: ReportingReproduction) -> Drawing:
-    """The judge's bias, one sample corrected with its interval, the bias that is left."""
     setting, run = _columns(result, "settings", figure=MAIN), _columns(result, "run")
     rates, q0, q1 = setting.rate, float(setting.q0[0]), float(setting.q1[0])
     turn = (1 - q0) / (2 - q0 - q1)
@@ -345,8 +282,7 @@ def figure_2(result: ReportingReproduction) -> Drawing:
     for x, y, text, place in ((0, 1 - q0, "1 − q0", 0.03), (1, q1, "1 − q1", 0.72)):
         left.annotate("", xy=(x, y), xytext=(x, x), arrowprops=arrow)
         left.text(place, x + (y - x) * 0.7, text, color=GOOD, va="center")
-    left.set_ylabel("expected rate, judge alone")
-    left.set_title(f"Bias changes sign at {number(turn)}")
+    left.set(ylabel="expected rate, judge alone", title=f"Bias changes sign at {number(turn)}")
     add_legend(left, loc="lower right", fontsize=8.5)
     middle.axvline(rates[at], color=INK, linewidth=1, linestyle="--")
     for place, value, low, high, colour, name in (
@@ -369,11 +305,8 @@ def figure_2(result: ReportingReproduction) -> Drawing:
     return figure
 
 
-@PICTURES.add(
-    "figure3", "Figure 3: interval length by number of labels, q0 = 0.7, q1 = 0.9.", "lengths"
-)
+@PICTURES.add("figure3")
 def figure_3(result: ReportingReproduction) -> Drawing:
-    """Interval length against labels (q0 = 0.7, q1 = 0.9)."""
     figure = new_figure()
     axes = figure.subplots()
     shorter: list[bool] = []
@@ -386,21 +319,16 @@ def figure_3(result: ReportingReproduction) -> Drawing:
         shorter += (curve.adaptive < curve.equal).tolist()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("labels in all")
-    axes.set_ylabel(f"length of the {level_text(_level(result))} interval")
+    axes.set_ylabel(f"length of the {level_text(result.level)} interval")
     add_legend(axes, title="Algorithm 1 (dashed: equal split)", fontsize=8.5, title_fontsize=8.5)
     points = f"{sum(shorter):,} of {len(shorter):,} points"
     axes.set_title(f"Algorithm 1 is shorter than an equal split at {points}")
     return figure
 
 
-@PICTURES.add(
-    "figure4",
-    "Figure 4: rates for which the judge beats people alone (Proposition 6.1).",
-    "formulas",
-)
+@PICTURES.add("figure4")
 def figure_4(result: ReportingReproduction) -> Drawing:
-    """Where a corrected judge has less variance than as many human labels alone."""
-    least = LEAST_QUALITY
+    least = _least_quality()
     q = least + (1 - least) * np.linspace(0, 1, 401) ** 2  # dense where the region closes
     ends = [proposition_61(float(value)) or (np.nan, np.nan) for value in q]
     low, high = np.array(ends).T
@@ -418,27 +346,21 @@ def figure_4(result: ReportingReproduction) -> Drawing:
     return figure
 
 
-@PICTURES.add(
-    "figure5", "Figure 5: bias of every estimator when labelled rows have another rate.", "shift"
-)
+@PICTURES.add("figure5")
 def figure_5(result: ReportingReproduction) -> Drawing:
-    """Bias under label shift."""
     colours = (MUTED, WARM, SERIES[2], SERIES[4], ACCENT, GOOD)
     figure = new_figure()
     axes = figure.subplots()
     axes.axhline(0, color=INK, linewidth=1)
     looks = zip(cycle(colours), cycle(LINES), strict=False)
     largest = _largest_bias(result.rows("shift"))
-    if len(largest) < 2:
-        raise ArgumentError("figure", "figure5", "the simulation was not run")
     for name, (colour, line) in zip(largest, looks, strict=False):
         curve = _columns(result, "shift", estimator=name)
         wide = 3.0 if name.startswith("(v)") else 1.8
         axes.plot(
             curve.rate / TEST_RATE, curve.bias, line, color=colour, linewidth=wide, label=name
         )
-    axes.set_xlabel("rate among labelled rows / rate among test rows")
-    axes.set_ylabel("bias")
+    axes.set(xlabel="rate among labelled rows / rate among test rows", ylabel="bias")
     add_legend(axes, fontsize=8.5)
     best = min(largest, key=largest.__getitem__)
     others = [value for name, value in largest.items() if name != best]
@@ -447,66 +369,44 @@ def figure_5(result: ReportingReproduction) -> Drawing:
     return figure
 
 
-@PICTURES.add("figure6", "Figure 6: one run, coverage, and length by allocation.", "settings")
-def figure_6(result: ReportingReproduction) -> Drawing:
-    """A single run, coverage, and length by allocation."""
-    setting, run = _columns(result, "settings", figure=MAIN), _columns(result, "run")
-    rates = setting.rate
-    figure, left = _three_panels(setting, _level(result))
-    hits = []
-    for value, low, high, colour, marker, name in (
-        (run.naive, run.naive_low, run.naive_high, WARM, "o", "judge alone"),
-        (run.corrected, run.low, run.high, ACCENT, "s", "corrected"),
-    ):
-        left.fill_between(rates, low, high, color=colour, alpha=0.2, linewidth=0)
-        left.plot(rates, value, marker, color=colour, markersize=4, label=name)
-        hits.append(int(((low <= rates) & (rates <= high)).sum()))
-    add_legend(left, fontsize=8)
-    left.set_ylabel("estimate, one run")
-    covered = f"{hits[0]} of {len(rates)} true rates, the corrected one {hits[1]}"
-    set_suptitle(figure, f"One run: the naive interval covers {covered}")
-    return figure
-
-
-def setting_figure(result: ReportingReproduction, *, figure_number: str) -> Drawing:
-    """Figures 9 to 16: one setting each."""
-    setting = _columns(result, "settings", figure=figure_number)
-    figure, left = _three_panels(setting, _level(result))
-    left.plot(setting.rate, setting.naive, "o-", color=WARM, markersize=3, label="judge alone")
-    left.plot(setting.rate, setting.corrected, "s-", color=ACCENT, markersize=3, label="corrected")
-    left.set_ylabel("mean estimate")
-    add_legend(left, fontsize=8)
-    set_suptitle(
-        figure,
-        f"Figure {figure_number}: n = {N}, m = {setting.m[0]}, specificity {setting.q0[0]}, "
-        f"sensitivity {setting.q1[0]}: coverage {number(float(setting.coverage.min()))} to "
-        f"{number(float(setting.coverage.max()))}",
-    )
-    return figure
-
-
-def _three_panels(setting: Any, confidence_level: float) -> tuple[Drawing, Axes]:
-    """Coverage and length in the second and third panel; the first is returned to be drawn."""
-    figure, rates = new_figure(11, 3.8), setting.rate
+def setting_figure(result: ReportingReproduction, *, name: str, setting: str) -> Drawing:
+    """Figures 6 and 9 to 16: one run or the mean estimates, coverage, and length by allocation."""
+    rows, run, level = _columns(result, "settings", figure=setting), None, result.level
+    if name == "6":
+        run = _columns(result, "run")
+    figure, rates = new_figure(11, 3.8), rows.rate
     left, middle, right = figure.subplots(1, 3)
     left.plot([0, 1], [0, 1], color=INK, linewidth=1)
-    middle.axhline(confidence_level, color=INK, linewidth=1)
-    middle.plot(rates, setting.coverage_naive, "o-", color=WARM, markersize=3)
-    middle.plot(rates, setting.coverage, "s-", color=ACCENT, markersize=3)
-    middle.set_ylim(-0.03, 1.03)
-    middle.set_ylabel(f"coverage of the {level_text(confidence_level)} interval")
-    right.plot(rates, setting.length_equal, "s--", color=ACCENT, markersize=3, label="equal split")
-    right.plot(rates, setting.length_adaptive, "s-", color=GOOD, markersize=3, label="Algorithm 1")
-    right.set_ylim(bottom=0)
-    right.set_ylabel("mean interval length")
-    add_legend(right, fontsize=8)
+    middle.axhline(level, color=INK, linewidth=1)
+    hits = []
+    for suffix, colour, mark in (("_naive", WARM, "o"), ("", ACCENT, "s")):
+        field, label = ("naive", "judge alone") if suffix else ("corrected", "corrected")
+        look: dict[str, Any] = {"color": colour, "marker": mark, "markersize": 3, "label": label}
+        left.plot(rates, getattr(run or rows, field), linestyle="none" if run else "-", **look)
+        if run is not None:
+            low, high = (getattr(run, f"naive_{e}" if suffix else e) for e in ("low", "high"))
+            left.fill_between(rates, low, high, color=colour, alpha=0.2, linewidth=0)
+            hits.append(int(((low <= rates) & (rates <= high)).sum()))
+        middle.plot(rates, getattr(rows, f"coverage{suffix}"), mark + "-", color=colour, ms=3)
+    right.plot(rates, rows.length_equal, "s--", color=ACCENT, markersize=3, label="equal split")
+    right.plot(rates, rows.length_adaptive, "s-", color=GOOD, markersize=3, label="Algorithm 1")
+    left.set_ylabel("estimate, one run" if run else "mean estimate")
+    middle.set(ylim=(-0.03, 1.03), ylabel=f"coverage of the {level_text(level)} interval")
+    right.set(ylim=(0, None), ylabel="mean interval length")
     for panel in (left, middle, right):
         panel.set(xlabel="true rate", xlim=(-0.02, 1.02))
-    return figure, left
-
-
-for _figure, *_ in SETTINGS:
-    _caption = f"Figure {_figure}: mean estimate, coverage and length."
-    PICTURES.add(f"figure{_figure}", _caption, "settings")(
-        partial(setting_figure, figure_number=_figure)
+        add_legend(panel, fontsize=8)
+    covered = f"{number(float(rows.coverage.min()))} to {number(float(rows.coverage.max()))}"
+    title = (
+        f"Figure {name}: n = {N}, m = {rows.m[0]}, specificity {rows.q0[0]}, "
+        f"sensitivity {rows.q1[0]}: coverage {covered}"
     )
+    if run is not None:
+        covered = f"{hits[0]} of {len(rates)} true rates, the corrected one {hits[1]}"
+        title = f"One run: the naive interval covers {covered}"
+    set_suptitle(figure, title)
+    return figure
+
+
+for _name, _setting in (("6", MAIN), *((figure, figure) for figure, *_ in SETTINGS)):
+    PICTURES.add(f"figure{_name}")(partial(setting_figure, name=_name, setting=_setting))

@@ -7,16 +7,17 @@ Without data, simulated judgments of the same shape are used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
 from adjudge.data import (
     FORMATS,
@@ -34,26 +35,35 @@ from adjudge.judges.options import OneJudge
 from adjudge.judges.prompting import make_prompt, read_prompt
 from adjudge.judges.protocols.verbalized import Verbalized
 from adjudge.present.blocks import Headline
+from adjudge.present.figure import INK, MARKS, MUTED, SERIES, new_figure
 from adjudge.present.result import frozen
+from adjudge.present.text import clip, percent, span
 from adjudge.present.text import count as count_of
 from adjudge.selection import evaluate
 from adjudge.selection.evaluating import Evaluation, JudgeKey
-from adjudge.statistics.entropy import preference_entropy
-from adjudge.validation import count, one_of
+from adjudge.statistics.entropy import preference_entropy, random_orders
+from adjudge.validation import FloatArray, Seed, count, generator, one_of
 from adjudge_papers.paper import (
     REHEARSAL,
+    Gallery,
     MeasuredTable,
     Picks,
     Reproduction,
     Row,
     build_items,
+    contains,
     costs_calls,
+    paper_tables,
+    row_of,
     size_of,
     source_of,
     values_of,
 )
-from adjudge_papers.scope_figures import PICTURES
-from adjudge_papers.simulated_benchmarks import simulate_benchmarks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
 
 #: The paper's protocols; swap and vote uses the two orders of the first.
 PROTOCOLS = ("preference", "verbalized", "annotators")
@@ -68,6 +78,7 @@ _SIMULATED = (
     "Simulated judges, with numbers of the simulator, not of a real model. Compare the pattern "
     "with the paper's, not the numbers."
 )
+PICTURES = Gallery()
 
 
 @frozen
@@ -156,15 +167,14 @@ def reproduce_scope(
             dropped[reason] = dropped.get(reason, 0) + n
     measured_by = "simulator" if not data else ", ".join(data)
     where = source_of(row["judge"] for row in tables["qualities"])
+    entropies = [{"p": p, "entropy": float(preference_entropy([p])[0])} for p in (0.5, 0.95)]
     done = ScopeReproduction(
         settings={"sample": sample, "splits": splits},
         seed=seed,
-        tables=(
-            *(
-                MeasuredTable(name=name, rows=tuple(rows), data=measured_by, source=where)
-                for name, rows in tables.items()
-            ),
-            _entropies(),
+        tables=tuple(
+            [MeasuredTable(name, tuple(rows), measured_by, where) for name, rows in tables.items()]
+            # Appendix B.1: a formula, which needs no data.
+            + [MeasuredTable("entropy", tuple(entropies), "", "formula")]
         ),
         warnings=tuple(line for source in sources for line in source.warnings),
         dropped=dropped,
@@ -272,34 +282,15 @@ def _reproduce(
     # The paper splits by item; repeated prompts are not kept together.
     table = Table(frame=rows, name=source.file)
     evaluation = evaluate(table, methods=METHODS, splits=splits, cluster=None, seed=seed)
+    signal, risk = "judge signal n accuracy ece auroc auprc", "method alpha coverage risk risk_sd"
     qualities = [
-        {
-            "dataset": source.name,
-            "judge": quality.judge,
-            "signal": quality.signal,
-            "n": quality.n,
-            "no_verdict": quality.n_no_verdict,
-            "accuracy": quality.accuracy,
-            "ece": quality.ece,
-            "auroc": quality.auroc,
-            "auprc": quality.auprc,
-        }
+        row_of(quality, signal, dataset=source.name, no_verdict=quality.n_no_verdict)
         for quality in evaluation.signals
     ]
     risks = [
-        {
-            "dataset": source.name,
-            "judge": key[0],
-            "method": row.method,
-            "alpha": row.alpha,
-            "coverage": row.coverage,
-            "risk": row.risk,
-            "risk_sd": row.risk_sd,
-            "ratio": row.ratio,
-            "share_above": row.share_above,
-            # As printed in the paper's tables.
-            "within": int(round(row.risk, 3) <= row.alpha),
-        }
+        row_of(row, f"{risk} ratio share_above", dataset=source.name, judge=key[0])
+        # As printed in the paper's tables.
+        | {"within": int(round(row.risk, 3) <= row.alpha)}
         for key in _judges(evaluation)
         for row in evaluation.paper_rows(key)
     ]
@@ -331,12 +322,6 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
 
 
 # --- items -----------------------------------------------------------------------------------
-
-
-def _entropies() -> MeasuredTable:
-    """Appendix B.1: a formula, which needs no data."""
-    rows = [{"p": p, "entropy": float(preference_entropy([p])[0])} for p in (0.5, 0.95)]
-    return MeasuredTable(name="entropy", rows=tuple(rows), data="", source="formula")
 
 
 def _by_judge(rows: Sequence[Row]) -> list[dict[str, float]]:
@@ -384,3 +369,202 @@ PICKS: Picks = {
     "smallest": partial(_spreads, place=0),
     "largest": partial(_spreads, place=-1),
 }
+
+# --- pictures ---------------------------------------------------------------------------------
+
+#: The paper's four sizes; every judge of that size has the colour and mark in every picture.
+_SIZES = dict(zip((7.0, 14.0, 32.0, 70.0), zip(SERIES, MARKS, strict=True), strict=False))
+_OTHERS = (SERIES[4], SERIES[5], SERIES[7], SERIES[6])
+_ALPHA = 0.10
+_PAPER = ", paper"
+
+
+@PICTURES.add("figure-02")
+def figure_2(result: ScopeReproduction) -> Drawing:
+    def draw(axes: Axes, dataset: str) -> str:
+        at_main = []
+        for name, colour, mark, rows in _lines(result, dataset):
+            alphas, coverage = ([row[field] for row in rows] for field in ("alpha", "coverage"))
+            axes.plot(alphas, coverage, color=colour, marker=mark, markersize=5, label=name)
+            at_main += [row["coverage"] for row in rows if row["alpha"] == _ALPHA]
+        for row in paper_tables("scope")["curves"].published:
+            if contains(dataset, row["dataset"]) and row["coverage"] is not None:
+                colour, mark = _SIZES.get(size_of(row["judge"]) or 0.0, (INK, "o"))
+                ring: dict[str, Any] = {"mfc": "none", "mec": colour, "ms": 10, "mew": 1.7}
+                ring |= {"ls": "none", "zorder": 5, "label": row["judge"] + _PAPER}
+                axes.plot(row["alpha"], row["coverage"], mark, **ring)
+        axes.set_ylim(-0.02, 1.04)
+        axes.set_xticks(sorted({row["alpha"] for row in result.rows("curves")}))
+        if not at_main:
+            return "coverage"
+        low, high = percent(min(at_main), 0), percent(max(at_main), 0)
+        return f"{span(low, high)} accepted at alpha 0.1"
+
+    return _panels(result, draw, "share of verdicts accepted")
+
+
+@PICTURES.add("figure-03")
+def figure_3(result: ScopeReproduction) -> Drawing:
+    def draw(axes: Axes, dataset: str) -> str:
+        diagonal = [0, max(row["alpha"] for row in result.rows("curves")) * 1.08]
+        axes.plot(diagonal, diagonal, "--", color=MUTED, lw=1.2, label="error share = alpha")
+        within = []
+        for name, colour, mark, rows in _lines(result, dataset):
+            alphas, risk, spread = (
+                np.array([row[field] for row in rows]) for field in ("alpha", "risk", "risk_sd")
+            )
+            low, high = np.maximum(risk - spread, 0), risk + spread
+            axes.fill_between(alphas, low, high, color=colour, alpha=0.09, linewidth=0)
+            axes.plot(alphas, risk, color=colour, marker=mark, markersize=5, label=name)
+            within += [row["within"] for row in rows]
+        axes.fill_between([], [], color=MUTED, alpha=0.3, lw=0, label="± one standard deviation")
+        axes.set_ylim(bottom=0)
+        return f"{sum(within)} of {len(within)} means at or below alpha"
+
+    return _panels(result, draw, "error share among accepted")
+
+
+# --- what the pictures share -----------------------------------------------------------------
+
+
+def _panels(
+    result: ScopeReproduction,
+    draw: Callable[[Axes, str], str],
+    y_label: str,
+) -> Drawing:
+    """A panel for each data set, three in a row; `draw` returns what its title says."""
+    datasets = [row["dataset"] for row in result.rows("sets")]
+    across = min(3, len(datasets))
+    down = -(-len(datasets) // across)
+    figure = new_figure(max(7.2, 4.9 * across), 4.3 * down + 0.5)
+    axes = figure.subplots(down, across, squeeze=False, sharey=True)
+    for panel, dataset in zip(axes.flat, datasets, strict=False):
+        panel.set(
+            title=f"{clip(dataset)}\n{draw(panel, dataset)}", xlabel="alpha: error level allowed"
+        )
+    for panel in axes.flat[len(datasets) :]:
+        panel.set_visible(False)
+    for row in axes:
+        row[0].set_ylabel(y_label)
+    handles = {
+        label: handle
+        for panel in figure.axes
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    order = sorted(handles, key=lambda label: label.endswith(_PAPER))
+    legend = [handles[label] for label in order]
+    figure.legend(legend, order, loc="outside lower center", ncols=4, fontsize=9.5)
+    return figure
+
+
+def _lines(result: ScopeReproduction, dataset: str) -> list[tuple[str, str, str, list[Row]]]:
+    """Name, colour, mark and rows of every judge of a data set: one look in every panel."""
+    looks: dict[str, tuple[str, str]] = {}
+    rows = result.rows("curves")
+    for judge in dict.fromkeys(row["judge"] for row in rows):
+        look = _SIZES.get(size_of(judge) or 0.0)
+        if look is None or look in looks.values():
+            look = (_OTHERS[len(looks) % len(_OTHERS)], "vP*X<"[len(looks) % 5])
+        looks[judge] = look
+    by_judge = {
+        judge: [r for r in rows if (r["dataset"], r["judge"]) == (dataset, judge)]
+        for judge in looks
+    }
+    return [(clip(judge), *looks[judge], own) for judge, own in by_judge.items() if own]
+
+
+# --- a simulated benchmark --------------------------------------------------------------------
+
+#: The quality difference between the two answers of a pair.
+BENCHMARKS = {"mt-bench": 1.0, "rewardbench": 2.1, "chatbot-arena": 1.1}
+#: The noise of a judge, and its bias to the first answer.
+JUDGES = {
+    "simulated-7b": (0.8, 0.7),
+    "simulated-14b": (0.65, 0.55),
+    "simulated-32b": (0.5, 0.4),
+    "simulated-70b": (0.4, 0.35),
+}
+_SHARPNESS, _STRETCH, _PERSONAS = 2.9, 9.0, 5
+_Columns = dict[str, np.ndarray[Any, Any]]
+
+
+def simulate_benchmarks(n: int = 2000, *, seed: Seed = 0) -> dict[str, pl.DataFrame]:
+    """`n` labelled pairs of each benchmark, by all judges and protocols of the paper.
+
+    Each pair has a true margin m; people prefer A with probability sigma(2.9 m). A judge's log odds
+    are 9 (m + noise), plus a bias towards the answer shown first. Half of the noise is shared by
+    all judges of the pair. The spread of m, the noise and the bias were fitted by hand to the error
+    shares, coverages and AUROC that the paper prints, so that its pattern shows: entropy above one
+    order, larger judges above smaller ones, scope above naive. They show that the method runs as
+    described and replicate nothing. Judges have invented names with the sizes of the paper's.
+
+        preference    p_fwd and p_rev, both about response_a
+        verbalized    one random order; the stated confidence rises a little with its log odds
+        annotators    one random order; five personas vote, each with independent noise
+
+    >>> frame = simulate_benchmarks(4)["mt-bench"]
+    >>> frame.height, sorted(frame["protocol"].unique())
+    (48, ['annotators', 'preference', 'verbalized'])
+    """
+    count(n, "n", least=1)
+    rng = generator(seed)
+    return {name: _simulate(name, n, spread, rng) for name, spread in BENCHMARKS.items()}
+
+
+def _simulate(name: str, n: int, spread: float, rng: np.random.Generator) -> pl.DataFrame:
+    margin = spread * rng.normal(size=n)
+    shared = rng.normal(size=n)
+    pairs = pl.DataFrame(
+        {
+            "id": [f"{name}-{i:05d}" for i in range(n)],
+            "label": np.where(rng.random(n) < expit(_SHARPNESS * margin), "A", "B"),
+        }
+    )
+    parts = []
+    for judge, (noise, lean) in JUDGES.items():
+        mixed = np.sqrt(0.5) * (shared + rng.normal(size=n))
+        odds = _STRETCH * (margin + noise * mixed)
+        first = _STRETCH * (lean + 0.15 * rng.normal(size=n))
+        # One order, which is random for each pair.
+        seen = odds + np.where(random_orders(pairs["id"].to_list()) == "ab", first, -first)
+        asked = {
+            "preference": _preference(odds, first, rng),
+            "verbalized": _verbalized(seen, rng),
+            "annotators": _annotators(seen, rng),
+        }
+        parts += [
+            pairs.with_columns(
+                judge=pl.lit(judge),
+                protocol=pl.lit(protocol),
+                **{column: pl.Series(values) for column, values in columns.items()},
+            )
+            for protocol, columns in asked.items()
+        ]
+    return pl.concat(parts, how="diagonal")
+
+
+def _preference(odds: FloatArray, first: FloatArray, rng: np.random.Generator) -> _Columns:
+    jitter = 0.9 * rng.normal(size=(2, len(odds)))
+    return {"p_fwd": expit(odds + first + jitter[0]), "p_rev": expit(odds - first + jitter[1])}
+
+
+def _verbalized(seen: FloatArray, rng: np.random.Generator) -> _Columns:
+    # Judges state round numbers near the top, whatever their true confidence.
+    stated = np.clip(0.86 + 0.004 * np.abs(seen) + 0.05 * rng.normal(size=len(seen)), 0.5, 1)
+    sure = np.round(stated * 20) / 20
+    return {
+        "verdict": np.where(seen > 0, "A", "B"),
+        "p_a": np.where(seen > 0, sure, 1 - sure),
+        "confidence": sure,
+        "uncertainty": 1 - sure,
+    }
+
+
+def _annotators(seen: FloatArray, rng: np.random.Generator) -> _Columns:
+    votes = (seen + 6.0 * rng.normal(size=(_PERSONAS, len(seen))) > 0).sum(axis=0)
+    p_a = votes / _PERSONAS
+    return {
+        "p_a": p_a,
+        "uncertainty": 1 - np.maximum(p_a, 1 - p_a),
+        "verdict": np.where(p_a > 0.5, "A", "B"),
+    }

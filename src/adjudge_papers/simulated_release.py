@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from adjudge.validation import Seed, count, generator
+from adjudge_papers.paper import Row, read_rows
 
 #: Makers of models, and how many of every ten models each has.
 MAKERS = {"openai": 3, "google": 3, "meta": 2, "alibaba": 1, "mistral": 1}
@@ -35,44 +36,15 @@ _STRETCH, _BETA, _NOISE = 1.2, 0.6, 1.4
 _SCORED = 0.96
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimulatedJudge:
-    """A judge's errors in points: per battle, per model, by slot, by doubled length, by maker."""
-
-    name: str
-    scale: float
-    noise: float
-    liking: float
-    first_slot: float
-    longer: float
-    own_maker: float
-    #: Whether the size of its differences is informative about French answers.
-    reads_french: bool = True
-
-    @property
-    def maker(self) -> str:
-        """The maker of the judge."""
-        return self.name.partition("-")[0]
-
-
-JUDGES = (
-    SimulatedJudge(
-        name="openai-judge", scale=0.9, noise=0.4, liking=0.15, first_slot=0.4, longer=0.1,
-        own_maker=0.1,
-    ),
-    SimulatedJudge(
-        name="google-judge", scale=1.3, noise=0.8, liking=0.2, first_slot=0.5, longer=0.3,
-        own_maker=0.3,
-    ),
-    SimulatedJudge(
-        name="meta-judge", scale=1.0, noise=1.2, liking=0.3, first_slot=0.6, longer=0.2,
-        own_maker=0.0,
-    ),
-    SimulatedJudge(
-        name="alibaba-judge", scale=1.0, noise=0.6, liking=0.2, first_slot=0.5, longer=0.05,
-        own_maker=0.2, reads_french=False,
-    ),
-)  # fmt: skip
+#: A judge's errors in points: per battle, per model, by slot, by doubled length, by maker; and
+#: whether the size of its differences is informative about French answers.
+JUDGES = read_rows("""
+judge          scale noise liking first_slot longer own_maker reads_french
+openai-judge   0.9   0.4   0.15   0.4        0.1    0.1       1
+google-judge   1.3   0.8   0.2    0.5        0.3    0.3       1
+meta-judge     1.0   1.2   0.3    0.6        0.2    0.0       1
+alibaba-judge  1.0   0.6   0.2    0.5        0.05   0.2       0
+""")
 
 
 @dataclass(frozen=True)
@@ -100,7 +72,7 @@ def simulate_release(
     for corpus in CORPORA:
         size = battles // 2 if corpus == _FRENCH else battles
         world = _World(corpus, models, size, rng)
-        runs += [SimulatedRun(corpus, judge.name, world.judged(judge, rng)) for judge in JUDGES]
+        runs += [SimulatedRun(corpus, judge["judge"], world.judged(judge, rng)) for judge in JUDGES]
     return tuple(runs)
 
 
@@ -127,23 +99,23 @@ class _World:
         drawn = rng.choice(list(LANGUAGES), battles, p=shares / shares.sum())
         self.language = np.full(battles, "fr") if corpus == _FRENCH else drawn
 
-    def judged(self, judge: SimulatedJudge, rng: np.random.Generator) -> pl.DataFrame:
+    def judged(self, judge: Row, rng: np.random.Generator) -> pl.DataFrame:
         """One judge's scores of them, without the prompts that it could not score."""
-        liking = rng.normal(0, judge.liking, len(self.names))
-        liking += judge.own_maker * (self.makers == judge.maker)
+        liking = rng.normal(0, judge["liking"], len(self.names))
+        liking += judge["own_maker"] * (self.makers == judge["judge"].partition("-")[0])
         doubled = np.log2(self.length_a / self.length_b)
-        s = judge.scale * (self.u + rng.normal(0, judge.noise, len(self.u)))
-        s += liking[self.a] - liking[self.b] + judge.longer * np.clip(doubled, -2, 2)
-        if self.corpus == _FRENCH and not judge.reads_french:
+        s = judge["scale"] * (self.u + rng.normal(0, judge["noise"], len(self.u)))
+        s += liking[self.a] - liking[self.b] + judge["longer"] * np.clip(doubled, -2, 2)
+        if self.corpus == _FRENCH and not judge["reads_french"]:
             s = np.sign(s) * rng.permutation(np.abs(s))
         wobble = rng.normal(0, 0.8, (2, len(s)))
         forward, reverse = (
-            np.round((s + slot * judge.first_slot + shift) * 6) / 6
+            np.round((s + slot * judge["first_slot"] + shift) * 6) / 6
             for slot, shift in zip((1, -1), wobble, strict=True)
         )
         mean = (forward + reverse) / 2
         # The stated preference depends on its scores, and on the length a second time.
-        stated = mean + 2 * judge.longer * doubled + rng.normal(0, 0.4, len(s))
+        stated = mean + 2 * judge["longer"] * doubled + rng.normal(0, 0.4, len(s))
         flips = np.sign(forward) == -np.sign(reverse)
         verdict = np.where(flips, "tie", np.where(stated > 0, "model_a", "model_b"))
         level = np.clip(7 + 0.5 * rng.normal(0, 1, len(s)), 4, 9).round(1)
@@ -163,7 +135,7 @@ class _World:
                 "length_a": self.length_a,
                 "length_b": self.length_b,
                 "language": self.language,
-                "judge": [judge.name] * len(s),
+                "judge": [judge["judge"]] * len(s),
             }
         )
         return frame.filter(pl.Series(rng.random(len(s)) < _SCORED))
@@ -173,9 +145,5 @@ def _models(models: int) -> tuple[tuple[str, ...], NDArray[np.str_]]:
     """Names by maker, in the proportions of MAKERS."""
     pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
     makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
-    made = dict.fromkeys(MAKERS, 0)
-    names = []
-    for maker in makers:
-        made[maker] += 1
-        names.append(f"{maker}-model-{made[maker]:02d}")
+    names = [f"{maker}-model-{makers[: k + 1].count(maker):02d}" for k, maker in enumerate(makers)]
     return tuple(names), np.array(makers)

@@ -35,17 +35,18 @@ from adjudge_papers.paper import (
     values_of,
 )
 from adjudge_papers.simulated_release import SimulatedRun
-from adjudge_papers.soft_elo_bias_figures import PICTURES
-from adjudge_papers.soft_elo_figures import FRENCH, MAIN, NEWER
+from adjudge_papers.soft_elo_figures import FRENCH, MAIN, NEWER, PICTURES
 from adjudge_papers.soft_elo_measures import (
     DRAWS,
+    Run,
     Tables,
+    ask_run,
     count_languages,
     family_points,
     language_rows,
     measure_run,
+    read_runs,
 )
-from adjudge_papers.soft_elo_runs import Run, ask_run, read_runs
 
 _TWO_CORPORA = "needs files of two corpora"
 _SIMULATED = (
@@ -70,17 +71,13 @@ class SoftEloReproduction(Reproduction):
         if not rows or table is None:
             return Headline("No judge could be compared with people", tone="bad")
         runs = count_of(len(rows), "run of a judge on a corpus", "runs of judges on corpora")
-        text = f"{_describe_change(rows)}, the mean over {runs}: {_write_means(rows)}"
+        gains = [1 - row["soft_mae"] / row["hard_mae"] for row in rows if row["hard_mae"]]
+        gain = fmean(gains or [0.0])
+        change = f"{'cut' if gain >= 0 else 'raise'} the held-out error by {percent(abs(gain), 0)}"
+        text = f"Soft targets {change}, the mean over {runs}: {_write_means(rows)}"
         theirs = [row for _, row in table.matched(paper_tables(self.paper)["judges"])]
         paper = f"The paper has {_write_means(theirs)} for {len(theirs)} of them." if theirs else ""
         return Headline(text, _SIMULATED if self.is_simulated("judges") else paper)
-
-
-def _describe_change(rows: Sequence[Row]) -> str:
-    """By how much soft targets change the held-out error, the mean over judges and corpora."""
-    gain = fmean(1 - row["soft_mae"] / row["hard_mae"] for row in rows)
-    verb = "cut" if gain >= 0 else "raise"
-    return f"Soft targets {verb} the held-out error by {percent(abs(gain), 0)}"
 
 
 def _write_means(rows: Sequence[Row]) -> str:
@@ -138,10 +135,7 @@ def reproduce_soft_elo(
     done = SoftEloReproduction(
         settings={"l2": l2, "alpha": alpha, **counts},
         seed=seed,
-        tables=tuple(
-            MeasuredTable(name=name, rows=tuple(rows), data=data, source=measured)
-            for name, rows in tables.items()
-        ),
+        tables=tuple(MeasuredTable(t, tuple(rows), data, measured) for t, rows in tables.items()),
         warnings=tuple(warnings),
     )
     return replace(done, items=_items(done))

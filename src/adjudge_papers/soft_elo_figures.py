@@ -13,10 +13,10 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from scipy import stats
 from scipy.special import expit
 
-from adjudge.errors import ArgumentError
 from adjudge.present.figure import (
     ACCENT,
     GRID,
@@ -49,13 +49,15 @@ if TYPE_CHECKING:
 
     from adjudge_papers.soft_elo import SoftEloReproduction
 
+
 METHODS = ("hard-elo", "soft-elo")
 MAIN, NEWER, FRENCH = read_published("soft-elo")["corpora"]
 TITLES = read_published("soft-elo")["titles"]
 _QUARTERS = ("weakest\nquarter", "second", "third", "strongest\nquarter")
 #: Bins with fewer battles are left out of Figure 7; |beta - beta of all| up to here is stable.
 _FEWEST, _STABLE = 30, 0.05
-GALLERY = Gallery()
+_MOST_LANGUAGES = 40
+PICTURES = Gallery()
 
 
 # --- what the pictures share -----------------------------------------------------------------
@@ -64,8 +66,6 @@ GALLERY = Gallery()
 def main_rows(result: SoftEloReproduction) -> list[Row]:
     """The judges of the main corpus, or of the first corpus if that is not here."""
     corpora = [row["corpus"] for row in result.rows("judges")]
-    if not corpora:
-        raise ArgumentError("plot", result.kind, "no judge could be compared with people")
     return result.rows("judges", corpus=MAIN if MAIN in corpora else corpora[0])
 
 
@@ -121,25 +121,19 @@ def range_title(measure: str, values: Sequence[float], digits: int) -> str:
     return f"{measure} from {span(f'{min(values):.{digits}f}', f'{max(values):.{digits}f}')}"
 
 
-def _grid(n: int, width: float, height: float, **space: float) -> tuple[Drawing, list[Axes]]:
+def _grid(parent: Any, n: int) -> list[Axes]:
     """Panels of one size, four in a row, without the empty ones."""
     columns = min(4, n)
-    lines = -(-n // columns)
-    figure = new_figure(width * columns + space.get("right", 0.6), height * lines + 1.0)
-    panels = list(figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).flat)
-    for axes in panels[n:]:
+    panels = parent.subplots(-(-n // columns), columns, squeeze=False, sharex=True, sharey=True)
+    for axes in panels.flat[n:]:
         axes.set_axis_off()
-    return figure, panels[:n]
+    return list(panels.flat[:n])
 
 
 # --- errors, targets and intervals -----------------------------------------------------------
 
 
-@GALLERY.add(
-    "figure-01",
-    "Hard and calibrated targets of one judge, the Elo they give, and each model's interval.",
-    "judges",
-)
+@PICTURES.add("figure-01")
 def figure_1(result: SoftEloReproduction) -> Drawing:
     row = shown_judge(main_rows(result), "Qwen3.5-27B")
     models = rows_of(result, "models", row)
@@ -152,8 +146,7 @@ def figure_1(result: SoftEloReproduction) -> Drawing:
     if row["beta"] is not None:
         axes.plot(s, expit(row["beta"] * s), color=ACCENT, label=f"σ({row['beta']:.2f} s)")
     axes.axhline(0.5, color=MUTED, lw=1, ls="--")
-    axes.set_xlabel("score difference s")
-    axes.set_ylabel("target: probability that A wins")
+    axes.set(xlabel="score difference s", ylabel="target: probability that A wins")
     add_legend(axes, "lower right")
     axes.set_title(f"{short(row['judge'])}: what a battle counts for")
     plot_held_out(panels["elo"], parts_of(models))
@@ -188,10 +181,8 @@ def _draw_intervals(axes: Axes, models: Sequence[Row]) -> None:
     axes.set_title(change_title("Median width", widths) + contained)
 
 
-def _corpus_intervals(result: SoftEloReproduction, corpus: str, name: str) -> Drawing:
+def _corpus_intervals(result: SoftEloReproduction, corpus: str) -> Drawing:
     rows = result.rows("judges", corpus=corpus)
-    if not rows:
-        raise ArgumentError("figure", name, f"it takes files of {corpus}")
     row = shown_judge(rows, "Gemma4-26B-A4B")
     figure = new_figure(9.4, max(4.6, 0.17 * row["models"] + 1.8))
     axes = figure.subplots()
@@ -201,11 +192,7 @@ def _corpus_intervals(result: SoftEloReproduction, corpus: str, name: str) -> Dr
     return figure
 
 
-@GALLERY.add(
-    "figure-02",
-    "Hard-Elo residuals grow with strength: models of one judge, then quarters of every judge.",
-    "judges",
-)
+@PICTURES.add("figure-02")
 def figure_2(result: SoftEloReproduction) -> Drawing:
     rows = main_rows(result)
     figure = new_figure(11.4, 4.8)
@@ -247,8 +234,7 @@ def _draw_ramp(axes: Axes, held: Sequence[Row], judge: str) -> None:
     for q, shade in enumerate(("#f4b08f", "#e88453", WARM, "#8f3410")):
         name = _QUARTERS[q].replace("\n", " ")
         axes.plot(x[quarter == q], y[quarter == q], "o", color=shade, ms=6, label=name)
-    axes.set_xlabel("people's Elo (line: fit, with its 95 % band)")
-    axes.set_ylabel("Hard-Elo − people, Elo")
+    axes.set(xlabel="people's Elo (line: fit, with its 95 % band)", ylabel="Hard-Elo − people, Elo")
     add_legend(axes, fontsize=8)
     axes.set_title(f"{short(judge)}: residual and strength, r = {signed(fit.rvalue, 2)}")
 
@@ -256,9 +242,7 @@ def _draw_ramp(axes: Axes, held: Sequence[Row], judge: str) -> None:
 # --- calibration -----------------------------------------------------------------------------
 
 
-@GALLERY.add(
-    "figure-03", "Agreement with people by |s|; σ(|s|) before and after β is fitted.", "judges"
-)
+@PICTURES.add("figure-03")
 def figure_3(result: SoftEloReproduction) -> Drawing:
     row = shown_judge(main_rows(result), "Qwen3-32B")
     figure = new_figure(11.4, 4.8)
@@ -278,8 +262,6 @@ def figure_3(result: SoftEloReproduction) -> Drawing:
 
 def _draw_agreement(axes: Axes, bins: Sequence[Row]) -> None:
     starts = sorted({entry["low"] for entry in bins})
-    if not starts:
-        raise ArgumentError("figure", "figure-03", "it takes battles that people and judge decided")
     heights = []
     for at, low in enumerate(starts):
         same = [entry for entry in bins if entry["low"] == low]
@@ -315,12 +297,7 @@ def _plot_bins(axes: Axes, bins: Sequence[Row], **look: Any) -> None:
     axes.errorbar(x, y, yerr=error, ms=4.5, lw=1.5, capsize=2, **look)
 
 
-@GALLERY.add(
-    "figure-04",
-    "Soft targets move Elo to the dashed line, flatten the residuals and need fewer battles; "
-    "bands are standard deviations over judges.",
-    "judges",
-)
+@PICTURES.add("figure-04")
 def figure_4(result: SoftEloReproduction) -> Drawing:
     rows = main_rows(result)
     row = shown_judge(rows, "DeepSeek-V3.2")
@@ -330,7 +307,9 @@ def figure_4(result: SoftEloReproduction) -> Drawing:
     title = panels[0].get_title(loc="left")
     panels[0].set_title(f"{short(row['judge'])}: {title[0].lower()}{title[1:]}")
     _draw_quarters(panels[1], rows)
-    _draw_budgets(panels[2], result.rows("budgets", corpus=row["corpus"]))
+    budgets = result.rows("budgets", corpus=row["corpus"])
+    title = _draw_budgets(panels[2], budgets, pl.col("mae").std(), 0)
+    panels[2].set_title(title[0].upper() + title[1:])
     return figure
 
 
@@ -351,26 +330,27 @@ def _draw_quarters(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_title(change_title("Strongest − weakest quarter", ramps))
 
 
-def _draw_budgets(axes: Axes, budgets: Sequence[Row]) -> None:
-    """The error by budget, a band over judges."""
-    judges = {row["judge"] for row in budgets}
-    times = Counter((row["method"], row["per_model"]) for row in budgets)
-    ticks = sorted({size for (_, size), n in times.items() if n == len(judges)})
-    if not ticks:
-        axes.set_title("Too few battles for smaller budgets")
-        return
-    fewest = {}
+def _draw_budgets(axes: Axes, budgets: Sequence[Row], spread: pl.Expr, at: int) -> str:
+    """The error by budget, with bands; returns what a title says of one of the budgets."""
+    if not budgets:
+        return "too few battles for smaller budgets"
+    frame = pl.DataFrame(list(budgets))
+    bands = (
+        frame.group_by("method", "per_model")
+        .agg(pl.col("mae").mean(), sd=spread, n=pl.len())
+        .filter(pl.col("n") == frame["judge"].n_unique())
+        .sort("per_model")
+    )
+    ticks = bands["per_model"].unique().sort().to_list()
     for method in METHODS:
-        lines: dict[str, dict[float, float]] = {}
-        for row in budgets:
-            if row["method"] == method:
-                lines.setdefault(row["judge"], {})[row["per_model"]] = row["mae"]
-        each = np.array([[line.get(tick, np.nan) for tick in ticks] for line in lines.values()])
-        if len(each):
-            plot_band(axes, ticks, each, COLOUR[method], NAME[method], MARK[method])
-            fewest[method] = float(np.nanmean(each[:, 0]))
+        line = bands.filter(pl.col("method") == method)
+        x, y, sd = (line[name].fill_null(0.0).to_numpy() for name in ("per_model", "mae", "sd"))
+        axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.16, lw=0)
+        axes.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
     _budget_axes(axes, ticks)
-    axes.set_title(change_title(f"Error at {ticks[0]:g} battles each", fewest))
+    chosen = bands.filter(pl.col("per_model") == ticks[at]).sort("method")
+    errors = dict(chosen.select("method", "mae").iter_rows())
+    return change_title(f"error at {ticks[at]:g} battles each", errors)
 
 
 def _budget_axes(axes: Axes, ticks: Sequence[float], y_label: str = "held-out error, Elo") -> None:
@@ -378,41 +358,22 @@ def _budget_axes(axes: Axes, ticks: Sequence[float], y_label: str = "held-out er
     axes.set_xscale("log")
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    axes.set_xlabel("judged battles per model")
-    axes.set_ylabel(y_label)
+    axes.set(xlabel="judged battles per model", ylabel=y_label)
     if y_label.startswith("held"):
         axes.set_ylim(bottom=0)
     add_legend(axes, "upper right", 8.5)
 
 
-@GALLERY.add(
-    "figure-06",
-    "β from few battles against β from all, and the error of one judge by budget; whiskers and "
-    "bands are standard deviations over random parts of the battles.",
-    "judges",
-)
+@PICTURES.add("figure-06")
 def figure_6(result: SoftEloReproduction) -> Drawing:
     row = shown_judge(main_rows(result), "Qwen3.5-27B")
     figure = new_figure(11.4, 4.8)
     left, right = figure.subplots(1, 2)
     _draw_settling(left, result)
-    lines: dict[str, dict[float, Row]] = {
-        method: {b["per_model"]: b for b in rows_of(result, "budgets", row, method=method)}
-        for method in METHODS
-    }
-    draws = 0
-    for method, line in lines.items():
-        x = np.array(list(line))
-        y, sd = (np.array([b[field] or 0.0 for b in line.values()]) for field in ("mae", "mae_sd"))
-        right.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.16, lw=0)
-        right.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
-        draws = max([draws, *(b["draws"] for b in line.values())])
-    both = sorted(set.intersection(*(set(line) for line in lines.values())))
-    if both:
-        _budget_axes(right, both)
-        right.set_xlabel(f"judged battles per model (bands: over {draws} draws)")
-    last = {method: line[both[-1]]["mae"] for method, line in lines.items() if both}
-    title = change_title(f"error at {both[-1]:g} battles each", last) if both else "error"
+    budgets = rows_of(result, "budgets", row)
+    title = _draw_budgets(right, budgets, pl.col("mae_sd").mean(), -1)
+    draws = max(values_of(budgets, "draws"), default=0)
+    right.set_xlabel(f"judged battles per model (bands: over {draws:g} draws)")
     right.set_title(f"{short(row['judge'])}: {title}")
     return figure
 
@@ -447,11 +408,7 @@ def _draw_settling(axes: Axes, result: SoftEloReproduction) -> None:
     axes.set_title(f"β by budget{farthest}")
 
 
-@GALLERY.add(
-    "figure-07",
-    "Agreement by |s| for each judge and corpus; a flat line is a score that says little.",
-    "judges",
-)
+@PICTURES.add("figure-07")
 def figure_7(result: SoftEloReproduction) -> Drawing:
     rows = result.rows("judges")
     judges = sorted({row["judge"] for row in rows})
@@ -460,8 +417,8 @@ def figure_7(result: SoftEloReproduction) -> Drawing:
     lines = -(-len(judges) // columns)
     figure = new_figure(2.7 * columns + 4.6, max(4.4, 2.6 * lines + 1.2))
     left, right = figure.subfigures(1, 2, width_ratios=[2.7 * columns, 4.4], squeeze=False)[0]
-    panels = list(left.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).flat)
-    for axes, judge in zip(panels, judges, strict=False):
+    panels = _grid(left, len(judges))
+    for axes, judge in zip(panels, judges, strict=True):
         axes.axhline(50, color=MUTED, lw=1, ls="--")
         for row in (row for row in rows if row["judge"] == judge):
             bins = [b for b in rows_of(result, "agreement", row) if b["n"] >= _FEWEST]
@@ -470,8 +427,6 @@ def figure_7(result: SoftEloReproduction) -> Drawing:
             look = {"ms": 3.5, "lw": 1.4, "capsize": 2, **corpus_look(row["corpus"])}
             axes.errorbar(x, 100 * y, yerr=100 * np.sqrt(y * (1 - y) / n), **look)
         axes.set_title(short(judge), fontsize=9)
-    for axes in panels[len(judges) :]:
-        axes.set_axis_off()
     for corpus in corpora:
         panels[0].plot([], [], ms=4, label=corpus_name(corpus), **corpus_look(corpus))
     left.supxlabel("|s|, middle of the bin", fontsize=10)
@@ -485,8 +440,7 @@ def figure_7(result: SoftEloReproduction) -> Drawing:
         at, value = judges.index(row["judge"]) + shift, row["agreement_correlation"]
         axes.barh(at, value, height=0.216, color=corpus_look(row["corpus"])["color"])
         axes.text(max(0.0, value), at, f" β {number(row['beta'], 2)}", va="center", fontsize=7.5)
-    axes.set_xlim(right=1.18 * axes.get_xlim()[1])
-    axes.set_xlabel("correlation of |s| with agreement")
+    axes.set(xlim=(None, 1.18 * axes.get_xlim()[1]), xlabel="correlation of |s| with agreement")
     axes.set_title(
         range_title("Correlation", values_of(rows, "agreement_correlation"), 2), fontsize=10
     )
@@ -494,22 +448,19 @@ def figure_7(result: SoftEloReproduction) -> Drawing:
 
 
 for _name, _corpus in (("figure-08", NEWER), ("figure-09", FRENCH)):
-    _caption = f"Each model's interval on {TITLES[_corpus]}."
-    GALLERY.add(_name, _caption, "judges")(partial(_corpus_intervals, corpus=_corpus, name=_name))
+    PICTURES.add(_name)(partial(_corpus_intervals, corpus=_corpus))
 
 
 # --- reliability and widths ------------------------------------------------------------------
 
 
-@GALLERY.add("figure-15", "Reliability of every judge; the dashed line is right.", "judges")
+@PICTURES.add("figure-15")
 def figure_15(result: SoftEloReproduction) -> Drawing:
     rows = sorted(
         (row for row in main_rows(result) if row["ece"] is not None), key=lambda row: row["ece"]
     )
-    if not rows:
-        raise ArgumentError("figure", "figure-15", "no judge has a positive beta")
-    figure, panels = _grid(len(rows), 3.1, 2.9)
-    for axes, row in zip(panels, rows, strict=True):
+    figure = new_figure(3.1 * min(4, len(rows)) + 0.6, 2.9 * -(-len(rows) // 4) + 1.0)
+    for axes, row in zip(_grid(figure, len(rows)), rows, strict=True):
         _draw_diagonal(axes)
         _plot_bins(
             axes, rows_of(result, "reliability", row, kind="fitted"), color=ACCENT, marker="o"
@@ -523,16 +474,10 @@ def figure_15(result: SoftEloReproduction) -> Drawing:
     return figure
 
 
-@GALLERY.add(
-    "figure-17",
-    "The width of an interval is twice its quantile times its standard error.",
-    "judges",
-)
+@PICTURES.add("figure-17")
 def figure_17(result: SoftEloReproduction) -> Drawing:
     fields = ("hard_quantile", "hard_se", "soft_quantile", "soft_se")
     rows = [row for row in main_rows(result) if all(row.get(name) is not None for name in fields)]
-    if not rows:
-        raise ArgumentError("figure", "figure-17", "intervals are unbounded: it takes more models")
     figure = new_figure(9.2, 5.4)
     axes = figure.subplots()
     ends = np.array([[row[name] for name in fields] for row in rows]).reshape(-1, 2, 2)
@@ -552,4 +497,187 @@ def figure_17(result: SoftEloReproduction) -> Drawing:
         f"Soft targets lower the quantile of {falls} and the standard error of {smaller} of "
         f"{len(ends)} judges"
     )
+    return figure
+
+
+# --- languages -------------------------------------------------------------------------------
+
+
+@PICTURES.add("figure-05")
+def figure_5(result: SoftEloReproduction) -> Drawing:
+    prompts = result.rows("prompts")
+    corpora = list(dict.fromkeys(row["corpus"] for row in prompts))
+    total: Counter[str] = Counter()
+    for row in prompts:
+        total[row["language"]] += row["prompts"]
+    names = sorted(total, key=lambda name: (-total[name], name))[:_MOST_LANGUAGES]
+    step = 0.8 / len(corpora)
+    figure = new_figure(7.8, max(3.6, 0.3 * len(names) + 1.6))
+    axes = figure.subplots()
+    name_judges(axes, names)
+    for k, corpus in enumerate(corpora):
+        known = {row["language"]: row["prompts"] for row in prompts if row["corpus"] == corpus}
+        places = np.arange(len(names)) + step * (k - (len(corpora) - 1) / 2)
+        look = {"color": corpus_look(corpus)["color"], "label": corpus_name(corpus)}
+        axes.barh(places, [known.get(name, 0) for name in names], height=0.92 * step, **look)
+    axes.set(xscale="log", xlim=(1, None))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel("prompts")
+    main = [row for row in prompts if row["corpus"] == (MAIN if MAIN in corpora else corpora[0])]
+    largest = max(main, key=lambda row: row["prompts"])
+    share = 100 * largest["prompts"] / sum(row["prompts"] for row in main)
+    more = f", the {len(names)} largest" if len(total) > len(names) else ""
+    axes.set_title(f"{len(total)} languages{more}; {share:.0f} % are {largest['language']}")
+    add_legend(axes, "lower right")
+    return figure
+
+
+@PICTURES.add("figure-10")
+def figure_10(result: SoftEloReproduction) -> Drawing:
+    languages = result.rows("languages")
+    rows = result.rows("languages", corpus=languages[0]["corpus"])
+    figure = new_figure(max(8.0, 0.7 * len(rows) + 4), 4.4)
+    panels = figure.subplots(1, 2)
+    for axes, scale, field in zip(panels, (1, 100), ("mean_score", "agreement"), strict=True):
+        heights, spread = (
+            [scale * (row[name] or 0.0) for row in rows] for name in (field, f"{field}_sd")
+        )
+        places = range(len(rows))
+        axes.bar(places, heights, width=0.7, color=ACCENT, alpha=0.8)
+        axes.errorbar(places, heights, yerr=spread, fmt="none", color=INK, capsize=3, lw=1.2)
+        axes.set_xticks(places, [row["language"] for row in rows])
+        axes.grid(visible=False, axis="x")
+        axes.set_xlabel("language, most prompts first\n(± one std. deviation over judges)")
+    left, right = panels
+    left.set(ylabel="mean |s|", title=range_title("Mean |s|", values_of(rows, "mean_score"), 2))
+    right.axhline(50, color=MUTED, lw=1, ls="--")
+    right.set(ylim=(0, 100), ylabel="people take the judge's side, %")
+    shares = [100 * value for value in values_of(rows, "agreement")]
+    right.set_title(range_title("Agreement, %,", shares, 0))
+    return figure
+
+
+# --- order, length and family ----------------------------------------------------------------
+
+
+def _two_panels(rows: Sequence[Row], height: float) -> tuple[Drawing, Axes, Axes]:
+    """Two panels with the judges' names down the left side."""
+    figure = new_figure(12.0, height)
+    left, right = figure.subplots(1, 2)
+    for axes in (left, right):
+        name_judges(axes, list(dict.fromkeys(row["judge"] for row in rows)))
+    return figure, left, right
+
+
+def _draw_share(axes: Axes, at: float, row: Row, field: str, height: float, colour: str) -> None:
+    """A bar of a share in percent, with its interval if there is one."""
+    share, low, high = (row.get(name) for name in (field, f"{field}_low", f"{field}_high"))
+    axes.barh(at, 100 * (share or 0.0), height=height, color=colour, alpha=0.85)
+    if share is not None and low is not None and high is not None:
+        reach = [[100 * max(0.0, share - low)], [100 * max(0.0, high - share)]]
+        axes.errorbar(100 * share, at, xerr=reach, color=INK, capsize=3, lw=1.2)
+
+
+@PICTURES.add("figure-11")
+def figure_11(result: SoftEloReproduction) -> Drawing:
+    rows = [row for row in main_rows(result) if row.get("first_share") is not None]
+    figure, left, right = _two_panels(rows, max(4.2, 0.9 * len(rows) + 1.8))
+    gaps = []
+    for at, row in enumerate(rows):
+        _draw_share(left, at - 0.19, row, "first_share", 0.34, ACCENT)
+        _draw_share(left, at + 0.19, row, "flip_share", 0.34, WARM)
+        models = rows_of(result, "orders", row)
+        for model in models:
+            ends = [model["first"], model["second"]]
+            right.plot(ends, [at - 0.2, at + 0.2], color=GRID, lw=0.8, zorder=1)
+        for y, order, colour in ((at - 0.2, "first", ACCENT), (at + 0.2, "second", WARM)):
+            errors, mean = values_of(models, order), row[f"{order}_mae"]
+            right.plot(errors, [y] * len(errors), "o", color=colour, ms=3.5, alpha=0.6)
+            if mean is not None:
+                right.plot([mean, mean], [y - 0.14, y + 0.14], color=colour, lw=3.5)
+        if row["first_mae"] is not None and row["second_mae"] is not None:
+            gaps.append(abs(row["first_mae"] - row["second_mae"]))
+            beside = right.get_yaxis_transform()
+            right.text(1.01, at, f"{gaps[-1]:.1f}", transform=beside, va="center", fontsize=8.5)
+    left.axvline(50, color=MUTED, lw=1, ls="--")
+    left.plot([], [], color=ACCENT, lw=7, label="first slot wins")
+    left.plot([], [], color=WARM, lw=7, label="verdict flips with the order")
+    left.set(xlim=(0, 100), xlabel="% of battles, with 95 % intervals")
+    shares = [100 * value for value in values_of(rows, "first_share")]
+    left.set_title(range_title("First slot wins, %,", shares, 0))
+    right.plot([], [], "o", color=ACCENT, label="A shown first")
+    right.plot([], [], "o", color=WARM, label="A shown second")
+    right.set_xlim(left=0)
+    right.set_xlabel("|Hard-Elo − people| of each model (bar: mean; right: difference of means)")
+    largest = f" by at most {max(gaps):.1f}" if gaps else ""
+    right.set_title(f"Mean errors of the two orders differ{largest}")
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
+
+@PICTURES.add("figure-12")
+def figure_12(result: SoftEloReproduction) -> Drawing:
+    rows = [row for row in main_rows(result) if row.get("near_tied") is not None]
+    rows.sort(key=lambda row: -(row["longer_share"] or 0.0))
+    figure, left, right = _two_panels(rows, max(3.6, 0.46 * len(rows) + 1.8))
+    left.axvline(50, color=MUTED, lw=1, ls="--")
+    right.axvline(0, color=MUTED, lw=1)
+    for at, row in enumerate(rows):
+        _draw_share(left, at, row, "longer_share", 0.62, ACCENT)
+        left.text(2, at, f"n = {row['near_tied']:,}", va="center", color="white", fontsize=8)
+        if row["length_partial"] is not None:
+            face = ACCENT if (row["length_p"] or 1.0) < 0.05 else GRID
+            right.barh(at, row["length_partial"], height=0.62, color=face, ec=ACCENT)
+    left.set(xlim=(0, 100), xlabel="longer answer wins where |s| ≤ 0.3, %, with 95 % intervals")
+    shares = [100 * value for value in values_of(rows, "longer_share")]
+    left.set_title(range_title("Longer wins, %,", shares, 0))
+    right.set_xlim(-1, 1)
+    right.set_xlabel("length against the residual, people's Elo held fixed (filled: p < 0.05)")
+    known = values_of(rows, "length_p")
+    clear = sum(p < 0.05 for p in known)
+    right.set_title(f"Residual goes with length for {clear} of {len(known)} judges")
+    return figure
+
+
+@PICTURES.add("figure-13")
+def figure_13(result: SoftEloReproduction) -> Drawing:
+    fields = ("points_family", "hard_family", "soft_family")
+    rows = [
+        row
+        for row in result.rows("judges")
+        if row["corpus"] != FRENCH and any(row.get(field) is not None for field in fields)
+    ]
+    rows.sort(key=lambda row: row["judge"])
+    judges = list(dict.fromkeys(row["judge"] for row in rows))
+    corpora = list(dict.fromkeys(row["corpus"] for row in rows))
+    figure, left, right = _two_panels(rows, max(4.0, 0.62 * len(judges) + 2.0))
+    for row in rows:
+        shift = 0.36 * (corpora.index(row["corpus"]) - (len(corpora) - 1) / 2)
+        at, colour = judges.index(row["judge"]) + shift, corpus_look(row["corpus"])["color"]
+        for axes, field, place, face in (
+            (left, "points_family", at, colour),
+            (right, "hard_family", at - 0.07, "white"),
+            (right, "soft_family", at + 0.07, colour),
+        ):
+            if row.get(field) is not None:
+                ends = [row[f"{field}_low"], row[f"{field}_high"]]
+                if None not in ends:
+                    axes.plot(ends, [place, place], color=colour, lw=2, alpha=0.5)
+                axes.plot(row[field], place, "o", mfc=face, mec=colour, mew=1.6, ms=6.5)
+    for corpus in corpora:
+        look = {"color": corpus_look(corpus)["color"], "label": corpus_name(corpus)}
+        left.plot([], [], "o", **look)
+    right.plot([], [], "o", mfc="white", mec=INK, label="Hard-Elo")
+    right.plot([], [], "o", color=INK, label="Soft-Elo")
+    left.set_xlabel("own family − others, points, minus the other judges' median")
+    right.set_xlabel("own family − others, judge − people in Elo")
+    for axes, start, field in (
+        (left, "In points:", "points_family"),
+        (right, "In Elo: Hard-Elo", "hard_family"),
+    ):
+        axes.axvline(0, color=MUTED, lw=1)
+        add_legend(axes, fontsize=8.5)
+        excess = values_of(rows, field)
+        above = sum(value > 0 for value in excess)
+        axes.set_title(f"{start} above 0 for {above} of {len(excess)}")
     return figure

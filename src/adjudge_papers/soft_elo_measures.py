@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -12,19 +15,29 @@ import polars as pl
 from scipy import stats
 from scipy.special import expit
 
-from adjudge.data.battles import Battles
+from adjudge.data import Source
+from adjudge.data.battles import Battles, code_battles
 from adjudge.data.families import of_family
+from adjudge.data.rows import has_values
 from adjudge.diagnosis import family_of, family_scores, position_bias
+from adjudge.errors import DataError
+from adjudge.judges import judge_pairs
+from adjudge.judges.prompting import read_prompt
+from adjudge.judges.protocols.rubric import Rubric
 from adjudge.ranking import (
     evaluation_rules,
     fit_temperature,
+    hold_out_each,
+    human_reference,
     rank_correlations,
+    residuals,
     sample_efficiency,
     soft_targets,
     split_conformal,
 )
 from adjudge.ranking.bradley_terry import target_battles, wins_table
 from adjudge.ranking.evaluation import (
+    HeldOut,
     Residuals,
     held_out_intervals,
     loo_row,
@@ -33,7 +46,7 @@ from adjudge.ranking.evaluation import (
 )
 from adjudge.ranking.leaderboard import ConformalRow
 from adjudge.ranking.targets import Rule, agreement_share, decided_by_both, fixed_rule
-from adjudge.ranking.temperature import ReliabilityBin, temperature_with_ties
+from adjudge.ranking.temperature import ReliabilityBin, Temperature, temperature_with_ties
 from adjudge.records import Interval
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import fit_strengths, to_elo
@@ -43,9 +56,139 @@ from adjudge.statistics.numbers import (
     mean_known,
     reliability_bins,
 )
-from adjudge.validation import BoolArray, FloatArray, IntArray, generator
-from adjudge_papers.paper import Row
-from adjudge_papers.soft_elo_runs import Run, pearson
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of
+from adjudge_papers.paper import REHEARSAL, Row, costs_calls, read_published, row_of
+from adjudge_papers.simulated_release import SimulatedRun, simulate_release
+
+#: The paper's budget for a reply.
+TOKENS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One judge on one corpus: the rows, and the same rows as battles with votes and scores."""
+
+    corpus: str
+    judge: str
+    frame: pl.DataFrame
+    battles: Battles
+    human: FloatArray
+    verdict: FloatArray
+    score: FloatArray
+    l2: float
+
+    def has(self, *columns: str) -> bool:
+        """Whether each column has a number in at least one row."""
+        return has_values(self.frame, *columns)
+
+    def numbers(self, column: str) -> FloatArray:
+        """A column as floats, NaN if it is empty."""
+        return self.frame[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    def model_means(self, column: str) -> FloatArray:
+        """The mean over a model's answers of `column_a` and `column_b`; NaN if it has none."""
+        model = np.concatenate([self.battles.a, self.battles.b])
+        values = np.concatenate([self.numbers(f"{column}_{side}") for side in "ab"])
+        known, n = np.isfinite(values), self.battles.n_models
+        total = np.bincount(model[known], weights=values[known], minlength=n)
+        times = np.bincount(model[known], minlength=n)
+        return np.where(times > 0, total / np.maximum(times, 1), np.nan)
+
+    @property
+    def prompts(self) -> pl.Series:
+        """The id of a battle across judges: the prompt, or the row if there is no prompt."""
+        name = "prompt_id" if "prompt_id" in self.frame.columns else "id"
+        return self.frame[name].cast(pl.String)
+
+    @cached_property
+    def people(self) -> HeldOut:
+        """People's Elo of each model."""
+        return human_reference(self.battles, l2=self.l2)
+
+    @cached_property
+    def temperature(self) -> Temperature:
+        """beta on all votes of the corpus."""
+        return fit_temperature(self.score, self.human, verdict=self.verdict)
+
+    @property
+    def beta(self) -> float | None:
+        """That beta, if it is positive."""
+        beta = self.temperature.beta
+        return beta if beta is not None and beta > 0 else None
+
+    def leave_out(self, rule: Rule, *, replicates: int = 0, seed: Seed = 0) -> Residuals:
+        """Residuals against people's Elo, each model left out in turn."""
+        held = hold_out_each(self.battles, rule, l2=self.l2, replicates=replicates, seed=seed)
+        return residuals(held, self.people)
+
+
+def read_runs(
+    source: str | Path | Sequence[SimulatedRun] | None, *, l2: float, seed: int
+) -> list[Run]:
+    """The runs of a folder or file of the release, or simulated ones."""
+    if not isinstance(source, (str, Path)):
+        simulated = simulate_release(seed=seed) if source is None else source
+        return [_code_run(run.corpus, run.judge, run.frame, l2) for run in simulated]
+    judges = read_published("soft-elo")["files"]
+    runs = []
+    for path in _list_files(Path(source)):
+        frame = Source(path).open("battles", votes_required=False).frame
+        stem = path.name.split(".csv")[0].removeprefix("annotations_")
+        runs.append(_code_run(path.resolve().parent.name, judges.get(stem, stem), frame, l2))
+    return runs
+
+
+def ask_run(
+    pairs: str | Path,
+    judge: str,
+    *,
+    prompts: Mapping[str, str | Path],
+    l2: float,
+    asking: Mapping[str, Any],
+) -> list[Run]:
+    """A judge asked as in the paper: six criteria, both orders, replies of up to 4,096 tokens."""
+    given = {
+        one_of(name, ("rubric",), "prompts"): read_prompt(path) for name, path in prompts.items()
+    }
+    protocol = Rubric(prompt=given.get("rubric"), max_tokens=TOKENS)
+    first = [REHEARSAL] if costs_calls(judge) else []
+    for spec, options in [*((name, {"store": None}) for name in first), (judge, dict(asking))]:
+        rows = judge_pairs(pairs, judge=spec, protocol=protocol, **options).judgments
+        frame = Source(rows).open("battles").frame
+        run = _code_run(Path(pairs).stem, str(frame["judge"][0]), frame, l2)
+    return [run]
+
+
+def _list_files(source: Path) -> list[Path]:
+    if source.is_file():
+        return [source]
+    if not source.is_dir():
+        raise DataError(source, "no such folder", remedy="give the release's data folder")
+    paths = sorted(source.rglob("annotations_*.csv*"))
+    paths += [path for path in sorted(source.glob("*annotations*.csv*")) if path not in paths]
+    if not paths:
+        raise DataError(source, "has no annotations_*.csv", remedy="give the release's data folder")
+    return paths
+
+
+def _code_run(corpus: str, judge: str, frame: pl.DataFrame, l2: float) -> Run:
+    battles = code_battles(frame)
+    human, verdict, score = battles.human, battles.verdict, battles.score
+    if human is None or score is None or verdict is None:
+        remedy = "give annotations in the format of the release"
+        raise DataError(f"{corpus}/{judge}", "has no votes or no scores", remedy=remedy)
+    columns: dict[str, Any] = {"human": human, "verdict": verdict, "score": score}
+    return Run(corpus=corpus, judge=judge, frame=frame, battles=battles, l2=l2, **columns)
+
+
+def pearson(x: FloatArray, y: FloatArray) -> float | None:
+    """Pearson's correlation; None with fewer than three values or all equal."""
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    return float(stats.pearsonr(x, y).statistic)
+
+
+# --- measures ---------------------------------------------------------------------------------
 
 METHODS = ("hard-elo", "soft-elo")
 #: Draws of every budget, for the spread of its error.
@@ -78,8 +221,7 @@ def measure_run(
     key = {"corpus": run.corpus, "judge": run.judge}
     sizes = np.abs(run.score[np.isfinite(run.score)])
     models: list[dict[str, Any]] = [
-        {**key, "method": row.method, "model": row.model, "human_elo": row.human_elo}
-        | {"elo": row.elo, "residual": row.residual, "se": row.se, "width": row.width}
+        row_of(row, "method model human_elo elo residual se width", **key)
         | {"covered": None if row.covered is None else int(row.covered)}
         | _ends("interval", row.interval)
         for name in intervals
@@ -89,8 +231,7 @@ def measure_run(
         sample_efficiency(battles, run.people, l2=run.l2, seed=seed, draws=draws) if draws else ()
     )
     budgets: list[dict[str, Any]] = [
-        {**key, "method": row.method, "per_model": row.per_model, "mae": row.mae}
-        | {"mae_sd": row.mae_sd, "draws": row.draws}
+        row_of(row, "method per_model mae mae_sd draws", **key)
         | {"beta": float(np.mean(row.betas)) if row.betas else None}
         | {"beta_sd": float(np.std(row.betas, ddof=1)) if len(row.betas) > 1 else None}
         for row in drawn_budgets
@@ -144,7 +285,7 @@ def measure_run(
         "budgets": list(budgets),
         "agreement": [key | entry for entry in agreement],
         "reliability": [
-            {**key, "kind": kind, "predicted": b.predicted, "observed": b.observed, "n": b.n}
+            row_of(b, "predicted observed n", **key, kind=kind)
             for kind, bins in (("raw", raw), ("fitted", run.temperature.reliability))
             for b in bins
         ],
@@ -177,16 +318,12 @@ def _method_columns(judge: str, method: str, held: Residuals, row: ConformalRow)
     return {f"{method}_{name}": value for name, value in measured.items()}
 
 
-def _unbounded(row: ConformalRow) -> tuple[str, ...]:
+def _unbounded(row: ConformalRow) -> list[str]:
     """Why there is no width."""
-    if not row.unbounded:
-        return ()
-    needed = models_needed(row.alpha)
-    if row.n_calibration >= needed:
-        return ("the interval is unbounded: too many models have no standard error",)
-    return (
-        f"the interval is unbounded: {row.n_calibration} models calibrate, and {needed} are needed",
-    )
+    needed, reason = models_needed(row.alpha), "too many models have no standard error"
+    if row.n_calibration < needed:
+        reason = f"{row.n_calibration} models calibrate, and {needed} are needed"
+    return [f"the interval is unbounded: {reason}"] if row.unbounded else []
 
 
 def _strength_structure(run: Run, hard: Residuals, soft: Residuals | None) -> dict[str, Any]:
@@ -267,18 +404,14 @@ def _contradictions(run: Run) -> float | None:
     return float((np.sign(run.score[decided]) == 1 - 2 * run.verdict[decided]).mean())
 
 
-def _raw_reliability(
-    size: FloatArray, agree: IntArray
-) -> tuple[tuple[ReliabilityBin, ...], float | None]:
+def _raw_reliability(size: FloatArray, agree: IntArray) -> tuple[list[Any], float | None]:
     """The reliability of sigma(|s|), as if beta were 1 (Figure 3b), and its calibration error."""
     if not len(size):
-        return (), None
+        return [], None
     confidence = np.asarray(expit(size))
     bins = reliability_bins(confidence, agree, equal_mass=True)
-    rows = tuple(
-        ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))
-        for p, o, n in zip(bins.confidence, bins.accuracy, bins.count, strict=True)
-    )
+    columns = (bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist())
+    rows = [ReliabilityBin(predicted=p, observed=o, n=n) for p, o, n in zip(*columns, strict=True)]
     return rows, expected_calibration_error(confidence, agree, equal_mass=True)
 
 
@@ -295,9 +428,7 @@ def _position_effect(run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     bias = position_bias(sides[0], sides[1], gap_fwd=forward, gap_rev=reverse)
     both = np.isfinite(forward) & np.isfinite(reverse)
     held = [run.leave_out(fixed_rule("hard-elo", run.battles, side)) for side in sides]
-    first, second = (
-        dict(zip(order.names, np.abs(order.values).tolist(), strict=True)) for order in held
-    )
+    errors = [dict(zip(h.names, np.abs(h.values).tolist(), strict=True)) for h in held]
     measured = {
         "first_share": bias.first_share,
         **_ends("first_share", bias.interval),
@@ -308,10 +439,9 @@ def _position_effect(run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "first_mae": held[0].mae,
         "second_mae": held[1].mae,
     }
+    first, second = errors
     shared = [name for name in first if name in second]
-    return measured, [
-        {"model": name, "first": first[name], "second": second[name]} for name in shared
-    ]
+    return measured, [{"model": m, "first": first[m], "second": second[m]} for m in shared]
 
 
 def _length_effect(run: Run, hard: Residuals) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from summeval_file import write_summeval
 
 from adjudge.cli import run
 from adjudge_papers.diagnosis import DiagnosisReproduction, reproduce_diagnosis
-from adjudge_papers.diagnosis_data import (
+from adjudge_papers.diagnosis_tables import (
     ALPHAS,
     CRITERIA,
     DOCUMENTS,
@@ -23,8 +23,9 @@ from adjudge_papers.diagnosis_data import (
     SYSTEMS,
     Size,
     crowd_as_judge,
+    noise_rows,
+    published_variance,
 )
-from adjudge_papers.diagnosis_tables import noise_rows, published_variance
 from adjudge_papers.paper import Row, paper_tables, read_published, stated_values
 from shown import title, y_ticks
 

@@ -6,8 +6,7 @@ import pytest
 
 from adjudge.statistics.entropy import preference_entropy
 from adjudge_papers.paper import paper_tables
-from adjudge_papers.scope import ScopeReproduction, reproduce_scope
-from adjudge_papers.scope_figures import PICTURES
+from adjudge_papers.scope import PICTURES, ScopeReproduction, reproduce_scope
 from shown import title
 
 TABLES = paper_tables("scope")

@@ -9,7 +9,7 @@ import pytest
 
 from adjudge_papers.simulated_release import simulate_release
 from adjudge_papers.soft_elo import SoftEloReproduction, reproduce_soft_elo
-from adjudge_papers.soft_elo_bias_figures import PICTURES
+from adjudge_papers.soft_elo_figures import PICTURES
 from shown import legend, title, y_ticks
 
 #: corpus, judge, beta, error hard and soft, kappa, beta with ties, first slot wins, longer wins,
@@ -126,7 +126,7 @@ def test_budgets_have_their_spread_over_the_draws(result: SoftEloReproduction) -
 
 def test_every_picture_of_the_paper(result: SoftEloReproduction) -> None:
     pictures = result.figures()
-    assert list(pictures) == list(PICTURES) == list(TITLES)
+    assert sorted(pictures) == sorted(PICTURES) == list(TITLES)
     judges = sorted({row["judge"] for row in result.rows("judges")})
     models = {row["model"] for row in result.rows("models", corpus="lmarena100k")}
     for name, picture in pictures.items():

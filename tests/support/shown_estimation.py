@@ -394,14 +394,6 @@ PAPER = ReportingReproduction(
     settings={"repeats": 1000, "splits": 5, "confidence_level": 0.95},
     tables=(
         table(
-            "claims", "again",
-            {"where": "section 1", "claim": "sign changes at", "paper": "0.75", "ours": "0.751",
-             "agrees": "yes"},
-            {"where": "Figure 3", "claim": "labels needed", "paper": "about 200", "ours": "362",
-             "agrees": "no"},
-            data="1,000 repeats",
-        ),
-        table(
             "figures", "again",
             {"figure": "10", "labels": 200, "q0": 0.7, "q1": 0.9, "coverage_low": 0.941,
              "coverage_high": 0.963, "coverage_adaptive_low": 0.943,

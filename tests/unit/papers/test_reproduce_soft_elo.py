@@ -17,7 +17,7 @@ from adjudge.ranking import fit_temperature, rank
 from adjudge.simulate.battles import simulate_battles
 from adjudge_papers.paper import paper_tables
 from adjudge_papers.soft_elo import reproduce_soft_elo
-from adjudge_papers.soft_elo_runs import TOKENS
+from adjudge_papers.soft_elo_measures import TOKENS
 
 
 def write_release(
