@@ -597,7 +597,7 @@ def _test_sets(scores: Scores, splits: int, seed: int) -> pl.DataFrame:
             key = np.array([number_of[name] for name in rows.key[at].tolist()])
             for alpha, (split, order) in product(ALPHAS, enumerate(orders)):
                 test = np.argsort(np.argsort(order[key])) >= len(key) // 2
-                # Eq. 2 and 3; with too few rows the quantile is the whole scale.
+                # Eq. 2 and 3; with too few rows a set is the entire scale.
                 quantile = conformal_quantile(error[~test], exact_level(alpha))
                 reach = (np.inf if quantile is None else quantile) + 1e-9
                 inside = np.abs(score[test, None] - steps) <= reach

@@ -433,12 +433,12 @@ def _measure_item(
         ours = _where(measured.rows, _without_judge(where))
     values = []
     for measure in read_measures(entry, ours):
-        found, stated = measure.value(ours, picks), measure.paper
+        value, stated = measure.value(ours, picks), measure.paper
         if stated is None or (status == "reproduced" and not whole):
             # A range over excerpts of a table is not the paper's range.
             stated = measure.value(theirs, picks) if pairs or not table.absent else None
-        if found is not None or stated is not None:
-            options: Any = {"ours": found, "published": stated, "digits": measure.digits}
+        if value is not None or stated is not None:
+            options: Any = {"ours": value, "published": stated, "digits": measure.digits}
             values.append(ItemValue(name=measure.name, **options))
     if all(value.ours is None for value in values):
         return "not possible", unknown, []

@@ -99,12 +99,13 @@ def hold_out_each(
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
     seed: Seed = 0,
+    tolerance: float = 1e-8,
 ) -> HeldOut:
     """Algorithm 1, lines 2 to 8, for every model under one rule of targets.
 
     The penalty is also in line 8, as in the authors' release, which keeps models that won or lost
     everything finite. Standard errors resample a model's battles by prompt if the battles have
-    prompt codes; `replicates = 0` skips them.
+    prompt codes; `replicates = 0` skips them. `tolerance` is that of `fit_strengths`.
     """
     l2 = positive(l2, "l2")
     if count(replicates, "replicates") == 1:
@@ -113,15 +114,15 @@ def hold_out_each(
     n = battles.n_models
     if n < 3:
         raise ArgumentError("battles", f"{n} models", "give at least three models to leave one out")
-    theta, anchors, opponents = _all_folds(rule, n, l2)
-    linked = (opponents > 0) | (opponents.T > 0)
+    theta, anchors, opponents = _all_folds(rule, n, l2, tolerance)
+    connected = _connected_without(opponents > 0)
     reasons: list[str | None] = []
     for m in range(n):
         if not rule.usable[m]:
             reasons.append("no temperature without its battles")
         elif opponents[m].sum() < 2:
             reasons.append("fewer than two battles")
-        elif _connected_without(linked, opponents[m] > 0, m):
+        elif connected[m]:
             reasons.append(None)
         else:
             reasons.append("its opponents are not connected without it")
@@ -155,7 +156,9 @@ def hold_out_each(
     )
 
 
-def _all_folds(rule: Rule, n: int, l2: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _all_folds(
+    rule: Rule, n: int, l2: float, tolerance: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """theta_m, the anchors' strengths and m's battles per opponent, for every fold."""
     theta, anchors, opponents = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
     start = None
@@ -172,24 +175,24 @@ def _all_folds(rule: Rule, n: int, l2: float) -> tuple[FloatArray, FloatArray, F
         tables[at, folds_used, :] = 0.0
         tables[at, :, folds_used] = 0.0
         if start is None:
-            start = fit_strengths(tables[0], l2=l2)
-        anchors[folds_used] = fit_strengths(tables, l2=l2, start=start)
+            start = fit_strengths(tables[0], l2=l2, tolerance=tolerance)
+        anchors[folds_used] = fit_strengths(tables, l2=l2, start=start, tolerance=tolerance)
         theta[folds_used] = fit_against_anchors(
             opponents[folds_used], won, anchors[folds_used], l2=l2
         )
     return theta, anchors, opponents
 
 
-def _connected_without(linked: BoolArray, met: BoolArray, model: int) -> bool:
-    """Whether paths that avoid one model connect the models that it met."""
-    reached = np.arange(len(met)) == np.argmax(met)
-    while not reached[met].all():
-        wider = reached | linked[reached].any(axis=0)
-        wider[model] = False
+def _connected_without(met: BoolArray) -> BoolArray:
+    """For each model, whether paths that avoid it connect the models that it met (its row)."""
+    linked, others = met | met.T, ~np.eye(len(met), dtype=bool)
+    reached = np.zeros_like(met)
+    reached[np.arange(len(met)), np.argmax(met, axis=1)] = True
+    while True:
+        wider = (reached | (reached.astype(np.float32) @ linked > 0)) & others
         if np.array_equal(wider, reached):
-            return False
+            return np.asarray((reached | ~met).all(axis=1))
         reached = wider
-    return True
 
 
 def anchored_standard_error(
@@ -614,7 +617,8 @@ def sample_efficiency(
         for _ in range(draws):
             drawn = battles.take(rng.choice(len(battles), budget * n, replace=False))
             for rule in judge_rules(drawn):
-                held = residuals(hold_out_each(drawn, rule, l2=l2, replicates=0), human)
+                held_out = hold_out_each(drawn, rule, l2=l2, replicates=0, tolerance=1e-5)
+                held = residuals(held_out, human)
                 if held.mae is not None:
                     errors.setdefault(rule.name, []).append(held.mae)
                 if held.mean_parameter is not None:
