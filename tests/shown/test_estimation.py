@@ -157,7 +157,7 @@ def test_a_result_as_a_table() -> None:
     assert PLAN.to_frame().select("extra", "expected_width").rows() == [(0, 0.287), (50, 0.246)]
     assert NO_PLAN.to_frame()["labels"].to_list() == [104]
     assert PROTOCOL.to_frame()["model"].to_list() == ["gpt-4", "other", "coin"]
-    assert PAPER.to_frame()["ours"].to_list() == ["0.751", "362"]
+    assert PAPER.to_frame().select("figure", "coverage_low").rows() == [("10", 0.941)]
 
 
 RATES = {"small": 0.45, "large": 0.55, "huge": 0.6}
