@@ -10,11 +10,11 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from adjudge.estimation.plan_compare import pilot_of
 from adjudge.estimation.systems import read_systems
 from adjudge.statistics.differences import (
     Gap,
     cautious_correlation,
+    cautious_spread,
     difference_of_means,
     labelled_gap,
     labelled_mean,
@@ -219,7 +219,7 @@ def test_planned_questions_show_the_difference_in_four_of_five_samples(runs: int
     draw, difference = verdicts(0.2, 0.1)
     shown = 0
     for _ in range(runs):
-        n = questions_needed(pilot_of(draw(rng, 100), zero_one=True), difference)
+        n = questions_needed(cautious_spread(draw(rng, 100), zero_one=True), difference)
         gap = paired_gap(draw(rng, n), zero_one=True)
         shown += gap.centre > 0 and gap.p_value < 0.05
     assert share_covered(shown, runs, 0.80)
@@ -237,7 +237,7 @@ def test_planned_labels_show_peoples_difference_in_four_of_five_samples(runs: in
         h, j, _ = people_and_judge(rng, n, 80, discordant=0.6, agreement=0.8)
         known = ~np.isnan(h)
         correlation = cautious_correlation(float(np.corrcoef(h[known], j[known])[0, 1]), 80)
-        spread = pilot_of(h[known], zero_one=True)
+        spread = cautious_spread(h[known], zero_one=True)
         m = labels_needed(spread, correlation, difference, n)
         labels.append(n if m is None else m)
         h, j, truth = people_and_judge(rng, n, labels[-1], discordant=0.6, agreement=0.8)

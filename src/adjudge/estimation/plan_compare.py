@@ -22,11 +22,10 @@ from adjudge.statistics.differences import (
     cautious_correlation,
     cautious_spread,
     labels_needed,
-    paired_gap,
     questions_needed,
     smallest_shown,
 )
-from adjudge.validation import FloatArray, open_unit, positive
+from adjudge.validation import open_unit, positive
 
 #: The power that is planned for is 0.8; the pilot's spread is raised, so that it is reached.
 _ASSUMED = (
@@ -115,7 +114,7 @@ def plan_compare(
         problem = f"{count(n, 'common question')}: a pilot needs {FEWEST}"
         raise DataError(table.source, problem, remedy="ask both systems the same questions")
     d, h = (numbers[:, 1] - numbers[:, 0] for numbers in (table.judge, table.human))
-    spread, known = pilot_of(d, zero_one=table.zero_one), ~np.isnan(h)
+    spread, known = cautious_spread(d, zero_one=table.zero_one), ~np.isnan(h)
     m = int(known.sum())
     reason = f"{count(m, 'labelled question')}: {FEWEST} labelled questions give the number"
     plan = ComparisonPlan(
@@ -134,7 +133,7 @@ def plan_compare(
     )
     if m < FEWEST:
         return plan
-    people, correlation = pilot_of(h[known], zero_one=table.people_zero_one), 0.0
+    people, correlation = cautious_spread(h[known], zero_one=table.people_zero_one), 0.0
     if h[known].std() > 0 and d[known].std() > 0:
         correlation = cautious_correlation(float(np.corrcoef(h[known], d[known])[0, 1]), m)
     labelled = labels_needed(people, correlation, difference, n, level)
@@ -151,13 +150,6 @@ def plan_compare(
         detectable_by_people=at_best,
         reason=reason if labelled is None else None,
     )
-
-
-def pilot_of(d: FloatArray, *, zero_one: bool) -> float:
-    """The standard deviation of a pilot with pseudo questions, at its cautious bound."""
-    gap = paired_gap(d, zero_one=zero_one)
-    per_question = gap.standard_error * math.sqrt(gap.n + (2 if zero_one else 1))
-    return cautious_spread(per_question, gap.n)
 
 
 def view_plan(result: ComparisonPlan) -> list[Block]:

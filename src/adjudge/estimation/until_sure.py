@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -62,11 +62,6 @@ NEXT = 10
 _MOST = 100.0
 #: With fewer labels the estimate is their mean, not moved by the judge's.
 _FEWEST_CORRECTED = 4
-_DECISIONS: Mapping[int, Literal["better", "worse", "equal"]] = {
-    1: "better",
-    -1: "worse",
-    0: "equal",
-}
 
 
 # --- the result ---
@@ -282,24 +277,19 @@ def _count(
     t, alpha, drawn = len(people), 1 - rules["confidence_level"], np.array(people)
     side = int(np.sign(judge.mean())) if abs(judge.mean()) > 1e-12 else 0
     weight = {1: FAVOURED, -1: 1 - FAVOURED, 0: 0.5}[side]
-    state = _State(needs=(-math.log(weight * alpha), -math.log((1 - weight) * alpha)))
+    needs = (-math.log(weight * alpha), -math.log((1 - weight) * alpha))
+    sign, at, finished, up, down = 0, None, False, np.empty(0), np.empty(0)
     if rules["method"] == "rounds":
-        state = _decide_in_rounds(drawn, judge, exact=table.people_zero_one)
+        sign, at, finished, up = _decide_in_rounds(drawn, judge, exact=table.people_zero_one)
+        down, needs = -up, (POCOCK, POCOCK)
     elif t:
-        done = decide(
-            drawn[None], judge[None], alpha=alpha, delta=rules["equal_within"], favoured=side
-        )
-        at = int(done.label[0]) or None
-        paths = [log_capital(sign * drawn[None], sign * judge[None])[0] for sign in (1, -1)]
+        h, j = drawn[None], judge[None]
+        done = decide(h, j, alpha=alpha, delta=rules["equal_within"], favoured=side)
+        sign, at = int(done.sign[0]), int(done.label[0]) or None
+        finished = at is not None or t == n
+        paths = (log_capital(turn * h, turn * j)[0] for turn in (1, -1))
         up, down = (np.clip(path, -_MOST, _MOST) for path in paths)
-        state = replace(
-            state,
-            sign=int(done.sign[0]),
-            at=at,
-            finished=at is not None or t == n,
-            up=up,
-            down=down,
-        )
+    decisions: Mapping[int, Any] = {1: "better", -1: "worse", 0: "equal"}
     estimate = None
     if t:
         labels = np.concatenate([drawn, np.full(n - t, np.nan)])
@@ -309,16 +299,16 @@ def _count(
         )
     labels_at_most = min(max_labels or max(n // 2, 1), n)
     spread = float(np.std(drawn if t >= FEWEST else judge))
-    following = [] if state.finished else questions[t : t + NEXT]
+    following = [] if finished else questions[t : t + NEXT]
     return SequentialComparison(
         a=a,
         b=b,
         measure=table.measure,
         questions=n,
         favoured={1: b, -1: a, 0: None}[side],
-        decision=None if state.at is None else _DECISIONS[state.sign],
-        decided_at=state.at,
-        finished=state.finished,
+        decision=None if at is None else decisions[sign],
+        decided_at=at,
+        finished=finished,
         estimate=estimate,
         out_of_reach=smallest_decided(spread, n, labels_at_most, alpha),
         reach_labels=labels_at_most,
@@ -326,25 +316,17 @@ def _count(
         next=tuple(NextQuestion(question=q, ids=table.answer_ids(q)) for q in following),
         counted=tuple(questions[:t]),
         people=tuple(people),
-        up=tuple(state.up.tolist()),
-        down=tuple(state.down.tolist()),
-        needs_up=state.needs[0],
-        needs_down=state.needs[1],
+        up=tuple(up.tolist()),
+        down=tuple(down.tolist()),
+        needs_up=needs[0],
+        needs_down=needs[1],
         **rules,
     )
 
 
-@dataclass(frozen=True)
-class _State:
-    needs: tuple[float, float]
-    sign: int = 0
-    at: int | None = None
-    finished: bool = False
-    up: FloatArray = field(default_factory=lambda: np.empty(0))
-    down: FloatArray = field(default_factory=lambda: np.empty(0))
-
-
-def _decide_in_rounds(people: FloatArray, judge: FloatArray, *, exact: bool) -> _State:
+def _decide_in_rounds(
+    people: FloatArray, judge: FloatArray, *, exact: bool
+) -> tuple[int, int | None, bool, FloatArray]:
     """Eight looks of 50 labels by PPI++ with Pocock's constant, mapped to Student's t."""
     t, n = len(people), len(judge)
     path, last = np.zeros(t), min(n, ROUNDS * LABELS_A_ROUND)
@@ -354,9 +336,8 @@ def _decide_in_rounds(people: FloatArray, judge: FloatArray, *, exact: bool) -> 
         path[end - 1 :] = gap.statistic
         freedom = gap.freedom if math.isfinite(gap.freedom) else end - 2
         if abs(gap.statistic) > float(stdtrit(freedom, float(ndtr(POCOCK)))):
-            sign = 1 if gap.statistic > 0 else -1
-            return _State((POCOCK, POCOCK), sign, end, finished=True, up=path, down=-path)
-    return _State((POCOCK, POCOCK), finished=t >= last, up=path, down=-path)
+            return 1 if gap.statistic > 0 else -1, end, True, path
+    return 0, None, t >= last, path
 
 
 # --- the view ---

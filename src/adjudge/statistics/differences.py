@@ -305,13 +305,17 @@ def possibly_best(
 # --- sample sizes ----------------------------------------------------------------------------
 
 
-def cautious_spread(spread: float, n: int) -> float:
-    """A pilot's standard deviation, raised to its 80 % upper bound: s sqrt((n - 1)/chi2_.2).
+def cautious_spread(d: FloatArray, *, zero_one: bool) -> float:
+    """A pilot's standard deviation with pseudo questions, at its 80 % upper bound.
 
-    >>> round(cautious_spread(1.0, 50), 3)
-    1.099
+    s sqrt((n - 1)/chi2_.2), s^2 = var' of `all_gaps`.
+
+    >>> round(cautious_spread(np.tile([1.0, 0.0, -1.0, 0.0], 25), zero_one=True), 3)
+    0.762
     """
-    return spread * math.sqrt((n - 1) / float(chdtri(n - 1, POWER)))
+    gap = paired_gap(d, zero_one=zero_one)
+    spread = gap.standard_error * math.sqrt(gap.n + (2 if zero_one else 1))
+    return spread * math.sqrt((gap.n - 1) / float(chdtri(gap.n - 1, POWER)))
 
 
 def cautious_correlation(correlation: float, m: int) -> float:
