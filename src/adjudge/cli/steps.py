@@ -22,6 +22,11 @@ _READING = (
     *("labels", "column", "labels_column", "labels_as", "format", "judge", "protocol", "cluster"),
     *("pairs", "model_labels", "judge_column", "human_column", "positive", "raters", "scale"),
 )
+#: Options that say how a judge is asked, its prompt aside.
+_ASKING = (
+    *("samples", "max_tokens", "min_answer_mass", "order", "criteria", "base_url", "api_key_env"),
+    "extra_body",
+)
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,17 @@ class Typed:
 
     def on_same_rows(self, verb: str, *words: object) -> str | None:
         """A verb on the file that this one read, read in the same way."""
-        from adjudge.cli.app import all_verbs
-
         if self.rows is None:
             return None
+        return command(verb, self.rows, *words, *self.options(verb, _READING))
+
+    def options(self, verb: str, names: Sequence[str]) -> list[object]:
+        """Those of these options that were typed and that another verb also takes."""
+        from adjudge.cli.app import all_verbs
+
         options = all_verbs()[verb].parameters
-        names = [name for name in _READING if name in options and self[name] is not None]
-        reading = [word for name in names for word in _words(options[name], self[name])]
-        return command(verb, self.rows, *words, *reading)
+        typed = [name for name in names if name in options and self[name] is not None]
+        return [word for name in typed for word in _words(options[name], self[name])]
 
 
 def _words(option: Option, value: Any) -> Iterator[object]:
@@ -240,20 +248,19 @@ def after_alignment(result: Any, typed: Typed) -> str | None:
     if typed["dry_run"]:
         line = typed.again()
         return None if line is None else line.replace(" --dry-run", "")
-    folder, rows = typed["output"], "NEW_ROWS"
+    folder, words = typed["output"], list[object]()
     if result.chosen is None:
-        own = ("--prompt", typed["prompt"]) if typed["prompt"] else ()
-        asked = ("--judge", typed["judge"], "--protocol", result.protocol)
-        return command("judge", rows, *asked, *own, "-o", "judged.jsonl")
-    if folder is None:
+        words += ["--prompt", typed["prompt"]] if typed["prompt"] else []
+    elif folder is None:
         return typed.again("-o", "aligned")
-    words: list[object] = ["--prompt", Path(folder) / "prompt.txt"]
-    if result.demonstrations:
-        words += ["--demonstrations", Path(folder) / "demonstrations.jsonl"]
-    if result.reason:
-        words.append("--reason")
-    asked = ("--judge", typed["judge"], "--protocol", result.protocol)
-    return command("judge", rows, *asked, *words, "-o", "judged.jsonl")
+    else:
+        words += ["--prompt", Path(folder) / "prompt.txt"]
+        if result.demonstrations:
+            words += ["--demonstrations", Path(folder) / "demonstrations.jsonl"]
+        if result.reason:
+            words.append("--reason")
+    asked = ("--protocol", result.protocol, *typed.options("judge", _ASKING), *words)
+    return command("judge", "NEW_ROWS", "--judge", typed["judge"], *asked, "-o", "judged.jsonl")
 
 
 def after_labelling(summary: Any, typed: Typed) -> str | None:
