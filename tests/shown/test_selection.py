@@ -515,7 +515,7 @@ def test_which_rows_to_label() -> None:
     assert_shown(
         replace(LABEL_PLAN, sampled_by="random", cut=None, n_below=1300, dropped={}),
         [
-            "Label these 2 of 1,300 pairs, drawn at random",
+            "Label these 2 of 1,300 rows, drawn at random",
             "They can calibrate a policy and estimate a rate.",
         ],
     )

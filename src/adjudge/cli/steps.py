@@ -185,7 +185,9 @@ def after_evaluation(evaluation: Any, typed: Typed) -> str | None:
 
 
 def after_estimate(result: Any, typed: Typed) -> str | None:
-    if any(rate.low is None for rate in result.intervals()) and typed["by"] is None:
+    if any(rate.low is None for rate in result.intervals()):
+        if typed["by"] is not None:
+            return typed.on_same_rows("plan labels", "--write-ids", "to_label.csv")
         return typed.on_same_rows("plan rate", "--width", "0.1", "--write-ids", "to_label.csv")
     return save_as("estimate.json")(result, typed)
 

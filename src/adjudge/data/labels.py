@@ -344,8 +344,16 @@ def unmatched_ids(labels: pl.Series, rows: pl.Series, source: str) -> DataError:
     )
     tidied = [ids.str.strip_chars() for ids in (labels, rows)]
     lower = [ids.str.to_lowercase() for ids in tidied]
-    alike = {"without blanks around them": tidied, "in lower case": lower}
-    matches = {words: int(a.is_in(b.implode()).sum()) for words, (a, b) in alike.items()}
+    numbers = [ids.cast(pl.Float64, strict=False) for ids in tidied]
+    alike = {
+        "without blanks around them": tidied,
+        "in lower case": lower,
+        "as numbers (7, 007 and 7.0 are different ids: write them alike)": numbers,
+    }
+    matches = {
+        words: int(a.drop_nulls().is_in(b.drop_nulls().implode()).sum())
+        for words, (a, b) in alike.items()
+    }
     hint = next((f"; {n:,} would match {words}" for words, n in matches.items() if n), "")
     more = labels.n_unique() - 3
     others = f" and {more:,} more" if more > 0 else ""

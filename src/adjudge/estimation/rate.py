@@ -442,13 +442,11 @@ def offer_declaration(rates: Sequence[Estimate]) -> list[str]:
         return []
     _, offered = offers[0]
     text = "Random labels? --labels-are-random"
-    if len(rates) == 1 and offered.estimate is None:
-        return [f"{text} gives no number: {offered.reason}"]
+    widths, reported = (_widths(each) for each in zip(*((o, r) for r, o in offers), strict=True))
     if len(rates) == 1:
-        return [f"{text} gives {offered.text} ({offered.method})"]
-    reported = _widths([rate for rate, _ in offers])
-    instead = f", not {reported}" if reported else ""
-    return [f"{text}: width {_widths([other for _, other in offers]) or DASH}{instead}"]
+        known = offered.estimate is not None
+        return [f"{text} gives {offered.text} ({offered.method})"] if known else []
+    return [f"{text}: width {widths}" + f", not {reported}" * bool(reported)] if widths else []
 
 
 def _widths(rates: Sequence[Rate]) -> str:

@@ -66,9 +66,7 @@ class LabelPlan(Result):
         """Which rows to label, below which cut, and what the labels are good for."""
         if self.cut is None:
             return [
-                Headline(
-                    f"Label these {self.n:,} of {count(self.n_pool, 'pair')}, drawn at random"
-                ),
+                Headline(f"Label these {self.n:,} of {count(self.n_pool, 'row')}, drawn at random"),
                 Note(["They can calibrate a policy and estimate a rate.", *left_out(self.dropped)]),
             ]
         most = percent(self.cut.share)

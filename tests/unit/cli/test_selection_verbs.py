@@ -97,7 +97,7 @@ def test_plan_labels_draws_at_random_or_among_the_surest(files, capsys):
     assert set(ids["cut"]) == {plan["cut"]["at"]}
     code, out, err = out_of(capsys, "plan", "labels", files / "new.jsonl", "--n", "20")
     assert code == 0
-    assert "Label these 20 of 120 pairs, drawn at random" in out
+    assert "Label these 20 of 120 rows, drawn at random" in out
     assert "give --write-ids FILE" in err
 
 

@@ -42,6 +42,12 @@ def test_ids_that_match_no_row_are_named(ids: list[str], hint: str) -> None:
         prepare_scores(scores, labels={"id": ids, "label": [1, 2, 3, 4]})
 
 
+def test_numbers_that_are_written_differently_are_named() -> None:
+    rows = {"id": [1, 2, 3], "judge": [1, 0, 1]}
+    with pytest.raises(DataError, match=r"; 2 would match as numbers \(7, 007 and 7.0 are diff"):
+        prepare_grades(rows, labels={"id": ["01", "2.0", "x"], "label": [1, 0, 1]})
+
+
 @pytest.mark.attack("rows that do not count")
 def test_large_ids_next_to_a_fraction_keep_their_digits(tmp_path: Path) -> None:
     ids = [2**53 + 1, 2**53 + 2, 2**53 + 3, 0.5]
