@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,11 @@ class PaperRun:
             name=name, title=title, given=f"did not run: {reason}", items=items, failure=reason
         )
 
-    @property
+    @cached_property
     def pictures(self) -> dict[str, Figure]:
-        """Its pictures by name."""
-        return {} if self.result is None else self.result.figures()
+        """Its pictures by name, each drawn once."""
+        figures = {} if self.result is None else self.result.figures()
+        return {name: replace(figure, draw=cache(figure.draw)) for name, figure in figures.items()}
 
 
 def reproduce_all(
@@ -339,17 +341,16 @@ def papers_document(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
 
 def _section(run: PaperRun) -> Section:
     """The items in the paper's order, pictures in place; then the tables they come from."""
-    pictures = run.pictures
     drawn: dict[str, str] = {}
     blocks: list[Block] = [Headline(describe_items(run.items), run.given)]
     for item in run.items:
         blocks += one_item(item)
-        if item.figure is not None and item.figure in pictures:
+        if item.figure is not None and item.figure in run.pictures:
             if item.figure in drawn:
                 blocks.append(Note([f"The picture is at {drawn[item.figure]}."]))
             else:
                 drawn[item.figure] = item.name
-                blocks.append(pictures[item.figure])
+                blocks.append(run.pictures[item.figure])
     parts = [Part(name="Tables, figures and claims", blocks=blocks)]
     if run.result is not None:
         # Its items, and with them its pictures, are on the page already.
