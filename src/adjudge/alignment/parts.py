@@ -156,8 +156,7 @@ class Partition:
         text = json.dumps(state | {"ledger": [vars(look) for look in self.ledger]}, sort_keys=True)
         with use_store(store) as opened, _alone(opened):
             overlaps = [partition.stored for partition in _overlaps(opened, self.parts)]
-            expected = [] if self.stored is None else [self.stored]
-            if overlaps not in (expected, [text]):
+            if overlaps not in ([self.stored] if self.stored else [], [text]):
                 remedy = "another process aligns with these labels: wait for it, then start again"
                 raise ArgumentError("store", self.name, remedy)
             opened.keep_monitor(self.name, text)
@@ -209,10 +208,13 @@ def _overlaps(store: Store, questions: Collection[str]) -> list[Partition]:
     partitions = []
     for name, text in store.monitors().items():
         if name.startswith(STATE_OF_ALIGNMENT):
-            state = json.loads(text)
-            state |= {"shares": tuple(state["shares"]), "name": name, "stored": text}
-            state["ledger"] = tuple(Look(**look) for look in state["ledger"])
-            partitions.append(Partition(**state))
+            try:
+                state = json.loads(text)
+                state |= {"shares": tuple(state["shares"]), "name": name, "stored": text}
+                state["ledger"] = tuple(Look(**look) for look in state["ledger"])
+                partitions.append(Partition(**state))
+            except (KeyError, TypeError, ValueError):
+                raise ArgumentError("store", name, "cannot be read: use a new store") from None
     return [each for each in partitions if not each.parts.keys().isdisjoint(questions)]
 
 

@@ -193,6 +193,16 @@ def test_files_that_were_divided_apart_are_not_joined(tmp_path: Path) -> None:
         align(both, judge=judge, store=store)
 
 
+@pytest.mark.parametrize("state", ["{", "[]", '{"shares": 5}', '{"shares": [], "ledger": [7]}'])
+def test_parts_that_cannot_be_read_are_one_line(tmp_path: Path, state: str) -> None:
+    judge = PromptedJudge(0.6, {})
+    with use_store(tmp_path / "a.db") as store:
+        store.keep_monitor("alignment: x", state)
+    with pytest.raises(ArgumentError, match="alignment: x.*cannot be read: use a new store"):
+        align(labelled_pairs(120), judge=judge, store=tmp_path / "a.db")
+    assert judge.asked == []
+
+
 def test_few_prompts_are_refused_and_no_prompts_are_not(tmp_path: Path) -> None:
     judge = PromptedJudge(0.65, {"demonstrations": 0.3})
     items = labelled_items(200)
