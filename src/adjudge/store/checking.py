@@ -23,10 +23,9 @@ from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table
 from adjudge.present.result import Result, frozen
 from adjudge.present.text import DASH, count, number
 from adjudge.records import Order, SampledBy
-from adjudge.store import schema
+from adjudge.store import tables
 from adjudge.store.interface import LabelEvent, Owner, call_key, state_of
 from adjudge.store.labels import KNOWN_LABELS, current_answers
-from adjudge.store.schema import LEDGER, Migration, pending
 from adjudge.store.sqlite import (
     SQLiteStore,
     connect_to_read,
@@ -35,7 +34,7 @@ from adjudge.store.sqlite import (
     reason_of,
     take_step,
 )
-from adjudge.store.tables import EVENT_COLUMNS, READ_COLUMNS, call_of
+from adjudge.store.tables import EVENT_COLUMNS, LEDGER, READ_COLUMNS, Migration, call_of, pending
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,11 +242,11 @@ class _Reading:
         if LEDGER not in self._tables:
             raise StoreError(f"{path}: is not a database of adjudge; choose another store")
         # If the list of migrations cannot be read, the current tables are assumed.
-        self._columns = _columns(schema.MIGRATIONS)
+        self._columns = _columns(tables.MIGRATIONS)
         names = [row["name"] for _, row, fault in self._rows(LEDGER) if fault is None]
         self._ledger_damaged = not names or None in names
         self._missing = () if self._ledger_damaged else pending(names, path)
-        self._steps = schema.MIGRATIONS[: len(schema.MIGRATIONS) - len(self._missing)]
+        self._steps = tables.MIGRATIONS[: len(tables.MIGRATIONS) - len(self._missing)]
         self._columns = _columns(self._steps)
 
     def check(self, place: str) -> StoreCheck:

@@ -48,13 +48,17 @@ from adjudge.store.interface import (
     Patience,
     Served,
 )
-from adjudge.store.schema import LEDGER, MIGRATIONS, Dialect, now, pending
 from adjudge.store.tables import (
+    LEDGER,
+    MIGRATIONS,
     SERVED,
     STATUS_COLUMNS,
     WRITTEN,
+    Dialect,
     SharedTables,
     answered,
+    now,
+    pending,
     row_of,
     served_of,
 )

@@ -31,14 +31,18 @@ from adjudge.store.interface import (
     Served,
     state_of,
 )
-from adjudge.store.schema import LEDGER, Dialect, Migration, now, pending
 from adjudge.store.tables import (
     DAMAGED,
+    LEDGER,
     SERVED,
     STATUS_COLUMNS,
     WRITTEN,
+    Dialect,
+    Migration,
     SharedTables,
     answered,
+    now,
+    pending,
     row_of,
     served_of,
 )

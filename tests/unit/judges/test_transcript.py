@@ -12,8 +12,8 @@ from adjudge.judges.judging import judge_pairs, plan_judging
 from adjudge.judges.transcript import NO_TEXTS, read_replies
 from adjudge.records import Pair, Reply
 from adjudge.store import Call, call_key, use_store
-from adjudge.store.schema import MIGRATIONS
 from adjudge.store.sqlite import take_step
+from adjudge.store.tables import MIGRATIONS
 
 OWN = """{prompt} {response_a} or {response_b}? See {{literal}}.
 --- answer ---

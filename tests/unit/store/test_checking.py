@@ -10,9 +10,9 @@ import pytest
 from stores import CALLS, fill_store, keyed_call, rows_of
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError, StoreVersionError
-from adjudge.store import SQLiteStore, check_store, open_store, schema, use_store
+from adjudge.store import SQLiteStore, check_store, open_store, tables, use_store
 from adjudge.store.interface import Owner
-from adjudge.store.schema import LEDGER, MIGRATIONS, Migration
+from adjudge.store.tables import LEDGER, MIGRATIONS, Migration
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_an_older_schema_is_checked_rescued_and_opened(
     place = fill_store(tmp_path / "old.db")
     calls = rows_of(place, "calls")
     later = Migration("0002_later", ("ALTER TABLE calls ADD COLUMN later TEXT",))
-    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, later))
+    monkeypatch.setattr(tables, "MIGRATIONS", (*MIGRATIONS, later))
     check = check_store(place, rescue=tmp_path / "new.db")
     assert (check.damaged, check.up_to_date, check.schema) == (False, False, "0001_store")
     for opened in (place, tmp_path / "new.db"):

@@ -18,12 +18,12 @@ from adjudge.store import (
     SQLiteStore,
     open_store,
     read_judge_parts,
-    schema,
     store_name,
+    tables,
     use_store,
 )
 from adjudge.store.labels import LabelBook
-from adjudge.store.schema import LEDGER, MIGRATIONS, Migration
+from adjudge.store.tables import LEDGER, MIGRATIONS, Migration
 
 
 def remember(store: Any, fingerprint: str = "f") -> None:
@@ -118,7 +118,7 @@ def test_an_older_file_is_refused_to_readers_and_brought_up_to_date_by_writers(
         identity = store.store_id
     before = folder(tmp_path)
     later = Migration("0002_later", ("ALTER TABLE judges ADD COLUMN note TEXT",))
-    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, later))
+    monkeypatch.setattr(tables, "MIGRATIONS", (*MIGRATIONS, later))
     with pytest.raises(StoreVersionError, match=r"old\.db: written by an older adjudge; .*judge"):
         read_judge_parts(["f"], tmp_path / "old.db")
     assert folder(tmp_path) == before

@@ -22,7 +22,7 @@ from adjudge.store import Served, check_store, open_store, store_name, use_store
 from adjudge.store import postgres as database
 from adjudge.store.interface import DatabaseURL
 from adjudge.store.postgres import PostgresStore, explain, explain_refusal
-from adjudge.store.schema import LEDGER
+from adjudge.store.tables import LEDGER
 
 #: What no message may hold: the password, however it is written.
 SECRETS = (PASSWORD, ENCODED, "battery")

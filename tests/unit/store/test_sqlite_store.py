@@ -16,9 +16,9 @@ import pytest
 from calls import make_call
 
 from adjudge.errors import StoreError, StoreVersionError
-from adjudge.store import SQLiteStore, open_store, schema
+from adjudge.store import SQLiteStore, open_store, tables
 from adjudge.store.interface import KnownPrompt, Owner, state_of, this_host
-from adjudge.store.schema import LEDGER, MIGRATIONS, Migration, pending
+from adjudge.store.tables import LEDGER, MIGRATIONS, Migration, pending
 
 RETRY = frozenset({"error"})
 
@@ -180,7 +180,7 @@ def test_an_older_file_opens_and_is_brought_up_to_date(
         Migration(f"000{n}_later", (f"ALTER TABLE calls ADD COLUMN later_{n} TEXT",))
         for n in (2, 3)
     ]
-    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, *steps))
+    monkeypatch.setattr(tables, "MIGRATIONS", (*MIGRATIONS, *steps))
     for _ in range(2):
         store = SQLiteStore(place)
         assert set(store.claim([key], retry=RETRY, since=0).done) == {key}
@@ -205,7 +205,7 @@ def test_a_newer_file_is_refused_untouched(place: Path) -> None:
 
 
 def test_migrations_out_of_order_are_not_guessed_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, Migration("0002_later", ())))
+    monkeypatch.setattr(tables, "MIGRATIONS", (*MIGRATIONS, Migration("0002_later", ())))
     with pytest.raises(StoreError, match="out of order"):
         pending(["0002_later"], "x.db")
 
