@@ -46,11 +46,14 @@ montecarlo: $(VENV)/.dev  ## the full Monte Carlo tests of every guarantee
 	$(BIN)/pytest -n 2 --dist worksteal -m montecarlo tests/montecarlo
 
 crash: $(VENV)/.dev  ## processes killed, disks full, servers under load: nothing is lost
-	$(BIN)/pytest -n 2 --dist loadfile -m crash tests/conformance
+	$(BIN)/pytest -n 2 --dist loadfile -m crash --tries crash tests/conformance
+	$(BIN)/python docs/make_reliability.py
 
 fuzz: $(VENV)/.dev  ## 3,000 malformed inputs over all verbs: a result or one line, never a traceback
-	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/conformance
-	$(BIN)/pytest -n 2 --dist worksteal -m "hypothesis and not crash" --hypothesis-profile thorough tests
+	$(BIN)/pytest -n 2 --dist worksteal -m fuzz --tries fuzz tests/conformance
+	$(BIN)/pytest -n 2 --dist loadfile -m "(hypothesis or attack) and not crash and not fuzz" \
+	  --hypothesis-profile thorough --tries properties tests
+	$(BIN)/python docs/make_reliability.py
 
 # The tools that load adjudge, each in its own environment.
 $(HOSTS)/.made: pyproject.toml

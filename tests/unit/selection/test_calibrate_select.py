@@ -256,6 +256,7 @@ def test_a_judge_that_is_called_jury_is_none():
     assert any("without judge_fingerprint" in line for line in policy.assumptions)
 
 
+@pytest.mark.attack("rows that do not count")
 def test_rows_without_a_fingerprint_next_to_others_are_counted():
     half = pl.when(pl.int_range(pl.len()) < 30).then(pl.lit("f"))
     policy = calibrate(rows(60).with_columns(judge_fingerprint=half), alpha=0.3)

@@ -133,6 +133,7 @@ def test_a_whole_number_stays_one() -> None:
     )
 
 
+@pytest.mark.attack("decisions")
 def test_a_case_without_an_id_is_named_by_all_of_its_words(policy: Path) -> None:
     known = read_policy(policy)
     cases = [

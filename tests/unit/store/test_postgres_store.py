@@ -74,6 +74,7 @@ def test_every_refusal_is_one_line_with_its_remedy(postgres_server: PostgresServ
     assert "refused; check the address and that the server is running" in closed.replace("\n", " ")
 
 
+@pytest.mark.attack("keys")
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
@@ -215,6 +216,7 @@ def test_the_socket_and_a_database_named_by_options_work(postgres_server: Postgr
         assert PASSWORD not in repr(vars(store)["_url"])
 
 
+@pytest.mark.attack("keys")
 def test_no_verb_shows_the_password(url: str, capfd: pytest.CaptureFixture[str]) -> None:
     with open("pairs.jsonl", "w") as file:
         file.write('{"id": "1", "prompt": "p", "response_a": "a", "response_b": "b"}\n')
