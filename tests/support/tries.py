@@ -50,7 +50,7 @@ LINES = {
     "pull": "`models pull`: wrong hash, half a wheel, a second index, a slow mirror",
     "modes": "what is written where, with which modes",
     "network": "commands that open a connection nobody asked for",
-    "damaged stores": "stores cut short, with flipped bits or pages of noise",
+    "damaged stores": "stores that are truncated, or have flipped bits or pages of noise",
     "files": "malformed files in every command that reads one",
     "columns": "a column with the name of any of ours, in every table",
     "logs": "logs of other tools with any value in any place",
