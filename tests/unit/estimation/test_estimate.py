@@ -147,13 +147,23 @@ def test_refused_when_only_the_adjusted_shares_fall_to_a_coin() -> None:
         ([None] * 6 + [1] * 4, "human label 0"),
         ([None] * 6 + [0] * 4, "human label 1"),
         ([None] * 10, "no row has a human label"),
-        ([1, 0] * 5, "every row has a human label"),
     ],
 )
 def test_what_is_missing_is_named(human: list[object], said: str) -> None:
     got = estimate(judge=[1, 0] * 5, human=human)
     assert got.estimate is None
     assert said in got.reason
+
+
+def test_a_table_with_a_label_on_every_row_gives_the_human_rate() -> None:
+    judge, human = [1, 0] * 50, [1, 1, 0, 1] * 25
+    got = estimate(judge=judge, human=human)
+    alone = estimate(judge=judge, human=human, method="human-only")
+    assert (got.method, got.estimate, got.interval) == ("human-only", 0.75, alone.interval)
+    assert got.why == "human-only, because every row has a human label"
+    named = estimate(judge=judge, human=human, method="misclassification")
+    assert named.estimate is None
+    assert "every row has a human label" in (named.reason or "")
 
 
 def test_rows_without_a_verdict_are_counted_and_labels_by_doubt_not_used() -> None:
