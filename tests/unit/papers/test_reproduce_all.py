@@ -113,16 +113,16 @@ def test_a_paper_that_fails_is_a_section_and_loses_no_other(
 def test_a_column_can_be_named_for_one_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = tmp_path / "trivia.csv"
-    grades = {"model": ["m"] * 80, "GPT-4": [1, 1, 0, 0] * 20, "human": [1, 0, 0, 0] * 20}
-    pl.DataFrame(grades).write_csv(rows)
+    rows = tmp_path / "judged.csv"
+    judged = {"judge": ["mine"] * 80, "p_a": [0.9, 0.2] * 40, "truth": ["A", "B"] * 40}
+    pl.DataFrame(judged).with_row_index("id").write_csv(rows)
     out = tmp_path / "out"
-    command = ["reproduce", "all", "--out", str(out), "--size", "0.001", "--paper", "reporting"]
-    files = ["--grades", str(rows)]
-    assert run([*command, *files, "--column", "grades:judge=GPT-4"]) == 0
-    assert run([*command, *files, "--column", "scores:judge=GPT-4"]) == 1
-    assert "grades" in capsys.readouterr().err
-    assert run([*command, *files, "--column", "grades:judge=nope"]) == 1
+    command = ["reproduce", "all", "--out", str(out), "--size", "0.001", "--paper", "scope"]
+    files = ["--data", f"mine={rows}"]
+    assert run([*command, *files, "--column", "mine:label=truth"]) == 0
+    assert run([*command, *files, "--column", "scores:label=truth"]) == 1
+    assert "mine" in capsys.readouterr().err
+    assert run([*command, *files, "--column", "mine:label=nope"]) == 1
     assert "nope" in capsys.readouterr().err
 
 

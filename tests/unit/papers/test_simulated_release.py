@@ -18,7 +18,7 @@ def runs() -> dict[tuple[str, str], SimulatedRun]:
 
 def test_every_judge_scores_the_same_battles(runs: dict[tuple[str, str], SimulatedRun]) -> None:
     for corpus in CORPORA:
-        frames = [runs[corpus, judge.name].frame for judge in JUDGES]
+        frames = [runs[corpus, judge["judge"]].frame for judge in JUDGES]
         shared = frames[0].join(frames[1], on="id", suffix="_other")
         assert shared.height > 0.9 * frames[0].height
         assert shared.height < frames[0].height
@@ -30,9 +30,9 @@ def test_every_judge_scores_the_same_battles(runs: dict[tuple[str, str], Simulat
 
 def test_what_judges_add_is_in_their_scores(runs: dict[tuple[str, str], SimulatedRun]) -> None:
     for judge in JUDGES:
-        frame = runs["lmarena100k", judge.name].frame
+        frame = runs["lmarena100k", judge["judge"]].frame
         slot = (frame["score_diff_ab"] - frame["score_diff_ba"]).mean()
-        assert slot == pytest.approx(2 * judge.first_slot, abs=0.1)
+        assert slot == pytest.approx(2 * judge["first_slot"], abs=0.1)
         mean = (frame["score_diff_ab"] + frame["score_diff_ba"]) / 2
         np.testing.assert_allclose(frame["score_a"] - frame["score_b"], mean, atol=1e-9)
 
@@ -42,12 +42,12 @@ def test_one_judges_differences_say_nothing_in_french(
 ) -> None:
     correlations = {}
     for judge in JUDGES:
-        battles = code_battles(runs["comparia", judge.name].frame)
+        battles = code_battles(runs["comparia", judge["judge"]].frame)
         assert battles.score is not None
         assert battles.human is not None
         fit = fit_temperature(battles.score, battles.human, verdict=battles.verdict)
-        correlations[judge.name] = fit.correlation or 0.0
-    lost = [judge.name for judge in JUDGES if not judge.reads_french]
+        correlations[judge["judge"]] = fit.correlation or 0.0
+    lost = [judge["judge"] for judge in JUDGES if not judge["reads_french"]]
     assert lost == [min(correlations, key=lambda name: correlations[name])]
     assert abs(correlations[lost[0]]) < 0.1
     assert min(value for name, value in correlations.items() if name not in lost) > 0.12
