@@ -206,8 +206,7 @@ class _Search:
         plans = []
         for way in (self.own, *self._without_proposer(self.own)):
             subjects = [row.subject for row in longest if row.subject not in way.demonstrations]
-            asked = replace(self.asking.options_for(way), store=None)
-            plans.append(plan_options(subjects, asked))
+            plans.append(plan_options(subjects, replace(self.asking.options_for(way), store=None)))
         calls = most * max(plan.calls / plan.subjects for plan in plans)
         cost = most * max((plan.cost_estimate or 0.0) / plan.subjects for plan in plans)
         if self.rewriting is not None:
@@ -280,19 +279,16 @@ class _Search:
 
     def _propose(self, start: Candidate, stage: int) -> list[Candidate]:
         left = self.options.candidates - len(self.tried) - len(self.rejected)
-        proposals = self._without_proposer(start)
-        fresh = [candidate for candidate in proposals if candidate not in self.tried]
+        fresh = [each for each in self._without_proposer(start) if each not in self.tried]
         wanted = math.ceil(left / (self.options.rounds - stage + 1)) - len(fresh)
-        if self.rewriting is not None and self.mistakes and wanted > 0:
-            fresh += self._rewrite(self.rewriting, start, wanted, stage)
-        return fresh[: max(0, left)]
+        return [*fresh, *self._rewrite(start, wanted, stage)][: max(0, left)]
 
-    def _rewrite(
-        self, asked: JudgingOptions, start: Candidate, wanted: int, stage: int
-    ) -> list[Candidate]:
+    def _rewrite(self, start: Candidate, wanted: int, stage: int) -> list[Candidate]:
+        if self.rewriting is None or not self.mistakes or wanted < 1:
+            return []
         self.say(f"round {stage}: asking {self.proposer} for {count_of(wanted, 'prompt')}")
         protocol = Rewriting(start, self.mistakes, number=wanted, stage=stage)
-        run = self.asking.run(protocol.items, replace(asked, protocol=protocol))
+        run = self.asking.run(protocol.items, replace(self.rewriting, protocol=protocol))
         if run.summary.statuses.get("error") == wanted:
             reason = f"{self.proposer} failed on all requests ({run.judgments['detail'][0]})"
             raise JudgeError(f"{reason}: repair it and {AGAIN}")
@@ -377,15 +373,14 @@ class _Search:
             warnings=(f"{broken} ask again",) if self.broken else (),
             assumptions=_ASSUMED,
         )
-        final = chosen or self.own
         others = [row for row in self.select if row not in suspects][: len(suspects)]
         # The suspects among as many other rows, without their labels, in random order.
         mixed = [{"id": row.id, **row.texts} for row in (*suspects, *others)]
         mixed.sort(key=lambda row: content_hash([str(self.seed), row["id"]]))
         return AlignmentRun(
             result=result,
-            prompt=final.prompt,
-            demonstrations=final.demonstrations,
+            prompt=(chosen or self.own).prompt,
+            demonstrations=(chosen or self.own).demonstrations,
             policy=policy,
             suspects=mixed,
         )
