@@ -1,7 +1,8 @@
 """TRUST: which verdicts can be accepted, and with which guarantee."""
 
+from typing import TYPE_CHECKING, Any
+
 from adjudge.selection.calibrating import calibrate
-from adjudge.selection.cascade_judging import judge_cascade
 from adjudge.selection.cascade_plan import CascadePlan, plan_cascade
 from adjudge.selection.doubts.jury import Jury, mean_jury
 from adjudge.selection.evaluating import Evaluation, evaluate
@@ -28,6 +29,9 @@ from adjudge.selection.split_counts import Levels
 from adjudge.selection.splits import SplitRisk, split_risks
 from adjudge.selection.thresholds import BatchSelection, Threshold
 from adjudge.selection.verifying import PolicyCheck, read_policy, verify_policy
+
+if TYPE_CHECKING:
+    from adjudge.selection.cascade_judging import judge_cascade
 
 __all__ = [
     "BatchSelection",
@@ -67,3 +71,12 @@ __all__ = [
     "verify_policy",
     "weighted_fdr_select",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`judge_cascade` is imported when it is asked for: only it needs the judges."""
+    if name == "judge_cascade":
+        from adjudge.selection import cascade_judging
+
+        return cascade_judging.judge_cascade
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
