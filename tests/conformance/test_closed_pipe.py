@@ -28,7 +28,7 @@ COMMANDS = (
     "replies --store {store} -o {out}.json",
     "evaluate {judgments} --splits 2 -o {out}.json --plot {out}.svg",
     "estimate {answers} -o {out}.json --plot {out}.svg --fail-below 1",
-    "plan rate {answers} --width 0.45 -o {out}.json --plot {out}.svg --write-ids {out}.csv",
+    "plan rate {answers} --width 0.2 -o {out}.json --plot {out}.svg --write-ids {out}.csv",
     "plan selection {half} --cluster none --repeats 2 -o {out}.json --plot {out}.svg"
     " --write-ids {out}.csv --json",
     "plan battles {battles} --budget 3 -o {out}.json --write-rows {out}.csv",
@@ -94,7 +94,7 @@ def test_files_and_exit_codes_are_those_of_a_patient_reader(
 
 
 def test_head_takes_a_line_and_the_file_is_there(files: dict[str, Path], tmp_path: Path) -> None:
-    command = "plan rate {answers} --width 0.45 --write-ids {out}.csv"
+    command = "plan rate {answers} --width 0.2 --write-ids {out}.csv"
     words = [sys.executable, "-m", "adjudge", *arguments_of(command, files, tmp_path)]
     line = " ".join(f"'{word}'" for word in words) + " | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True)

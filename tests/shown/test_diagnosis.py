@@ -289,7 +289,8 @@ FIGURES = [
     "figure: Whether two judges give the same rows wide sets.",
 ]
 MEANS = [
-    "detail: Mean scores on labelled rows",
+    "detail: Mean scores on labelled rows; over all rows, and which system is better: adjudge "
+    "compare",
     "detail: judge, criterion, model | rows | judge | people | difference | 95 % interval",
     "detail: gpt-x | 240 | 3.30 | 3.50 | -0.20 | [-0.30, -0.10]",
     "detail: gpt-x, fluency | 240 | 3.20 | 3.50 | -0.30 | [-0.40, -0.20]",
@@ -382,8 +383,7 @@ def test_scores_of_one_judge_with_learned_sets() -> None:
             "gpt-x scores 3.30 on average and people 3.50: -0.20 [-0.30, -0.10]",
             "fluency | 3.20, people 3.50 | -0.30 [-0.40, -0.20], one of 2.6 scores",
             "relevance | 3.40, people 3.50 | -0.10 [-0.20, 0.00], one of 1.4 scores",
-            "judge minus people by system: -0.40 (m1) to +0.40 (m2); which is better by people: "
-            "adjudge compare",
+            "judge minus people by system: -0.40 (m1) to +0.40 (m2)",
             "at least 90 % of the time people's score is one of 1.4 to 2.6 scores on average",
             "1 or 2 scores in a set: smaller errors in 1 of 2 groups; trust rows only there",
             "left out 13 rows: no human score; 1 row: no judge score",

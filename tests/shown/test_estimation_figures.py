@@ -23,6 +23,7 @@ from shown_estimation import (
     PLAN,
     PROTOCOL,
     REFUSED,
+    table,
 )
 
 from adjudge.errors import ArgumentError
@@ -197,7 +198,8 @@ def test_the_pictures_of_the_paper() -> None:
     assert title(lengths) == "Algorithm 1 is shorter than an equal split at 3 of 4 points"
     assert heights(lengths) == [[0.41, 0.087], [0.42, 0.079], [0.31, 0.071], [0.29, 0.061]]
     assert [line.get_linestyle() for line in lengths.lines] == ["--", "-", "--", "-"]
-    region = PAPER.draw("figure4").axes[0]
+    formulas = table("formulas", "formula", {"least": 0.854, "region_low": 0.1, "region_high": 0.9})
+    region = replace(PAPER, tables=(*PAPER.tables, formulas)).draw("figure4").axes[0]
     assert title(region).startswith("A judge below 0.854 never beats")
     shift = PAPER.draw("figure5").axes[0]
     assert title(shift) == "Largest bias: (v) misclassification 0.008, the others 0.102 to 0.252"

@@ -108,7 +108,11 @@ def test_ties_are_half_a_win_and_verdicts_are_read_without_probabilities() -> No
     [
         ({}, {"model": "newer"}, "model = 'newer': the pairs have new, old, other"),
         ({"model_b": None}, {}, "column model_b: is missing; name the column of each side's model"),
-        ({"label": ["tie"] * 30}, {}, "column label: 0.5 is a tie or a share of people, but "),
+        (
+            {"label": [*["tie"] * 20, *[None] * 10]},
+            {},
+            "column label: 0.5 is a tie or a share of people, but ",
+        ),
         ({}, {"positive": "A"}, "give a table of judgments, without positive"),
         ({}, {"judge_column": "p_x"}, "judge_column = 'p_x': with a model, use p_a or verdict"),
         ({"p_a": None, "verdict": ["A", "maybe"] * 15}, {}, "'maybe' is not A, B or tie"),

@@ -252,10 +252,13 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
         ends: lambda m: show_interval(m.interval, 2),
     }
     names = {"judge, criterion, model": lambda m: group_name(m.judge, m.criterion, m.model)}
+    caption = "Mean scores on labelled rows"
+    if any(m.model is not None for m in result.means):
+        caption += "; over all rows, and which system is better: adjudge compare"
     return [
         *_means_shown(result),
         *notes_of([*lines, *left_out_together(result.dropped)]),
-        table_of(result.means, names | means, caption="Mean scores on labelled rows", detail=True),
+        table_of(result.means, names | means, caption=caption, detail=True),
         *_size_tables(result),
         _small_sets_table(result),
         *_paper_tables(result),
@@ -318,8 +321,7 @@ def _extremes(kind: str, means: Iterable[MeanScore]) -> list[str]:
         f"{signed(m.difference, 2)} ({clip(m.model or m.criterion or m.judge)})"
         for m in (ordered[0], ordered[-1])
     )
-    which = "; which is better by people: adjudge compare" if kind == "system" else ""
-    return [f"judge minus people by {kind}: {low} to {high}{which}"]
+    return [f"judge minus people by {kind}: {low} to {high}"]
 
 
 def _describe_sets(result: ScoreDiagnosis) -> str:
