@@ -32,6 +32,7 @@ from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.subjects import SubjectSource
 from adjudge.present.text import count as count_of
+from adjudge.records import ALIGNMENT_PART
 from adjudge.selection import calibrate, find_guarantee
 from adjudge.statistics.clusters import share_interval
 from adjudge.statistics.differences import POWER, Gap, paired_gap
@@ -410,8 +411,9 @@ class _Search:
         gap = measure_gain(aligned - own)
         repeated = len(own) < len(rows)
         questions = pl.Series("prompt_id", [row.question for row in rows])
+        certified = run.judgments.drop(ALIGNMENT_PART, strict=False)  # this look is declared
         policy = calibrate(
-            run.judgments.with_columns(questions) if repeated else run.judgments,
+            certified.with_columns(questions) if repeated else certified,
             alpha=options.alpha,
             guarantee=options.guarantee,
             cluster="prompt_id" if repeated else None,

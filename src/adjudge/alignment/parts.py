@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.protocols.grade import human_of
+from adjudge.judges.subjects import question_of, texts_of
 from adjudge.present.result import Count
-from adjudge.records import Pair, Subject
+from adjudge.records import CERTIFY, Pair, Subject
 from adjudge.store import use_store
 from adjudge.store.interface import STATE_OF_ALIGNMENT, Store, StorePlace, call_key, content_hash
 
-PARTS = ("propose", "select", "certify")
+PARTS = ("propose", "select", CERTIFY)
 #: Percent of the questions in each part.
 SHARES = (20, 30, 50)
 #: Fewer labels leave too little for three parts.
@@ -54,12 +55,6 @@ class Labelled:
         return texts_of(self.subject)
 
 
-def texts_of(subject: Subject) -> dict[str, str]:
-    """The prompt, then the response or both, by column."""
-    names = ("response_a", "response_b") if isinstance(subject, Pair) else ("response",)
-    return {name: getattr(subject, name) for name in ("prompt", *names)}
-
-
 def read_labelled(subjects: Iterable[Subject]) -> tuple[list[Labelled], dict[str, int]]:
     """The rows with a usable label, each content once; the others counted by reason."""
     rows: dict[str, Labelled] = {}
@@ -74,10 +69,8 @@ def read_labelled(subjects: Iterable[Subject]) -> tuple[list[Labelled], dict[str
         key = content_hash([prompt, *sorted(responses)])
         if key in rows:
             dropped["the same texts again"] += 1
-        # Rows without a prompt are not alike.
-        question = content_hash([prompt]) if prompt.strip() else key
         shown = label if isinstance(label, str) else f"{label:g}"
-        rows.setdefault(key, Labelled(subject, shown, question[:_DIGITS]))
+        rows.setdefault(key, Labelled(subject, shown, question_of(subject)))
     return list(rows.values()), dict(dropped)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import signal
 import threading
@@ -10,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -38,9 +39,9 @@ from adjudge.judges.subjects import (
 )
 from adjudge.judges.summary import Judging, JudgingCascade, JudgingPanel, JudgingPlan, JudgingPlans
 from adjudge.present.text import count
-from adjudge.records import STATUSES
+from adjudge.records import CERTIFY, STATUSES
 from adjudge.store import Store, store_name, use_store
-from adjudge.store.interface import KnownPrompt
+from adjudge.store.interface import STATE_OF_ALIGNMENT, KnownPrompt
 from adjudge.store.tables import decode_reply
 from adjudge.store.thread import StoreThread
 
@@ -268,6 +269,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             team = resources.enter_context(closing(Team(options)))
         try:
             await store.open()
+            certify = await store.do_apart(_certify_questions)
             for judge, tally, name in zip(judges, tallies, options.named_judges, strict=True):
                 tally.began = time.monotonic()
                 each = len(call_keys(judge, next(iter(subjects))))
@@ -281,6 +283,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     total=left_open.total * each,
                     # What the caller holds in memory cannot always be copied to a file.
                     copied=subjects.copied,
+                    certify=certify,
                     tally=tally,
                     budget=options.max_cost,
                     spent=sum(other.tally.cost for other in contexts),
@@ -334,6 +337,18 @@ def _begin(store: Store, judge: Judge) -> int:
         known_prompt = KnownPrompt(prompt.name, prompt.text, dict(prompt.answer))
         store.remember_prompt(prompt.sha256, known_prompt)
     return store.latest_call_id()
+
+
+def _certify_questions(store: Store) -> frozenset[str]:
+    """The questions that alignments in this store keep to certify their gains."""
+    questions: set[str] = set()
+    for name, text in store.monitors().items():
+        if name.startswith(STATE_OF_ALIGNMENT):
+            # `align` refuses a state that it cannot read.
+            with suppress(KeyError, TypeError, ValueError, AttributeError):
+                parts = json.loads(text)["parts"].items()
+                questions |= {question for question, part in parts if part == CERTIFY}
+    return frozenset(questions)
 
 
 async def _collect(

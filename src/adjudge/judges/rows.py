@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Literal
@@ -21,8 +21,19 @@ from adjudge.data.writing import Row, Schema
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
-from adjudge.judges.subjects import OpenSubjects, Spool
-from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Reply, Score, Subject
+from adjudge.judges.subjects import OpenSubjects, Spool, question_of
+from adjudge.records import (
+    ALIGNMENT_PART,
+    CERTIFY,
+    MEASURED,
+    STATUSES,
+    Grade,
+    Judgment,
+    Pair,
+    Reply,
+    Score,
+    Subject,
+)
 from adjudge.store.interface import CallRow
 from adjudge.store.tables import (
     CALL_ID,
@@ -132,11 +143,20 @@ class RowMaker:
     """Makes the rows of one judge from what the store keeps.
 
     Nearly all replies of a long run are plain: their row is made from log probabilities alone.
-    Every other row is made from complete replies, by the protocol's `judge`.
+    Every other row is made from complete replies, by the protocol's `judge`. Rows of questions that
+    alignments keep to `certify` are marked.
     """
 
-    def __init__(self, judge: Judge, *, price: Price | None, store: str) -> None:
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        price: Price | None,
+        store: str,
+        certify: Container[str] = (),
+    ) -> None:
         self._judge = judge
+        self._certify = certify
         self._price = price
         self._store = store
         record = judge.protocol.record
@@ -242,6 +262,8 @@ class RowMaker:
             # that shows its origin.
             ours = name in self._ours
             row[input_name(name, {*columns, *self._ours}) if ours else name] = value
+        if self._certify and question_of(subject) in self._certify:
+            row[ALIGNMENT_PART] = CERTIFY
 
 
 def _models_of(replies: Sequence[Reply | PlainReply]) -> list[str]:

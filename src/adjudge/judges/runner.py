@@ -89,7 +89,8 @@ class RunContext:
     noted in one part, or in several that are asked side by side; `total` is their number, estimated
     from the first subject. If the subjects were `copied` to a file,
     rows of calls that were answered before are noted there too, and not made at the end with the
-    others. `elapsed_s` is the time that asking took.
+    others. `elapsed_s` is the time that asking took. Rows of the questions in
+    `certify` are marked: an alignment keeps them.
     """
 
     judge: Judge
@@ -107,6 +108,7 @@ class RunContext:
     remarks: tuple[str, ...] = ()
     copied: bool = False
     elapsed_s: float = 0.0
+    certify: frozenset[str] = frozenset()
     pace: Pace | None = field(init=False)
     _redactor: Redactor = field(init=False)
     claimed: set[str] = field(default_factory=set)
@@ -132,7 +134,8 @@ class RunContext:
 
     def make_maker(self) -> RowMaker:
         """Makes rows of what the store has."""
-        return RowMaker(self.judge, price=self.tally.price, store=self.store.name)
+        price, store = self.tally.price, self.store.name
+        return RowMaker(self.judge, price=price, store=store, certify=self.certify)
 
     async def rows(self) -> AsyncIterator[tuple[list[Row], int]]:
         """The rows of all subjects in input order, in batches, read from the store.

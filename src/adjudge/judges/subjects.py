@@ -29,12 +29,13 @@ from adjudge.judges.interface import Judge, JudgeProtocol, Question
 from adjudge.judges.judge import question_hash, texts_of_subject
 from adjudge.judges.prices import Price
 from adjudge.records import Item, Pair, Subject
-from adjudge.store.interface import call_key, frame
+from adjudge.store.interface import call_key, content_hash, frame
 
 T = TypeVar("T")
 #: A path, a polars or pandas frame, or an iterable of Pair (or Item).
 SubjectSource = Any
 
+_QUESTION_DIGITS = 20
 #: Smaller inputs stay in memory.
 _IN_MEMORY = 8 << 20
 _GROUP = 64
@@ -272,6 +273,22 @@ def _holds_items(
         return False
     kinds = kinds_of(format or sniff(source, columns))
     return "items" in kinds and "pairs" not in kinds
+
+
+def texts_of(subject: Subject) -> dict[str, str]:
+    """The prompt, then the response or both, by column."""
+    names = ("response_a", "response_b") if isinstance(subject, Pair) else ("response",)
+    return {name: getattr(subject, name) for name in ("prompt", *names)}
+
+
+def question_of(subject: Subject) -> str:
+    """The hash of the prompt, by which an alignment remembers the part of a row.
+
+    Rows without a prompt are not alike: theirs is of their responses, in any order.
+    """
+    prompt, *responses = texts_of(subject).values()
+    texts = [prompt] if prompt.strip() else [prompt, *sorted(responses)]
+    return content_hash(texts)[:_QUESTION_DIGITS]
 
 
 def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> Iterator[Pair]:

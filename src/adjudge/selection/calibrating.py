@@ -277,6 +277,7 @@ def calibrate(
             *_cautions(policy, fit.doubt, entries, frame),
             *_describe_lots(policy, candidates[chosen.name].over_lots()),
             *fit.remarks,
+            *table.looks,
             *remarks,
         ),
     )

@@ -334,7 +334,7 @@ def evaluate(
             )
             risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
     comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []
-    remarks += describe_choices(table.frame) if best else []
+    remarks += [*table.looks, *(describe_choices(table.frame) if best else ())]
     if (jury is not None or doubt is not None) and not best:
         comparisons = compare_doubts(
             table,

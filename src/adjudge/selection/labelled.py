@@ -39,7 +39,7 @@ from adjudge.data.source import Source
 from adjudge.data.tables import TableLike, as_text, read_table, source_name
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.policy.result import Cut, lowest_cuts
-from adjudge.records import CUT_COLUMNS, About
+from adjudge.records import ALIGNMENT_PART, CERTIFY, CUT_COLUMNS, About
 from adjudge.validation import one_of
 
 #: Why a row above a cut neither calibrates nor is accepted.
@@ -68,6 +68,8 @@ class LabelledRows:
     cuts: tuple[Cut, ...] = ()
     #: The note about labels that a model made, if they are allowed.
     makers: tuple[str, ...] = ()
+    #: The warning about rows that an alignment keeps.
+    looks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,14 @@ def read_labelled(
         rows = rows.without(pl.col(by).is_null(), f"no {by}")
         if rows.frame.height == 0:
             raise ArgumentError("by", by, "it is empty in every labelled row")
+    looks: tuple[str, ...] = ()
+    if ALIGNMENT_PART in rows.frame.columns and (
+        n := int((rows.frame[ALIGNMENT_PART] == CERTIFY).sum())
+    ):
+        looks = (
+            f"{n:,} of these rows certify an alignment: using them is a look at them that was not "
+            "declared; use labels that align never saw",
+        )
     # Sorted, so that everything random depends on the seed and not on the order of the file.
     frame = doubt_ties(rows.frame).with_columns(IS_ERROR.alias(ERROR))
     frame = sort_rows(frame, ["judge", "protocol", "id"], keep)
@@ -171,7 +181,7 @@ def read_labelled(
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
     stated = state_model_labels(by_model)
-    return LabelledRows(frame, column, rows.dropped, prepared.about, cuts, stated)
+    return LabelledRows(frame, column, rows.dropped, prepared.about, cuts, stated, looks)
 
 
 def read_scored(prepared: Judgments, *, cluster: str | None) -> LabelledRows:

@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from prompted_judge import PromptedJudge, Proposer, labelled_items, labelled_pairs
 
@@ -18,11 +19,12 @@ from adjudge.alignment.candidates import Candidate, Mistake, Rewriting
 from adjudge.alignment.parts import SHARES, assign, open_partition, read_labelled
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 from adjudge.judges.interface import Choice, Question
+from adjudge.judges.judging import judge_pairs
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Pair, Reply, Subject
-from adjudge.selection import read_policy
+from adjudge.selection import calibrate, evaluate, read_policy
 
 MAGIC = ["MAGIC rule", "nothing", "!no prompt here", "other words"]
 
@@ -65,6 +67,29 @@ def test_a_second_run_asks_nothing_and_gives_the_same(tmp_path: Path) -> None:
     again = align(labelled_pairs(300), judge=judge, proposer=proposer, store=tmp_path / "a.db")
     assert (len(judge.asked), proposer.asked) == asked
     assert again.result == first.result
+
+
+def test_calibrate_and_evaluate_warn_of_certify_rows(tmp_path: Path) -> None:
+    judge, proposer = judge_and_proposer()
+    run = align(labelled_pairs(300), judge=judge, proposer=proposer, store=tmp_path / "a.db")
+    assert not [line for line in run.policy.warnings if "certify" in line]
+    for output in (None, tmp_path / "rows.csv"):
+        judged = judge_pairs(
+            labelled_pairs(320), judge=judge, store=tmp_path / "a.db", output=output
+        ).judgments
+        marked = judged.filter(pl.col("alignment_part") == "certify")
+        assert marked.height == 150
+        warning = (
+            "150 of these rows certify an alignment: using them is a look at them that was not "
+            "declared; use labels that align never saw"
+        )
+        source = judged if output is None else output
+        assert warning in calibrate(source, alpha=0.3).warnings
+        assert warning in evaluate(source, splits=10).warnings
+        new = judged.filter(pl.col("alignment_part").is_null())
+        assert not [line for line in calibrate(new, alpha=0.3).warnings if "certify" in line]
+    other = judge_pairs(labelled_pairs(300), judge=judge, store=tmp_path / "b.db").judgments
+    assert "alignment_part" not in other.columns
 
 
 def test_the_own_prompt_stays_and_certify_stays_unread(tmp_path: Path) -> None:
