@@ -464,7 +464,8 @@ def _lines(result: ScopeReproduction, dataset: str) -> list[tuple[str, str, str,
     for judge in dict.fromkeys(row["judge"] for row in rows):
         look = _SIZES.get(size_of(judge) or 0.0)
         if look is None or look in looks.values():
-            look = (_OTHERS[len(looks) % len(_OTHERS)], "vP*X<"[len(looks) % 5])
+            others = sum(look not in _SIZES.values() for look in looks.values())
+            look = (_OTHERS[others % len(_OTHERS)], "vP*X<"[others % 5])
         looks[judge] = look
     by_judge = {
         judge: [r for r in rows if (r["dataset"], r["judge"]) == (dataset, judge)]

@@ -305,7 +305,7 @@ def figure_4(result: SoftEloReproduction) -> Drawing:
     panels = figure.subplots(1, 3)
     plot_held_out(panels[0], parts_of(rows_of(result, "models", row)))
     title = panels[0].get_title(loc="left")
-    panels[0].set_title(f"{short(row['judge'])}: {title[0].lower()}{title[1:]}")
+    panels[0].set_title(f"{short(row['judge'])}\n{title}")
     _draw_quarters(panels[1], rows)
     budgets = result.rows("budgets", corpus=row["corpus"])
     title = _draw_budgets(panels[2], budgets, pl.col("mae").std(), 0)
@@ -520,7 +520,7 @@ def figure_5(result: SoftEloReproduction) -> Drawing:
         places = np.arange(len(names)) + step * (k - (len(corpora) - 1) / 2)
         look = {"color": corpus_look(corpus)["color"], "label": corpus_name(corpus)}
         axes.barh(places, [known.get(name, 0) for name in names], height=0.92 * step, **look)
-    axes.set(xscale="log", xlim=(1, None))
+    axes.set(xscale="log", xlim=(0.7, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("prompts")
     main = [row for row in prompts if row["corpus"] == (MAIN if MAIN in corpora else corpora[0])]
@@ -528,7 +528,8 @@ def figure_5(result: SoftEloReproduction) -> Drawing:
     share = 100 * largest["prompts"] / sum(row["prompts"] for row in main)
     more = f", the {len(names)} largest" if len(total) > len(names) else ""
     axes.set_title(f"{len(total)} languages{more}; {share:.0f} % are {largest['language']}")
-    add_legend(axes, "lower right")
+    if len(corpora) > 1:
+        add_legend(axes, "lower right")
     return figure
 
 

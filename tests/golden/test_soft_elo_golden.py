@@ -56,7 +56,7 @@ TITLES = {
         "openai-judge: before and after fitting β",
     ],
     "figure-04": [
-        "openai-judge: held-out error, Elo: 93 hard, 34 soft",
+        "openai-judge\nHeld-out error, Elo: 93 hard, 34 soft",
         "Strongest − weakest quarter, Elo: 61 hard, -71 soft",
         "Error at 5 battles each, Elo: 157 hard, 43 soft",
     ],
