@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from adjudge.data.battles import SameAnswer
+from adjudge.data.answers import SameAnswer
 from adjudge.diagnosis.agreement import Agreement, Ceiling
 from adjudge.diagnosis.bias import BiasReport, JudgeBias
 from adjudge.diagnosis.family import FamilyBias, FamilyScores

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from adjudge.data.battles import SameAnswer, describe_same_answer, same_answers
+from adjudge.data.answers import SameAnswer, describe_same_answer, same_answers
 from adjudge.data.rows import text_column
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike

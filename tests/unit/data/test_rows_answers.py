@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from adjudge import rank
-from adjudge.data.battles import describe_same_answer, same_answers
+from adjudge.data.answers import describe_same_answer, same_answers
 from adjudge.diagnosis import diagnose_bias
 
 N = 30
