@@ -550,6 +550,15 @@ def _caption(paper: str, figure: str) -> str:
     return f"Figure {numeral}: {entry.get('caption', entry['about'])}"
 
 
+def _known_pictures(result: Reproduction) -> str | None:
+    """Every picture of an item is one of the paper."""
+    names = (item.figure for item in result.items if item.figure is not None)
+    return next(
+        (f"picture {name!r} is not known" for name in names if not _items_of(result.paper, name)),
+        None,
+    )
+
+
 def _known_tables(result: Reproduction) -> str | None:
     """Every table is one of the paper, and its cells are what their columns say."""
     tables = paper_tables(result.paper)
@@ -586,7 +595,7 @@ class Reproduction(Result):
     """
 
     section: ClassVar[tuple[str, str]] = SECTION
-    checks: ClassVar[tuple[Check, ...]] = (_known_tables,)
+    checks: ClassVar[tuple[Check, ...]] = (_known_tables, _known_pictures)
     #: The name of the paper's data file, its pictures, and the table that `to_frame` returns.
     paper: ClassVar[str]
     drawings: ClassVar[Gallery]

@@ -157,13 +157,23 @@ class PanelRate(Rate):
         return self.width / max(self.narrowest.width or 0.0, 1e-12)
 
 
+def _each_judge_alone(result: PanelEstimate) -> str | None:
+    """Every group has every judge alone, in the order of the judges."""
+    wrong = (
+        rate.name
+        for rate in result.groups
+        if tuple(alone.judge for alone in rate.alone) != result.judges
+    )
+    return next((f"group {name} does not have each judge alone" for name in wrong), None)
+
+
 @frozen
 class PanelEstimate(HasGroups, Result):
     """Rates from several judges together, one per group; the intervals are approximate."""
 
     kind: ClassVar[str] = "panel_estimate"
     rows_in: ClassVar[str] = "groups"
-    checks: ClassVar[tuple[Check, ...]] = (not_empty("judges", "groups"),)
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("judges", "groups"), _each_judge_alone)
 
     judges: tuple[str, ...]
     by: str | None
