@@ -26,6 +26,7 @@ SCOPE = f"reproduce scope --data mine=pairs.csv {JUDGE}"
 REPORTING = f"reproduce reporting pairs.csv {JUDGE}"
 DIAGNOSIS = f"reproduce diagnosis --summeval summeval.jsonl {JUDGE}"
 ALL = f"reproduce all --out papers --grades pairs.csv {JUDGE} --size 0.01"
+ONE_PAPER = f"{ALL} --paper reporting"
 ALIGN = f"align many.csv {JUDGE} --proposer openai:n -o aligned"
 DEMO = f"demo {JUDGE}"
 
@@ -122,9 +123,9 @@ FAULTS = [
     (f"{ALL} --data other=unlabelled.csv", "has no human labels"),
     (f"{ALL} --tournaments pairs.csv", "verdict|pairs"),
     (f"{ALL} --paper nope", "nope"),
-    (ALL.replace("pairs.csv", "empty.csv"), "no row with a label"),
+    (ONE_PAPER.replace("pairs.csv", "empty.csv"), "no row with a label"),
     (ALL.replace("--out papers", "--out a-file"), "a-file"),
-    (f"{ALL} NOKEY", "OPENAI_API_KEY is not set"),
+    (f"{ONE_PAPER} NOKEY", "OPENAI_API_KEY is not set"),
     # align
     (ALIGN.replace("many.csv", "unlabelled.csv"), "label"),
     (ALIGN.replace("many.csv", "empty.csv"), "label"),
