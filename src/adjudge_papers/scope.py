@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
+from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -460,17 +461,13 @@ def _panels(
 def _lines(result: ScopeReproduction, dataset: str) -> list[tuple[str, str, str, list[Row]]]:
     """Name, colour, mark and rows of every judge of a data set: one look in every panel."""
     looks: dict[str, tuple[str, str]] = {}
-    rows = result.rows("curves")
-    for judge in dict.fromkeys(row["judge"] for row in rows):
+    others = cycle(zip(_OTHERS, "vP*X", strict=True))
+    for judge in dict.fromkeys(row["judge"] for row in result.rows("curves")):
         look = _SIZES.get(size_of(judge) or 0.0)
         if look is None or look in looks.values():
-            others = sum(look not in _SIZES.values() for look in looks.values())
-            look = (_OTHERS[others % len(_OTHERS)], "vP*X<"[others % 5])
+            look = next(others)
         looks[judge] = look
-    by_judge = {
-        judge: [r for r in rows if (r["dataset"], r["judge"]) == (dataset, judge)]
-        for judge in looks
-    }
+    by_judge = {judge: result.rows("curves", dataset=dataset, judge=judge) for judge in looks}
     return [(clip(judge), *looks[judge], own) for judge, own in by_judge.items() if own]
 
 
