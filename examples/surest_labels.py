@@ -12,7 +12,7 @@ import numpy as np
 
 from adjudge.policy.result import Rule
 from adjudge.selection import pac_threshold, scope_threshold
-from adjudge.selection.label_plan import cut_at
+from adjudge.selection.planning import cut_at
 from adjudge.selection.thresholds import Threshold
 from adjudge.simulate.selective import (
     ScoredWorld,

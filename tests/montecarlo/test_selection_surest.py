@@ -14,7 +14,7 @@ from scipy import stats
 from adjudge.data import prepare_judgments
 from adjudge.policy.result import Rule
 from adjudge.selection import calibrate, pac_threshold, plan_labels
-from adjudge.selection.label_plan import cut_at
+from adjudge.selection.planning import cut_at
 from adjudge.simulate.selective import (
     ScoredWorld,
     confidently_wrong,

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 from shown_selection import (
-    BATCH,
     BY_GROUP,
     CHECK,
     COMPARED,
@@ -23,7 +22,6 @@ from shown_selection import (
     POLICY,
     REPRODUCTION,
     SELECTION,
-    THRESHOLD,
     TWO,
     point,
     quality,
@@ -524,38 +522,6 @@ def test_which_rows_to_label() -> None:
 # --- single rules and the paper --------------------------------------------------------------
 
 
-def test_a_threshold() -> None:
-    assert_shown(
-        THRESHOLD,
-        [
-            "pac at alpha 0.1 accepts verdicts with an uncertainty of at most 0.25",
-            "coverage on the calibration labels | 62.5 % | 50 of 80",
-            "error share | 4 % | 2 of 50; of all 80 rows 11 are wrong",
-        ],
-    )
-    everything = replace(THRESHOLD, accepts="all", threshold=None)
-    assert terminal_lines(everything)[0] == "pac at alpha 0.1 accepts every verdict"
-    nothing = replace(
-        THRESHOLD, accepts="none", threshold=None, feasible=False, n_accepted=0, empirical_risk=0.0
-    )
-    assert terminal_lines(nothing)[0] == "pac at alpha 0.1 accepts nothing: no threshold passes"
-    assert html_lines(nothing)[2].startswith("error share | – |")
-    assert THRESHOLD.to_frame()["threshold"].to_list() == [0.25]
-
-
-def test_a_batch() -> None:
-    assert_shown(
-        BATCH,
-        [
-            "fdr at alpha 0.1: 2 of 3 rows accepted",
-            "calibration rows | 90 | 8 of them wrong",
-            "effective size under the weights | 61.2",
-        ],
-    )
-    assert BATCH.to_frame().rows() == [(0.01, True), (0.5, False), (0.02, True)]
-    assert len(terminal_lines(replace(BATCH, effective_size=None))) == 2
-
-
 def test_a_judge_without_a_name_is_the_judge() -> None:
     assert "for the judge, on the 300" in replace(POLICY, judges=("unnamed",)).explain()
     assert "the judge: fdr at alpha 0.2, 110 labels" in str(replace(PLAN, judge="unnamed"))
@@ -566,6 +532,6 @@ def test_a_judge_without_a_name_is_the_judge() -> None:
     assert "unnamed" not in text
 
 
-@pytest.mark.parametrize("result", [POLICY, SELECTION, EVALUATION, PLAN, BATCH, REPRODUCTION])
+@pytest.mark.parametrize("result", [POLICY, SELECTION, EVALUATION, PLAN, REPRODUCTION])
 def test_the_repr_is_short(result: Result) -> None:
     assert len(repr(result)) <= 200

@@ -20,7 +20,6 @@ def example_results() -> dict[str, tuple[Result, ...]]:
     """Every result that tests/shown, or a module it takes them from, holds under a name, by kind.
 
     The policies there are made up, and one that contradicts itself is refused: real ones instead.
-    The answer to a batch in memory is not for files.
     """
     examples: dict[str, list[Result]] = {}
     pages = [*(TESTS / "shown").glob("test_*.py"), *(TESTS / "support").glob("shown_*.py")]
@@ -33,7 +32,6 @@ def example_results() -> dict[str, tuple[Result, ...]]:
         for value in vars(module).values():
             if isinstance(value, Result) and value not in examples.setdefault(value.kind, []):
                 examples[value.kind].append(value)
-    del examples["batch_selection"]
     examples["policy"] = [read_result(path) for path in sorted(_POLICIES.glob("[!a]*.json"))]
     examples["policy"] += [policy for policy, _ in example_policies().values()]
     return {kind: tuple(values) for kind, values in sorted(examples.items())}

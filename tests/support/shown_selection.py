@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from adjudge.data.drift import Drift
 from adjudge.policy.doubts import DoubtReport, JuryReport
 from adjudge.policy.result import Alternative, Contradiction, Cut, Policy, PolicyGroup
-from adjudge.selection.comparing import Comparison
-from adjudge.selection.evaluating import Curve, Evaluation, MethodRisk, SignalQuality
-from adjudge.selection.label_plan import LabelPlan
-from adjudge.selection.planning import PlanPoint, SelectionPlan
+from adjudge.selection.evaluating import Comparison, Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.selection.planning import LabelPlan, PlanPoint, SelectionPlan
 from adjudge.selection.selecting import GroupCount, Selection
-from adjudge.selection.thresholds import BatchSelection, Threshold
 from adjudge.selection.verifying import PolicyCheck
 from adjudge_papers.items import ItemValue, PaperItem
 from adjudge_papers.paper import MeasuredTable
@@ -325,31 +320,6 @@ LABEL_PLAN = LabelPlan(
     ids=("p7", "p3"),
     warnings=("A WARNING",),
     dropped={"status error": 4},
-)
-THRESHOLD = Threshold(
-    method="pac",
-    alpha=0.1,
-    delta=0.05,
-    accepts="below",
-    threshold=0.25,
-    feasible=True,
-    n_calibration=80,
-    n_errors=11,
-    n_accepted=50,
-    n_accepted_errors=2,
-    empirical_risk=0.04,
-    coverage=0.625,
-)
-BATCH = BatchSelection(
-    method="fdr",
-    alpha=0.1,
-    n_calibration=90,
-    n_errors=8,
-    n=3,
-    n_accepted=2,
-    effective_size=61.23,
-    p_values=np.array([0.01, 0.5, 0.02]),
-    accepted=np.array([True, False, True]),
 )
 SIGNALS = [
     {"dataset": "mt-bench", "judge": "Qwen2.5-7B-Instruct", "signal": signal, "n": 240,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -60,7 +60,6 @@ from adjudge.store import is_store, store_name, use_store
 from adjudge.store.interface import STATES_OF_OTHERS
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 #: The outcome of an audit. A human tie is neither right nor wrong if the policy drops ties. An
@@ -224,25 +223,45 @@ class Monitor(ResultWithDigest):
 
     def view(self) -> list[Block]:
         """The alarm or its absence, the error rate with its interval, the evidence, the audits."""
-        blocks: list[Block] = [_alarm_headline(self), _rates(self), _counts(self)]
         changes = [
-            f"{_group_prefix(group)}the error rate appears to rise at audit "
+            f"{_prefix(group)}the error rate appears to rise at audit "
             f"{text.number(group.change_at)}: an estimate, without an interval"
             for group in self.groups
             if group.change_at is not None
         ]
         changes += [
-            f"{_group_prefix(group)}with every missing audit counted as wrong there would be an "
-            "alarm"
+            f"{_prefix(group)}with every missing audit counted as wrong there would be an alarm"
             for group in self.groups
             if group.worst.alarm and not group.rate.alarm
         ]
-        blocks += notes_of(changes)
-        blocks.append(Note([f"Promise: {self.promise}"]))
-        blocks += explain(self.assumptions, promises=_monitor_promises(self))
-        blocks += warnings_of(self.warnings)
-        blocks += notes_of(text.left_out(self.dropped))
-        return [*blocks, *_monitor_figures(self)]
+        promises = [f"It does not promise: {self.not_promised}"]
+        if self.limit == self.alpha and self.policy_delta is not None:
+            both = min(self.delta + self.policy_delta, 1.0)
+            promises.insert(
+                0,
+                f"{self.guarantee} itself can fail with probability "
+                f"{text.level(self.policy_delta)}: a false alarm about a policy as calibrated has "
+                f"a probability of at most {text.percent(both)}",
+            )
+        figures = [
+            Figure(
+                "monitor" if group.group is None else f"monitor {group.group}",
+                partial(monitor_figure, self, group),
+                f"{_prefix(group)}the running error rate with its band, and the evidence that it "
+                f"is above {text.plain_level(self.limit)}: an alarm is raised where it meets the "
+                "line.",
+            )
+            for group in self.groups
+        ]
+        return [
+            *(_headline(self), _rates(self), _counts(self)),
+            *notes_of(changes),
+            Note([f"Promise: {self.promise}"]),
+            *explain(self.assumptions, promises=promises),
+            *warnings_of(self.warnings),
+            *notes_of(text.left_out(self.dropped)),
+            *figures,
+        ]
 
 
 # --- audits and the state of their monitor ---
@@ -373,10 +392,8 @@ def audits_to_calibrate(
     last, moment = monitor.alarm_at, "alarm"
     remark = f"made of audits drawn after the alarm at audit {last:,}"
     if since_change:
-        last, moment = (
-            min(g.change_at for g in monitor.groups if g.change_at) - 1,
-            "estimated change",
-        )
+        first = min(group.change_at for group in monitor.groups if group.change_at)
+        last, moment = first - 1, "estimated change"
         remark = (
             f"made of audits since the estimated change at audit {last + 1:,}, which were chosen "
             "by looking at them: without proof; the audits drawn after the alarm have a proof"
@@ -435,33 +452,42 @@ def _with_cuts(frame: pl.DataFrame, cuts: tuple[Cut, ...]) -> pl.DataFrame:
 # --- what it shows ---
 
 
-def _alarm_headline(monitor: Monitor) -> Headline:
+def _prefix(group: MonitorGroup) -> str:
+    return "" if group.group is None else f"{group.group}: "
+
+
+def _headline(monitor: Monitor) -> Headline:
     above = f"the alarm limit is {text.plain_level(monitor.limit)}, not your alpha "
     if monitor.limit == monitor.alpha:
         above = "the alarm limit is your alpha "
     above += text.plain_level(monitor.alpha)
     rung = [group for group in monitor.groups if group.rate.alarm]
-    if not rung:
-        n = sum(group.rate.n for group in monitor.groups)
-        wrong = sum(group.rate.n_errors for group in monitor.groups)
-        if not n:
-            return Headline(f"No audit is counted yet: nothing is known; {above}", _wait(monitor))
-        share = f" ({text.percent(wrong / n)})"
-        return Headline(
-            f"No alarm in {text.count(n, 'audit')}, {wrong:,} of them wrong{share}; {above}",
-            _wait(monitor),
-            decision=f"No alarm in {text.count(n, 'audit')}, {wrong:,} of them wrong{share}",
+    if rung:
+        places = []
+        for group in rung:
+            place = "" if group.group is None else f"in {group.group} "
+            place += f"at audit {text.number(group.alarm_at)}"
+            if group.alarm_after != group.alarm_at:
+                place += f" ({text.number(group.alarm_after)} counted)"
+            places.append(place)
+        alarm = f"ALARM {' and '.join(places)}"
+        decision = f"Stop accepting: {alarm}"
+        return Headline(f"{alarm}; {above}", _what_to_do(monitor), tone="bad", decision=decision)
+    n = sum(group.rate.n for group in monitor.groups)
+    wrong = sum(group.rate.n_errors for group in monitor.groups)
+    pending = sum(group.n_pending for group in monitor.groups)
+    waiting = sum(group.n_waiting for group in monitor.groups)
+    action = f"{text.count(pending, 'audit')} pending: label them." if pending else ""
+    if waiting:
+        action = (
+            f"Not counted yet: {text.count(waiting, 'returned audit')}, drawn after "
+            f"{text.count(pending, 'pending one')} (for at most {monitor.wait_days:g} days)."
         )
-    places = []
-    for group in rung:
-        place = "" if group.group is None else f"in {group.group} "
-        place += f"at audit {text.number(group.alarm_at)}"
-        if group.alarm_after != group.alarm_at:
-            place += f" ({text.number(group.alarm_after)} counted)"
-        places.append(place)
-    alarm = f"ALARM {' and '.join(places)}"
-    decision = f"Stop accepting: {alarm}"
-    return Headline(f"{alarm}; {above}", _what_to_do(monitor), tone="bad", decision=decision)
+    if not n:
+        return Headline(f"No audit is counted yet: nothing is known; {above}", action)
+    quiet = f"No alarm in {text.count(n, 'audit')}, {wrong:,} of them wrong"
+    quiet += f" ({text.percent(wrong / n)})"
+    return Headline(f"{quiet}; {above}", action, decision=quiet)
 
 
 def _what_to_do(monitor: Monitor) -> str:
@@ -474,17 +500,6 @@ def _what_to_do(monitor: Monitor) -> str:
         "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate AUDITS "
         f"--from-audits STATE{groups}. Continue to draw audits for it, whether or not the verdicts "
         "are used. To accept more than before, label rows at random."
-    )
-
-
-def _wait(monitor: Monitor) -> str:
-    pending = sum(group.n_pending for group in monitor.groups)
-    waiting = sum(group.n_waiting for group in monitor.groups)
-    if not waiting:
-        return f"{text.count(pending, 'audit')} pending: label them." if pending else ""
-    return (
-        f"Not counted yet: {text.count(waiting, 'returned audit')}, drawn after "
-        f"{text.count(pending, 'pending one')} (for at most {monitor.wait_days:g} days)."
     )
 
 
@@ -516,123 +531,73 @@ def _rates(monitor: Monitor) -> Table:
 
 
 def _counts(monitor: Monitor) -> Table:
-    return table_of(
-        monitor.groups,
-        {
-            "audits": lambda group: group.group or "all",
-            "drawn": lambda group: text.number(group.n_drawn),
-            "returned": lambda group: text.number(group.n_returned),
-            "pending": lambda group: text.number(group.n_pending),
-            "missing": lambda group: text.number(group.n_missing),
-            "not counted yet": lambda group: text.number(group.n_waiting),
-            "human ties": lambda group: text.number(group.n_ties),
-        },
+    fields = {
+        "drawn": "n_drawn",
+        "returned": "n_returned",
+        "pending": "n_pending",
+        "missing": "n_missing",
+        "not counted yet": "n_waiting",
+        "human ties": "n_ties",
+    }
+    rows = [
+        (group.group or "all", *(text.number(getattr(group, name)) for name in fields.values()))
+        for group in monitor.groups
+    ]
+    return Table(
+        ("audits", *fields),
+        rows,
         caption="Status of the audits; they count in the order of drawing",
         optional=("human ties", "not counted yet"),
     )
 
 
-def _monitor_promises(monitor: Monitor) -> list[str]:
-    lines = []
-    if monitor.limit == monitor.alpha and monitor.policy_delta is not None:
-        both = monitor.delta + monitor.policy_delta
-        lines.append(
-            f"{monitor.guarantee} itself can fail with probability "
-            f"{text.level(monitor.policy_delta)}: a false alarm about a policy as calibrated has a "
-            f"probability of at most {text.percent(min(both, 1.0))}"
-        )
-    return [*lines, f"It does not promise: {monitor.not_promised}"]
-
-
-def _monitor_figures(monitor: Monitor) -> Iterator[Figure]:
-    for group in monitor.groups:
-        name = "monitor" if group.group is None else f"monitor {group.group}"
-        yield Figure(
-            name,
-            partial(monitor_figure, monitor, group),
-            f"{_group_prefix(group)}the running error rate with its band, and the evidence that it "
-            f"is above {text.plain_level(monitor.limit)}: an alarm is raised where it meets the "
-            "line.",
-        )
-
-
-def _group_prefix(group: MonitorGroup) -> str:
-    return "" if group.group is None else f"{group.group}: "
-
-
 def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
     """Error rate over evidence, on one axis of counted audits."""
-    if not group.path.audits:
-        raise ArgumentError("plot", "no audits", "label some audits first")
-    with themed():
-        figure = new_figure(7.6, 5.6)
-        top, bottom = figure.subplots(2, 1, sharex=True)
-        _draw_rate(top, monitor, group)
-        _draw_evidence(bottom, group)
-        set_suptitle(figure, _monitor_title(monitor, group))
-    return figure
-
-
-def _monitor_title(monitor: Monitor, group: MonitorGroup) -> str:
-    if group.alarm_after is None:
-        rate = text.percent(group.rate.error_rate)
-        sentence = f"no alarm in {text.number(group.rate.n)} audits, {rate} of them wrong"
-    else:
-        limit = text.plain_level(monitor.limit)
-        sentence = f"alarm after {text.number(group.alarm_after)} audits: error rate above {limit}"
-    return (
-        sentence[0].upper() + sentence[1:]
-        if group.group is None
-        else f"{text.clip(group.group)}: {sentence}"
-    )
-
-
-def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
-    path = group.path
-    sure = f"{text.percent(1 - group.delta)} band, valid at all times"
-    axes.fill_between(
-        path.audits, path.low, path.high, color=ACCENT, alpha=0.15, linewidth=0, label=sure
-    )
-    axes.plot(path.audits, path.error_rate, color=ACCENT, label="running error rate")
-    axes.axhline(
-        monitor.limit, color=WARM, linewidth=1.4, label=f"limit {text.plain_level(monitor.limit)}"
-    )
-    if monitor.limit != monitor.alpha:
-        name = f"alpha {text.plain_level(monitor.alpha)}"
-        axes.axhline(monitor.alpha, color=MUTED, linewidth=1.2, linestyle="--", label=name)
-    _mark_alarm(axes, group)
-    # The beginning of the band is so wide that it would flatten the rest.
-    settled = path.high[len(path.high) // 8 :]
-    axes.set_ylim(0, min(1.0, 1.3 * max(*settled, *path.error_rate, monitor.limit)))
-    axes.set_ylabel("error rate of accepted")
-    _legend_above(axes)
-
-
-def _draw_evidence(axes: Axes, group: MonitorGroup) -> None:
     from matplotlib.ticker import MaxNLocator
 
     path, alarm = group.path, -math.log10(group.delta)
-    axes.plot((0, *path.audits), (0.0, *path.log10_e), color=INK, label="evidence e")
-    name = f"alarm at {text.number(round(1 / group.delta))}"
-    axes.axhline(alarm, color=WARM, linewidth=1.4, label=name)
-    _mark_alarm(axes, group, label="the alarm")
-    most = max(*path.log10_e, alarm)
-    low, high = min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1)
-    axes.set_ylim(low, high)
-    # Logarithms on a plain axis: e itself can be too large for a float.
-    ticks = MaxNLocator(integer=True, nbins=6).tick_values(low, high)
-    shown = [tick for tick in ticks if low <= tick <= high]
-    axes.set_yticks(shown, text.powers_of_ten(*shown))
-    axes.set_xlabel("audits counted, in the order of drawing")
-    axes.set_ylabel("evidence (log scale)")
-    _legend_above(axes)
-
-
-def _legend_above(axes: Axes) -> None:
-    # The line of the alarm can be anywhere in the panel.
-    axes.legend(ncols=4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
-
-
-def _mark_alarm(axes: Axes, group: MonitorGroup, label: str | None = None) -> None:
-    if group.alarm_after is not None:
-        axes.axvline(group.alarm_after, color=WARM, linewidth=1.2, linestyle=":", label=label)
+    if not path.audits:
+        raise ArgumentError("plot", "no audits", "label some audits first")
+    limit, alpha = text.plain_level(monitor.limit), text.plain_level(monitor.alpha)
+    with themed():
+        figure = new_figure(7.6, 5.6)
+        top, bottom = figure.subplots(2, 1, sharex=True)
+        band = f"{text.percent(1 - group.delta)} band, valid at all times"
+        ends = path.low, path.high
+        top.fill_between(path.audits, *ends, color=ACCENT, alpha=0.15, linewidth=0, label=band)
+        top.plot(path.audits, path.error_rate, color=ACCENT, label="running error rate")
+        top.axhline(monitor.limit, color=WARM, linewidth=1.4, label=f"limit {limit}")
+        if monitor.limit != monitor.alpha:
+            name = f"alpha {alpha}"
+            top.axhline(monitor.alpha, color=MUTED, linewidth=1.2, linestyle="--", label=name)
+        # The beginning of the band is so wide that it would flatten the rest.
+        settled = path.high[len(path.high) // 8 :]
+        top.set_ylim(0, min(1.0, 1.3 * max(*settled, *path.error_rate, monitor.limit)))
+        top.set_ylabel("error rate of accepted")
+        bottom.plot((0, *path.audits), (0.0, *path.log10_e), color=INK, label="evidence e")
+        name = f"alarm at {text.number(round(1 / group.delta))}"
+        bottom.axhline(alarm, color=WARM, linewidth=1.4, label=name)
+        most = max(*path.log10_e, alarm)
+        low, high = min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1)
+        bottom.set_ylim(low, high)
+        # Logarithms on a plain axis: e itself can be too large for a float.
+        ticks = MaxNLocator(integer=True, nbins=6).tick_values(low, high)
+        shown = [tick for tick in ticks if low <= tick <= high]
+        bottom.set_yticks(shown, text.powers_of_ten(*shown))
+        bottom.set_xlabel("audits counted, in the order of drawing")
+        bottom.set_ylabel("evidence (log scale)")
+        for axes in (top, bottom):
+            if (at := group.alarm_after) is not None:
+                label = "the alarm" if axes is bottom else None
+                axes.axvline(at, color=WARM, linewidth=1.2, linestyle=":", label=label)
+            # Above the panel: the line of the alarm can be anywhere in it.
+            axes.legend(
+                ncols=4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2
+            )
+        rate = text.percent(group.rate.error_rate)
+        title = f"no alarm in {text.number(group.rate.n)} audits, {rate} of them wrong"
+        if group.alarm_after is not None:
+            title = f"alarm after {text.number(group.alarm_after)} audits: error rate above {limit}"
+        whose = "" if group.group is None else f"{text.clip(group.group)}: "
+        set_suptitle(figure, whose + title if whose else title[0].upper() + title[1:])
+    return figure

@@ -229,6 +229,11 @@ class CascadeRule:
         return tuple(stage.judge for stage in self.stages)
 
     @property
+    def members(self) -> tuple[tuple[str, str | None], ...]:
+        """The judge and protocol of every stage."""
+        return tuple((stage.judge, stage.protocol) for stage in self.stages)
+
+    @property
     def way(self) -> tuple[object, ...]:
         """The parts that decide where a row ends, and with which verdict."""
         stages = [

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,12 +74,6 @@ class Rule:
     scores: Sequence[float] | FloatArray = field(default=(), repr=False)
     errors: Sequence[Count] | IntArray = field(default=(), repr=False)
     weights: Sequence[NotNegative] | FloatArray | None = field(default=None, repr=False)
-
-    @classmethod
-    def of(cls, result: object) -> Rule:
-        """The rule in the fields of a result that has more."""
-        values = {f.name: getattr(result, f.name) for f in fields(cls) if hasattr(result, f.name)}
-        return cls(**values)
 
     def accept(self, scores: ArrayLike) -> BoolArray:
         """Which scores are at most the threshold. All comparisons with a threshold are here.
@@ -251,7 +245,13 @@ class PolicyGroup:
     @property
     def rule(self) -> Rule:
         """The rule of the policy's guarantee."""
-        return Rule.of(self)
+        return Rule(
+            accepts=self.accepts,
+            threshold=self.threshold,
+            scores=self.scores,
+            errors=self.errors,
+            weights=self.weights,
+        )
 
 
 def sum_groups(groups: Sequence[PolicyGroup]) -> dict[str, Any]:
@@ -406,7 +406,7 @@ class Policy(ResultWithDigest):
                     "labels": lambda g: number(g.n_calibration),
                     "wrong": lambda g: number(g.n_errors),
                     "coverage": lambda g: percent(g.coverage),
-                    "error share": error_share,
+                    "error share": _error_share,
                 },
                 caption=f"{self.guarantee} by group, on the calibration labels",
                 text_columns=2,
@@ -589,18 +589,7 @@ def _accepts(rule: Alternative | PolicyGroup) -> str:
     return f"doubt <= {rule.threshold:.5g}"
 
 
-class Accepting(Protocol):
-    """Anything that says how many labelled rows it accepts, and how many of them are wrong."""
-
-    @property
-    def n_accepted(self) -> int: ...
-
-    @property
-    def empirical_risk(self) -> float: ...
-
-
-def error_share(rule: Accepting) -> str:
-    """The error share among the accepted; a dash if nothing is accepted."""
+def _error_share(rule: Alternative | PolicyGroup) -> str:
     return percent(rule.empirical_risk if rule.n_accepted else None)
 
 
@@ -620,7 +609,7 @@ def _alternatives(policy: Policy) -> Table:
             "accepts": _accepts,
             "accepted": lambda other: about(other, number(other.n_accepted)),
             "coverage": lambda other: other.share(),
-            "error share": lambda other: about(other, error_share(other)),
+            "error share": lambda other: about(other, _error_share(other)),
         },
         caption=f"Each guarantee at alpha {policy.alpha:g} for {_whose(policy)}, on the "
         f"{count(policy.n_calibration, 'calibration label')} ({policy.n_errors:,} wrong)",

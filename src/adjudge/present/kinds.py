@@ -66,10 +66,8 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "selection": "adjudge.selection.selecting:Selection",
             "evaluation": "adjudge.selection.evaluating:Evaluation",
             "plan_selection": "adjudge.selection.planning:SelectionPlan",
-            "plan_labels": "adjudge.selection.label_plan:LabelPlan",
+            "plan_labels": "adjudge.selection.planning:LabelPlan",
             "plan_cascade": "adjudge.selection.cascade_plan:CascadePlan",
-            "threshold": "adjudge.selection.thresholds:Threshold",
-            "batch_selection": "adjudge.selection.thresholds:BatchSelection",
         },
     ),
     "estimation": (

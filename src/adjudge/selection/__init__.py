@@ -1,8 +1,7 @@
 """TRUST: which verdicts can be accepted, and with which guarantee."""
 
-from typing import TYPE_CHECKING, Any
-
 from adjudge.selection.calibrating import calibrate
+from adjudge.selection.cascade import judge_cascade
 from adjudge.selection.cascade_plan import CascadePlan, plan_cascade
 from adjudge.selection.doubts.jury import Jury, mean_jury
 from adjudge.selection.evaluating import Evaluation, evaluate
@@ -22,16 +21,12 @@ from adjudge.selection.guarantees.fdr import (
     weighted_fdr_select,
 )
 from adjudge.selection.guarantees.pac import pac_threshold, pac_thresholds
-from adjudge.selection.label_plan import LabelPlan, plan_labels
-from adjudge.selection.planning import SelectionPlan, plan_selection
+from adjudge.selection.planning import LabelPlan, SelectionPlan, plan_labels, plan_selection
 from adjudge.selection.selecting import Selection, SelectionRun, select
 from adjudge.selection.split_counts import Levels
 from adjudge.selection.splits import SplitRisk, split_risks
 from adjudge.selection.thresholds import BatchSelection, Threshold
 from adjudge.selection.verifying import PolicyCheck, read_policy, verify_policy
-
-if TYPE_CHECKING:
-    from adjudge.selection.cascade_judging import judge_cascade
 
 __all__ = [
     "BatchSelection",
@@ -71,12 +66,3 @@ __all__ = [
     "verify_policy",
     "weighted_fdr_select",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """`judge_cascade` is imported when it is asked for: only it needs the judges."""
-    if name == "judge_cascade":
-        from adjudge.selection import cascade_judging
-
-        return cascade_judging.judge_cascade
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

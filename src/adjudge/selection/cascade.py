@@ -1,4 +1,4 @@
-"""A cascade: judges, cheap to strong, each needed only if those before are unsure.
+"""A cascade: judges, cheap to strong, each asked only if those before are unsure.
 
 What they say about a row becomes one verdict and one doubt. Calibrate, select, serve and the
 runner's stop rule all use this code, so that a row is decided in use exactly as in calibration.
@@ -7,23 +7,31 @@ runner's stop rule all use this code, so that a row is decided in use exactly as
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge.data.judgments import ERROR, IS_ERROR
+from adjudge.data.judgments import ERROR, IS_ERROR, mark_off_answer
+from adjudge.data.rows import FAIL, PASS
 from adjudge.data.tables import as_text
+from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.judges.interface import Judge
-from adjudge.judges.judge import identity_of, match_judge, take_known_route
+from adjudge.judges.judge import PROTOCOLS, identity_of, match_judge, take_known_route
+from adjudge.judges.judging import JudgingRun, run_options
+from adjudge.judges.options import JudgingOptions, spread_options
+from adjudge.judges.rows import Outcome, StopRule
+from adjudge.judges.subjects import SubjectSource
 from adjudge.policy.doubts import CascadeReport, CascadeRule, LearningShare, Stage
 from adjudge.policy.result import Contradiction, Policy, PolicyGroup
 from adjudge.present.text import count
-from adjudge.records import MEASURED, About, Subject
+from adjudge.records import MEASURED, About, Grade, Pair, Subject
 from adjudge.selection.doubts.base import (
     NO_LENGTHS,
     Answers,
@@ -47,6 +55,7 @@ from adjudge.selection.doubts.evidence import (
 )
 from adjudge.selection.doubts.jury import MEMBER, OF_JUDGES, name_members
 from adjudge.selection.labelled import NewRows
+from adjudge.selection.verifying import read_policy
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, IntArray
@@ -59,7 +68,23 @@ NOT_ASKED = "needs a judge that was not asked"
 OTHER_JUDGE = "of a judge that is not a stage of the cascade"
 #: A judge and its protocol.
 Member = tuple[str, str | None]
+P = ParamSpec("P")
 _ROW = "__row"
+_MEASURED = pl.col("status").is_in(list(MEASURED))
+#: Columns of the judges' rows that a cascade reads, in addition to its context columns.
+_READ = {
+    "id": pl.String,
+    "judge": pl.String,
+    "protocol": pl.String,
+    "status": pl.String,
+    "p_a": pl.Float64,
+    "p_fwd": pl.Float64,
+    "p_rev": pl.Float64,
+    "uncertainty": pl.Float64,
+    "answer_mass": pl.Float64,
+    "verdict": pl.String,
+    "judge_fingerprint": pl.String,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,11 +219,6 @@ def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
     )
 
 
-def members_of(rule: CascadeRule) -> tuple[Member, ...]:
-    """The judge and protocol of every stage."""
-    return tuple((stage.judge, stage.protocol) for stage in rule.stages)
-
-
 def of_stages(stages: Sequence[Member]) -> pl.Expr:
     """Whether a row is of one of these judges."""
     return pl.any_horizontal(
@@ -230,7 +250,7 @@ def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
         _across(by_stage, pl.col(name).cast(pl.Float64).fill_null(np.nan))
         for name in ("p_a", "p_fwd", "p_rev")
     )
-    p = np.where(_across(by_stage, pl.col("status").is_in(list(MEASURED))), p, np.nan)
+    p = np.where(_across(by_stage, _MEASURED), p, np.nan)
     gaps = gap_between(forward, reverse)
     complete = not (np.isnan(gaps) & ~np.isnan(p)).any()
     return StageRows(
@@ -278,7 +298,7 @@ def stop_at(doubts: FloatArray, tau: float) -> IntArray:
 def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs") -> CascadeRows:
     """Apply the cascade to the judges' rows (of every status); rows of other judges are ignored."""
     check_context(frame, lengths=rule.lengths, category=rule.category, who="the cascade")
-    laid = lay_out(frame, members_of(rule))
+    laid = lay_out(frame, rule.members)
     needs_gaps = any(ORDER_GAP in stage.columns for stage in rule.stages)
     if needs_gaps and laid.evidence.gaps is None:
         raise ArgumentError("judgments", "p_fwd, p_rev", "the cascade needs both orders")
@@ -309,7 +329,7 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
         everything=pl.concat([ended, incomplete]),
         unscored={NOT_ASKED: incomplete.height},
         reason=pl.lit(NOT_ASKED),
-        judges=stage_names(members_of(rule)),
+        judges=stage_names(rule.members),
         judged=ended,
         stage=stage[complete],
         failed=(way & laid.asked & ~laid.evidence.measured)[complete],
@@ -357,7 +377,7 @@ class CascadeDoubt(Doubt):
 
     @property
     def judges(self) -> tuple[str, ...]:
-        return stage_names(members_of(self.rule))
+        return stage_names(self.rule.members)
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
@@ -370,7 +390,7 @@ class CascadeDoubt(Doubt):
         return None if saved is None else cls(saved.rule, saved)
 
     def score(self, new: NewRows) -> CascadeRows:
-        ignored = new.everything.filter(~of_stages(members_of(self.rule))).height
+        ignored = new.everything.filter(~of_stages(self.rule.members)).height
         remarks = (f"{count(ignored, 'row')} {OTHER_JUDGE}: ignored",) if ignored else ()
         return replace(run_cascade(self.rule, new.everything, about=new.about), remarks=remarks)
 
@@ -378,7 +398,7 @@ class CascadeDoubt(Doubt):
         self, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None
     ) -> list[str]:
         stages = [stage.identity for stage in self.rule.stages]
-        frame = frame.filter(of_stages(members_of(self.rule)))
+        frame = frame.filter(of_stages(self.rule.members))
         return check_identities(stages, frame, made=made, store=store)
 
     def check_decided(self, frame: pl.DataFrame) -> None:
@@ -425,9 +445,18 @@ class CascadeDoubt(Doubt):
     def decide(
         self, policy: Policy, subject: Subject, category: str | None, answers: Answers
     ) -> Decision | None:
-        from adjudge.selection.cascade_judging import decide_one
-
-        return decide_one(policy, self.rule, subject, category, answers)
+        """On what the judges of a service said so far, in rows as a run writes them."""
+        context = {} if self.rule.category is None else {self.rule.category: category}
+        rows = []
+        for judge, record in answers:
+            values = {f.name: getattr(record, f.name) for f in fields(record) if f.name != "extra"}
+            named = "judge_name" if isinstance(record, Grade) else "judge"
+            identity = {named: judge.backend.name, "judge_fingerprint": judge.fingerprint}
+            rows.append(values | identity | context)
+        frame = _read_answers(policy, self.rule, [subject], [rows])
+        for end in run_cascade(self.rule, frame, about=policy.about).rows.to_dicts():
+            return Decision(end["status"], end["verdict"], end["uncertainty"])
+        return None
 
     def contradictions(self) -> Iterator[Contradiction]:
         """The rows at the stages, and their cost, must add up to those of all rows."""
@@ -465,3 +494,115 @@ def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray
     )
     below = [int.from_bytes(digest[:8], "big") / 2**64 < learning.share for digest in digests]
     return np.array(below, dtype=np.bool_)
+
+
+def _takes(
+    make_options: Callable[P, JudgingOptions],
+) -> Callable[
+    [Callable[[SubjectSource, Policy | str | Path, JudgingOptions], JudgingRun]],
+    Callable[Concatenate[SubjectSource, Policy | str | Path, P], JudgingRun],
+]:
+    """A function whose keyword arguments are the options, which are declared once."""
+    return partial(spread_options, make_options=make_options)
+
+
+@_takes(JudgingOptions)
+def judge_cascade(
+    pairs: SubjectSource, policy: Policy | str | Path, options: JudgingOptions
+) -> JudgingRun:
+    """Ask the judges of a cascade policy, each only about the pairs that are still undecided.
+
+    The result has the rows of every judge that was asked, ready for `select`. Repeat the call to
+    resume. Every field of `JudgingOptions` is a keyword argument, and is explained there.
+
+    Args:
+        pairs: Pairs or items to judge. A path, a frame, or an iterable of Pair or Item.
+        policy: The policy that calibrate --cascade wrote. A file, or the policy itself.
+        options: The fields of `JudgingOptions`, by name. `judge` has the stages as objects or
+            specs, cheap to strong, if their names in the policy are not enough to reach them. The
+            protocol and the stop rule are those of the policy.
+    """
+    if options.stop_rule is not None:
+        raise ArgumentError("stop_rule", options.stop_rule, "the policy has one: leave it out")
+    asked_by = None if options.protocol == "preference" else str(options.protocol)
+    rules = policy if isinstance(policy, Policy) else read_policy(policy)
+    return run_options(pairs, cascade_options(rules, options, protocol=asked_by))
+
+
+def cascade_options(
+    policy: Policy, options: JudgingOptions, *, protocol: str | None = None
+) -> JudgingOptions:
+    """The options of a run that asks the policy's judges stage by stage.
+
+    `options.judge` can hold the stages as objects, cheap to strong. If it is empty, the judges
+    named in the policy are asked. They are asked by the policy's protocol. Another `protocol`, or
+    a judge that is not in the policy, is refused before anything is asked.
+    """
+    if policy.cascade is None:
+        raise ArgumentError(
+            "policy", ", ".join(policy.judges), "it has no cascade: name its judge with --judge"
+        )
+    rule = policy.cascade.rule
+    protocols = sorted({stage.protocol or "" for stage in rule.stages})
+    if len(protocols) > 1:
+        raise ArgumentError(
+            "policy",
+            ", ".join(protocols),
+            "its judges use several protocols, but a run uses one: ask each judge with "
+            "adjudge judge, and give all rows to adjudge select",
+        )
+    stage_protocol = protocols[0]
+    if stage_protocol not in PROTOCOLS:
+        raise ArgumentError("policy", stage_protocol, "its judges were not asked by adjudge judge")
+    if protocol not in (None, stage_protocol):
+        raise ArgumentError(
+            "protocol", protocol, f"the policy's judges were asked by {stage_protocol}"
+        )
+    limit = options.min_answer_mass
+    if limit is None and "min_answer_mass" in PROTOCOLS.load(stage_protocol).options:
+        # Same limit as in calibration; old policies have none.
+        limit = policy.min_answer_mass or 0.0
+    judges = options.judge or list(rule.judges)
+    options = replace(options, protocol=stage_protocol, judge=judges, min_answer_mass=limit)
+    CascadeDoubt(rule).take_judges(policy, options.make_judges())
+    return replace(options, stop_rule=stop_rule(policy, rule))
+
+
+def stop_rule(policy: Policy, rule: CascadeRule) -> StopRule:
+    """What a runner needs from a policy: which subjects are decided after a stage."""
+
+    def outcomes(subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]) -> list[Outcome]:
+        frame = _read_answers(policy, rule, subjects, rows)
+        decided = run_cascade(rule, frame, about=policy.about).rows
+        settled = set(decided.filter(_MEASURED)["id"].to_list())
+        latest = frame.unique("id", keep="last", maintain_order=True)
+        failed = set(latest.filter(~_MEASURED)["id"].to_list())
+        return [
+            "settled" if subject.id in settled else "failure" if subject.id in failed else "doubt"
+            for subject in subjects
+        ]
+
+    return outcomes
+
+
+def _read_answers(
+    policy: Policy, rule: CascadeRule, subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]
+) -> pl.DataFrame:
+    """The rows in the form that selection reads: grades in the columns of pairs, with context."""
+    context = [] if rule.category is None else [rule.category]
+    if rule.lengths == "length":
+        context += ["length_a", "length_b"]
+    read = []
+    for subject, subject_rows in zip(subjects, rows, strict=True):
+        for row in subject_rows:
+            values = {name: row.get(name) for name in _READ} | {
+                name: row[name] for name in context if name in row
+            }
+            if policy.about == "grades":
+                word = None if row["judge"] is None else PASS if row["judge"] else FAIL
+                values |= {"judge": row["judge_name"], "p_a": row["p_pass"], "verdict": word}
+            if rule.lengths == "response" and isinstance(subject, Pair):
+                values |= {"response_a": subject.response_a, "response_b": subject.response_b}
+            read.append(values)
+    frame = pl.DataFrame(read, schema_overrides=_READ, infer_schema_length=None)
+    return mark_off_answer(frame, policy.min_answer_mass)

@@ -51,7 +51,6 @@ from adjudge.selection.cascade import (
     find_stages,
     in_learning_share,
     lay_out,
-    members_of,
     of_stages,
     run_cascade,
     stage_names,
@@ -425,7 +424,7 @@ class CascadeRequest(DoubtRequest):
                 "these",
                 differs=("about",),
             )
-        members, doubt = members_of(rule), CascadeDoubt(rule)
+        members, doubt = rule.members, CascadeDoubt(rule)
         rows = Rows(labelled.frame).without(~of_stages(members), OTHER_JUDGE)
         doubt.check_judges(rows.frame, made="the plan", store=labelled.store)
         frame = rows.frame.with_columns(__used=in_learning_share(rows.frame, rule.learning))

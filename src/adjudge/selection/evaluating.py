@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+import polars as pl
 
-from adjudge.data.judgments import Judgments
+from adjudge.data.judgments import ERROR, HAS_VERDICT, WORDS, Judgments, fixed_doubts
 from adjudge.data.rows import partition
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
@@ -31,11 +32,25 @@ from adjudge.present.result import (
 from adjudge.present.text import group_name
 from adjudge.selection.candidates import finer_doubt
 from adjudge.selection.choices import describe_choices
-from adjudge.selection.comparing import MOST_SPLITS, Comparison, compare_doubts
-from adjudge.selection.doubts.base import DoubtOptions, ask_doubt
-from adjudge.selection.doubts.evidence import SINGLE_ORDER, Signal, advise_learning, signals_of
+from adjudge.selection.doubts.base import DoubtOptions, DoubtRequest, Labelled, ask_doubt
+from adjudge.selection.doubts.evidence import (
+    FEWEST_LEARNING,
+    SINGLE_ORDER,
+    Evidence,
+    Signal,
+    advise_learning,
+    doubt_of,
+    judge_evidence,
+    learn,
+    lengths_in,
+    signals_of,
+    with_context,
+)
+from adjudge.selection.guarantees import Guarantee, Labels, all_guarantees
 from adjudge.selection.labelled import LabelledRows, only_ids, read_labelled
-from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
+from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
+from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, random_halves, split_risks
+from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import (
     auprc,
     auroc,
@@ -44,11 +59,13 @@ from adjudge.statistics.numbers import (
     reliability_bins,
     sort_values,
 )
-from adjudge.validation import FloatArray, IntArray, count, exact_level
+from adjudge.validation import BoolArray, FloatArray, IntArray, count, exact_level, open_unit
 
 #: A judge and its protocol.
 JudgeKey = tuple[str, str | None]
 _CURVE_POINTS = 200
+#: A learned doubt is fitted again in each split; with more splits the mean changes little.
+_MOST_SPLITS = 200
 CAVEATS = (
     "measured on the labelled rows alone: rows that were not labelled at random can do better or "
     "worse",
@@ -131,6 +148,23 @@ class Curve(OfSignal):
         same_length("bin_confidence", "bin_accuracy", "bin_count"),
         same_length("coverage", "risk"),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One doubt under one guarantee at one alpha: a judge's own, a jury's, or a learned one.
+
+    All use the same splits; a learned one uses a share of each split's labels.
+    """
+
+    candidate: str
+    learned: bool
+    method: str
+    alpha: Level
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    share_above: Proportion
 
 
 def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
@@ -279,7 +313,8 @@ def evaluate(
     >>> [s.signal for s in evaluation.signals]
     ['preference_entropy', 'single_order', 'swap_vote', 'swap_vote_by_coin']
     """
-    levels = [exact_level(alpha) for alpha in alphas]
+    failure = exact_level(delta, "delta")
+    levels = [Levels(exact_level(alpha), failure) for alpha in alphas]
     names = [method.name for method in choose_methods(methods)]
     baselines = {method.name for method in choose_methods() if method.baseline}
     count(splits, "splits", least=1)
@@ -321,44 +356,45 @@ def evaluate(
             measured = split_risks(
                 signal.scores,
                 signal.errors,
-                alphas=levels,
+                alphas=[level.alpha for level in levels],
                 methods=names,
                 confidence=signal.confidence,
                 has_verdict=signal.has_verdict,
                 clusters=clusters,
-                delta=delta,
+                delta=failure,
                 splits=splits,
                 seed=seed,
                 values=() if best else signal.values,
                 finer=None if signal.name == SINGLE_ORDER else finer,
             )
-            risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
+            risks += [
+                MethodRisk(
+                    **_names(signal),
+                    **row.means,
+                    baseline=row.method in baselines,
+                    accuracy=row.accuracy,
+                    risk_sd=row.spread(row.risks),
+                    ratio=row.ratio,
+                )
+                for row in measured
+            ]
     comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []
     remarks += [*table.looks, *(describe_choices(table.frame) if best else ())]
     if (jury is not None or doubt is not None) and not best:
-        comparisons = compare_doubts(
-            table,
-            asked=asked,
-            learning_share=learning_share,
-            category=category,
-            alphas=levels,
-            delta=delta,
-            splits=min(splits, MOST_SPLITS),
-            seed=seed,
-        )
+        comparisons = _compare_doubts(table, asked, levels, min(splits, _MOST_SPLITS), seed)
         remarks += _advice(table, learned=learned, chosen=choose_on is not None)
     return Evaluation(
         splits=splits,
         seed=seed,
         ties=ties,
         delta=float(delta),
-        alphas=tuple(float(level) for level in levels),
+        alphas=tuple(float(level.alpha) for level in levels),
         cluster=column,
         signals=tuple(qualities),
         methods=tuple(risks),
         curves=tuple(curves),
         comparisons=tuple(comparisons),
-        comparison_splits=min(splits, MOST_SPLITS) if comparisons else 0,
+        comparison_splits=min(splits, _MOST_SPLITS) if comparisons else 0,
         assumptions=(*CAVEATS, *table.makers),
         warnings=tuple(remarks),
         dropped=dict(table.dropped),
@@ -438,18 +474,121 @@ def risk_coverage(scores: FloatArray, errors: IntArray, *, n: int) -> tuple[Floa
     return (ends + 1) / n, np.searchsorted(wrong, s[ends], side="right") / (ends + 1)
 
 
-def _risk(signal: Signal, row: SplitRisk, *, baseline: bool) -> MethodRisk:
-    spread = 1 if len(row.accepted) > 1 else 0
-    return MethodRisk(
-        **_names(signal),
-        method=row.method,
-        baseline=baseline,
-        alpha=float(row.alpha),
-        coverage=float(row.coverages.mean()),
-        coverage_sd=float(row.coverages.std(ddof=spread)),
-        accuracy=row.accuracy,
-        risk=float(row.risks.mean()),
-        risk_sd=float(row.risks.std(ddof=spread)),
-        ratio=row.ratio,
-        share_above=row.share_above,
+@dataclass(frozen=True)
+class _Learner:
+    """What is learned from in every split: the pairs' evidence and their human labels."""
+
+    name: str
+    evidence: Evidence
+    label: FloatArray  # 1 for A or pass, -1 for B or fail, 0 for a tie
+    tied: BoolArray  # by the judge: remains a tie, whatever is learned
+    units: IntArray
+    share: float
+
+    def outcomes(
+        self, halves: Halves, grid: Sequence[tuple[Guarantee, Levels]], rng: np.random.Generator
+    ) -> list[SplitOutcome]:
+        """What each guarantee accepts of the tested rows after learning again in each split."""
+        learning = _random_units(~halves.tested, self.units, self.share, rng)
+        prefers_a = (self.label > 0).astype(np.int64)
+        learns = learning & (self.label != 0)
+        _, fit = learn(self.evidence, prefers_a, learns, units=self.units, seed=rng)
+        columns = self.evidence.columns(self.evidence.categories)
+        margins = (fit.weights / fit.scales) @ np.column_stack(list(columns.values())).T
+        cells = np.zeros((len(grid), 3, len(margins)), dtype=np.int64)
+        for at, margin in enumerate(margins):
+            mute = (margin == 0) | self.tied
+            errors = (np.sign(margin) != self.label) | mute
+            scores = np.where(self.tied, INFINITE_DOUBT, doubt_of(margin))
+            calibrates, new = halves.calibrates[at] & ~learning[at], halves.tested[at]
+            labels = Labels(scores[calibrates], errors[calibrates].astype(np.int64))
+            cells[:, 2, at] = np.count_nonzero(new)
+            for cell, (guarantee, level) in enumerate(grid):
+                rule = guarantee.decide(labels, level)
+                accepted = guarantee.accept(rule, scores[new], level) & ~mute[new]
+                cells[cell, :2, at] = accepted.sum(), (accepted & errors[new]).sum()
+        return [SplitOutcome(*cell) for cell in cells]
+
+
+def _random_units(
+    inside: BoolArray, units: IntArray, share: float, rng: np.random.Generator
+) -> BoolArray:
+    """Marks a random share of the units that are inside, in each split."""
+    keys = rng.random((len(inside), int(units.max()) + 1))
+    there = np.zeros(keys.shape, dtype=np.bool_)
+    split, row = np.nonzero(inside)
+    there[split, units[row]] = True
+    ranks = np.argsort(np.argsort(keys + ~there, axis=1), axis=1)
+    chosen = ranks < np.round(share * there.sum(axis=1))[:, None]
+    return np.asarray(chosen[:, units])
+
+
+def _compare_doubts(
+    labelled: LabelledRows, asked: DoubtRequest, levels: Sequence[Levels], splits: int, seed: int
+) -> list[Comparison]:
+    """Coverage and error share of each judge alone, of the jury, and of the learned doubt.
+
+    Every split gives half of the labels to calibration. A learned doubt uses its share of that half
+    for learning and calibrates on the rest. All doubts use the same splits.
+    """
+    fit, options = asked.plain.learn(Labelled(labelled.frame, labelled.about)), asked.options
+    rows, evidence = fit.rows, fit.evidence
+    if evidence is None:
+        evidence = judge_evidence(rows)
+    tables = {
+        name: _split_table(
+            rows.select("id").join(judge_rows, on="id", how="left", maintain_order="left")
+        )
+        for name, judge_rows in fit.alone.items()
+    }
+    tables[asked.plain.name or evidence.judges[0]] = _split_table(rows)
+    column = labelled.cluster
+    clusters = None if column is None else rows.get_column(column).to_list()
+    learner = None
+    if asked is not asked.plain:
+        names = dict(zip(WORDS[labelled.about], (1.0, -1.0), strict=True))
+        learner = _Learner(
+            asked.plain.learned_name,
+            with_context(evidence, rows, lengths=lengths_in(rows), category=options.category),
+            np.array([names.get(label, 0.0) for label in rows.get_column("label")]),
+            (rows.get_column("verdict") == "tie").fill_null(False).to_numpy(),
+            np.arange(rows.height) if clusters is None else cluster_codes(clusters)[0],
+            open_unit(options.learning_share, "learning_share"),
+        )
+        least = round(learner.share * ((int(learner.units.max()) + 1) // 2))
+        if least < FEWEST_LEARNING:
+            raise ArgumentError(
+                "learning_share",
+                options.learning_share,
+                f"leaves {least} labels to learn from in each half; {FEWEST_LEARNING} or more are "
+                "needed: evaluate without learning, or label more",
+            )
+    grid = [(guarantee, level) for guarantee in all_guarantees() for level in levels]
+    outcomes: dict[str, list[list[SplitOutcome]]] = {name: [] for name in tables}
+    rng = np.random.default_rng([seed, 1])  # separate from the splits, which `evaluate` shares
+    for halves in random_halves(rows.height, splits, seed, clusters=clusters):
+        for name, table in tables.items():
+            counts = SplitCounts.build(table, halves)
+            outcomes[name].append([g.counts_over_splits(counts, level) for g, level in grid])
+        if learner is not None:
+            outcomes.setdefault(learner.name, []).append(learner.outcomes(halves, grid, rng))
+    return [
+        Comparison(
+            candidate=name,
+            learned=learner is not None and name == learner.name,
+            **SplitRisk.over(guarantee, level, cells).means,
+        )
+        for name, batches in outcomes.items()
+        for (guarantee, level), cells in zip(grid, zip(*batches, strict=True), strict=True)
+    ]
+
+
+def _split_table(rows: pl.DataFrame) -> SplitTable:
+    """The scores and errors of a doubt that needs no labels."""
+    return SplitTable.build(
+        rows.get_column("uncertainty").to_numpy().astype(np.float64),
+        rows.get_column(ERROR).to_numpy().astype(np.int64),
+        rows.select(HAS_VERDICT).to_series().to_numpy(),
+        None,
+        values=fixed_doubts(rows["protocol"][0]),
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,7 +29,6 @@ from adjudge.present.figure import (
     MUTED,
     SERIES,
     WARM,
-    name_rows,
     new_figure,
     themed,
 )
@@ -57,6 +55,9 @@ _SHOWN_ALPHA = 0.10
 _METHOD_COLUMNS = (
     *("method", "coverage", "sd", "accuracy", "error share", "sd", "ratio", "above alpha"),
 )
+#: Colours of guarantees and of baselines, in the order of the evaluation.
+_GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
+_BASELINES = (SERIES[6], WARM, SERIES[4])
 
 
 def view_evaluation(evaluation: Evaluation) -> list[Block]:
@@ -88,7 +89,7 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
         detail=True,
     )
     assumed = explain(evaluation.assumptions, others=lines, brief=False)
-    return [*blocks, *remarks_of(notes), *assumed, every, *_evaluation_figures(evaluation)]
+    return [*blocks, *remarks_of(notes), *assumed, every, *_figures(evaluation)]
 
 
 def _guarantees(evaluation: Evaluation, alpha: float) -> list[Block]:
@@ -226,12 +227,11 @@ def _signals_used(evaluation: Evaluation) -> list[str]:
     return [f"signals, as in the SCOPE paper: {'; '.join(uses)}"]
 
 
-def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
+def _figures(evaluation: Evaluation) -> list[Block]:
     figures = {
         "risk": (
             draw_risk,
-            f"{'Left of' if len(evaluation.alphas) == 1 else 'Below'} the dashed line a method's "
-            "mean error share over splits is within alpha.",
+            "Below the dashed line a method's mean error share over splits is within alpha.",
         ),
         "coverage": (
             draw_coverage,
@@ -249,20 +249,12 @@ def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
         ),
     }
     return [
-        Figure(name, partial(panel, draw, evaluation), caption)
+        Figure(name, partial(_panel, draw, evaluation), caption)
         for name, (draw, caption) in figures.items()
     ]
 
 
-#: Colours of guarantees and of baselines, in the order of the evaluation.
-_GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
-_BASELINES = (SERIES[6], WARM, SERIES[4])
-_BAND = "± one standard deviation"
-_NO_VERDICT = "No row has a verdict"
-
-
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
     """One line of a panel; `banded` has its standard deviation drawn."""
 
     name: str
@@ -275,8 +267,7 @@ class _Line:
         return np.array([getattr(row, field) for row in self.rows])
 
 
-def panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> Drawing:
-    """One of the panels below as a separate figure."""
+def _panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> Drawing:
     with themed():
         figure = new_figure(7.2, 4.6)
         draw(figure.subplots(), evaluation)
@@ -295,53 +286,27 @@ def risk_and_coverage(evaluation: Evaluation) -> Drawing:
 
 def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
     """Mean error share against alpha, with the diagonal and a band of one standard deviation."""
-    lines = _lines(evaluation)
-    if len(evaluation.alphas) == 1:
-        _draw_dots(axes, lines, "risk")
-        axes.axvline(
-            evaluation.alphas[0],
-            color=MUTED,
-            linestyle="--",
-            linewidth=1.2,
-            label=f"alpha = {evaluation.alphas[0]:g}",
-        )
-        axes.set(title=_risk_title(lines, evaluation.splits), xlim=(0, None))
-        axes.set_xlabel("error share among accepted")
-        _add_legend(axes, columns=2)
-        return
-    end = max(evaluation.alphas) * 1.08
-    axes.plot(
-        [0, end], [0, end], color=MUTED, linestyle="--", linewidth=1.2, label="error share = alpha"
-    )
+    lines, end = _lines(evaluation), max(evaluation.alphas) * 1.08
+    same = "error share = alpha"
+    axes.plot([0, end], [0, end], color=MUTED, linestyle="--", linewidth=1.2, label=same)
     banded = [line for line in lines if line.banded]
     for line in banded:
         risk, spread = line.values("risk"), line.values("risk_sd")
-        axes.fill_between(
-            line.values("alpha"),
-            np.maximum(risk - spread, 0),
-            risk + spread,
-            color=line.colour,
-            alpha=0.06 if len(banded) > 1 else 0.15,
-            linewidth=0,
-        )
-    axes.fill_between([], [], color=MUTED, alpha=0.3, linewidth=0, label=_BAND)
+        ends = np.maximum(risk - spread, 0), risk + spread
+        alpha = 0.06 if len(banded) > 1 else 0.15
+        axes.fill_between(line.values("alpha"), *ends, color=line.colour, alpha=alpha, linewidth=0)
+    band = "± one standard deviation"
+    axes.fill_between([], [], color=MUTED, alpha=0.3, linewidth=0, label=band)
     _draw_lines(axes, lines, "risk")
-    axes.set(title=_risk_title(lines, evaluation.splits), xlim=(0, end), ylim=(0, None))
+    axes.set(title="Error share at each alpha, over random splits", xlim=(0, end), ylim=(0, None))
     axes.set_ylabel("error share among accepted")
 
 
 def draw_coverage(axes: Axes, evaluation: Evaluation) -> None:
     """Mean share accepted against alpha."""
-    lines = _lines(evaluation)
-    axes.set_title(_coverage_title(lines))
-    if len(evaluation.alphas) == 1:
-        _draw_dots(axes, lines, "coverage")
-        axes.set_xlabel(f"share of verdicts accepted at alpha = {evaluation.alphas[0]:g}")
-        axes.set_xlim(0, 1.04)
-        _add_legend(axes, columns=1)
-        return
-    _draw_lines(axes, lines, "coverage")
+    _draw_lines(axes, _lines(evaluation), "coverage")
     axes.set(xlim=(0, max(evaluation.alphas) * 1.08), ylim=(0, 1.04))
+    axes.set(title="Accepted at each alpha, over random splits")
     axes.set_ylabel("share of verdicts accepted")
 
 
@@ -359,23 +324,7 @@ def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
         )
     axes.set_xlabel("alpha: error level allowed")
     # Lines cross the whole panel: a legend inside it would hide some.
-    _add_legend(axes, columns=4 if max(len(line.name) for line in lines) <= 20 else 2)
-
-
-def _draw_dots(axes: Axes, lines: Sequence[_Line], field: str) -> None:
-    """At a single alpha: a row for each line, with one standard deviation to either side."""
-    for at, line in enumerate(lines):
-        (value,), (spread,) = line.values(field), line.values(f"{field}_sd")
-        ends = [max(value - spread, 0), min(value + spread, 1)]
-        axes.plot(ends, [at, at], color=line.colour, linewidth=2.2, alpha=0.5)
-        mark = MARKS[at % len(MARKS)]
-        axes.plot(value, at, mark, color=line.colour, markersize=7, clip_on=False, zorder=4)
-    axes.plot([], [], color=MUTED, linewidth=2.2, alpha=0.5, label=_BAND)
-    name_rows(axes, [line.name for line in lines])
-    axes.tick_params(axis="y", length=0)
-
-
-def _add_legend(axes: Axes, *, columns: int) -> None:
+    columns = 4 if max(len(line.name) for line in lines) <= 20 else 2
     axes.legend(ncols=columns, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13))
 
 
@@ -383,12 +332,8 @@ def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
     """Accuracy against confidence in ten bins; the area of a mark is its share of the rows."""
     axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
     eces = {(quality.key, quality.signal): quality.ece for quality in evaluation.signals}
-    shown = [
-        (name, curve, colour, ece)
-        for name, curve, colour in _curves(evaluation)
-        if (ece := eces[curve.key, curve.signal]) is not None
-    ]
-    for at, (name, curve, colour, ece) in enumerate(shown):
+    shown = [row for row in _curves(evaluation) if row[1].bin_count]
+    for at, (name, curve, colour) in enumerate(shown):
         size = np.array(curve.bin_count) / sum(curve.bin_count)
         axes.plot(curve.bin_confidence, curve.bin_accuracy, color=colour, linewidth=1, alpha=0.35)
         axes.scatter(
@@ -399,9 +344,9 @@ def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
             marker=MARKS[at % len(MARKS)],
             alpha=0.85,
             clip_on=False,
-            label=f"{name}, ECE {ece:.3f}",
+            label=f"{name}, ECE {number(eces[curve.key, curve.signal])}",
         )
-    axes.set_title(_reliability_title([(name, ece) for name, _, _, ece in shown]))
+    axes.set_title("Accuracy at each confidence" if shown else "No row has a verdict")
     axes.set_xlabel("confidence: max(p_a, 1 − p_a) (dashed: equal; larger marks: more verdicts)")
     axes.set(ylabel="share of verdicts right", xlim=(0.48, 1.02), ylim=(0, 1.04))
     for handle in axes.legend(fontsize=8.5, loc="lower right").legend_handles if shown else ():
@@ -425,9 +370,8 @@ def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
             linewidth=1.7,
             clip_on=not mark,
         )
-    several = len(evaluation.judges) > 1
-    title = _fewest_errors if several else _risk_coverage_title
-    axes.set_title(title([row[:2] for row in curves]) if curves else _NO_VERDICT)
+    title = "Error share as more verdicts are accepted" if curves else "No row has a verdict"
+    axes.set_title(title)
     axes.set_xlabel("share of verdicts accepted, least doubt first")
     axes.set(ylabel="error share among accepted", xlim=(0, 1.01), ylim=(0, None))
     if curves:
@@ -438,111 +382,26 @@ def _lines(evaluation: Evaluation) -> list[_Line]:
     """One judge: a line per method. Several: a line per judge for the first guarantee."""
     methods = {m.method: m.baseline for m in evaluation.methods}
     shown = next((name for name, baseline in methods.items() if not baseline), next(iter(methods)))
-    if len(evaluation.judges) > 1:
-        names = clip_names(map(evaluation.judge_name, evaluation.judges))
-        return [
-            _Line(
-                names[at],
-                [m for m in evaluation.paper_rows(key) if m.method == shown],
-                SERIES[at % len(SERIES)],
-                banded=True,
-            )
-            for at, key in enumerate(evaluation.judges)
-        ]
-    rows = evaluation.paper_rows(evaluation.judges[0])
+    rows = {key: evaluation.paper_rows(key) for key in evaluation.judges}
+    if len(rows) > 1:
+        names = clip_names(map(evaluation.judge_name, rows))
+        of_shown = ([m for m in risks if m.method == shown] for risks in rows.values())
+        cells = zip(names, of_shown, cycle(SERIES), strict=False)
+        return [_Line(name, risks, colour, banded=True) for name, risks, colour in cells]
     colours = {True: cycle(_BASELINES), False: cycle(_GUARANTEES)}
+    [risks] = rows.values()
     return [
-        _Line(
-            name,
-            [row for row in rows if row.method == name],
-            next(colours[baseline]),
-            banded=name == shown,
-        )
+        _Line(name, [m for m in risks if m.method == name], next(colours[baseline]), name == shown)
         for name, baseline in methods.items()
     ]
 
 
 def _curves(evaluation: Evaluation) -> list[tuple[str, Curve, str]]:
     """One judge: a curve per signal. Several: the main signal of each."""
-    keys = evaluation.judges
-    if len(keys) == 1:
-        named = [(curve.signal, curve) for curve in evaluation.curves]
-    else:
-        main = {key: evaluation.main_signal(key).signal for key in keys}
-        names = dict(zip(keys, clip_names(map(evaluation.judge_name, keys)), strict=True))
-        named = [
-            (names[curve.key], curve)
-            for curve in evaluation.curves
-            if curve.signal == main[curve.key]
-        ]
-    return [(name, curve, SERIES[at % len(SERIES)]) for at, (name, curve) in enumerate(named)]
-
-
-def _risk_title(lines: list[_Line], splits: int) -> str:
-    bounded = [line for line in lines if not line.rows[0].baseline]
-    if not bounded:
-        return "Mean error share of baselines"
-    above = {line.name: line.values("risk") - line.values("alpha") for line in bounded}
-    # Means over splits vary, and about fifteen are compared: only one that is more than three
-    # standard errors above alpha counts as above.
-    slack = {line.name: 3 * line.values("risk_sd") / np.sqrt(splits) for line in bounded}
-    over = [name for name, gap in above.items() if (gap > slack[name]).any()]
-    if over:
-        return f"Above alpha on average: {', '.join(over)}"
-    names = list(dict.fromkeys(line.rows[0].method for line in bounded))
-    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    title = f"{listed} keep{'' if len(names) > 1 else 's'} the mean error share within alpha"
-    chance = any((gap > 0).any() for gap in above.values())
-    return f"{title}, up to chance" if chance else title
-
-
-def _coverage_title(lines: list[_Line]) -> str:
-    banded = [line for line in lines if line.banded]
-    if len(banded) > 1:
-        most = max(banded, key=lambda line: line.rows[-1].coverage)
-        last = most.rows[-1]
-        return f"Most accepted at alpha {last.alpha:g}: {most.name}, {percent(last.coverage, 0)}"
-    (line,) = banded
-    ends = line.rows[:1] if len(line.rows) == 1 else [line.rows[0], line.rows[-1]]
-    return f"{line.name} accepts " + " and ".join(
-        f"{percent(row.coverage, 0)} at alpha {row.alpha:g}" for row in ends
-    )
-
-
-def _reliability_title(errors: list[tuple[str, float]]) -> str:
-    """Whose confidence is nearest to its accuracy, of names with their ECE."""
-    if not errors:
-        return _NO_VERDICT
-    name, ece = min(errors, key=lambda row: row[1])
-    best = "Best calibrated confidence: " if len(errors) > 1 else "Calibration of the confidence: "
-    return f"{best}{name}, {100 * ece:.1f} points off on average"
-
-
-def _fewest_errors(curves: list[tuple[str, Curve]]) -> str:
-    """The judge with the fewest errors in the half with the least doubt, if ties allow a half."""
-    halves = [
-        (curve.risk[int(np.argmax(reached))], name)
-        for name, curve in curves
-        if (reached := np.array(curve.coverage) >= 0.5).any()
-    ]
-    if not halves:
-        return "No judge has verdicts on half of the rows"
-    risk, name = min(halves)
-    return f"Fewest errors in the half with the least doubt: {name}, {percent(risk, 0)}"
-
-
-def _risk_coverage_title(curves: list[tuple[str, Curve]]) -> str:
-    """The error share among the tenth and the half with the least doubt, and among all.
-
-    The last is below all where rows have no verdict.
-    """
-    name, curve = curves[0]
-    coverage = np.array(curve.coverage)
-    reached = (min(share, coverage[-1]) for share in (0.1, 0.5, 1.0))
-    places = dict.fromkeys(int(np.argmax(coverage >= share)) for share in reached)
-    first, *rest = ((percent(curve.risk[at], 0), percent(float(coverage[at]), 0)) for at in places)
-    points = [
-        f"{first[0]} wrong at {first[1]} accepted",
-        *(f"{risk} at {share}" for risk, share in rest),
-    ]
-    return f"{name}: {', '.join(points)}"
+    keys, curves = evaluation.judges, evaluation.curves
+    names = [curve.signal for curve in curves]
+    if len(keys) > 1:
+        curves = tuple(c for c in curves if c.signal == evaluation.main_signal(c.key).signal)
+        short = dict(zip(keys, clip_names(map(evaluation.judge_name, keys)), strict=True))
+        names = [short[curve.key] for curve in curves]
+    return list(zip(names, curves, cycle(SERIES), strict=False))

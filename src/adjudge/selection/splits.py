@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,6 +50,28 @@ class SplitRisk:
     accepted: IntArray
     wrong: IntArray
     tested: IntArray
+
+    @classmethod
+    def over(cls, method: Method, levels: Levels, batches: Iterable[SplitOutcome]) -> SplitRisk:
+        """All batches of splits together."""
+        counts = map(np.concatenate, zip(*batches, strict=True))
+        return cls(method.name, levels.alpha, *counts)
+
+    @property
+    def means(self) -> dict[str, Any]:
+        """The means over splits, as fields of a result."""
+        return {
+            "method": self.method,
+            "alpha": float(self.alpha),
+            "coverage": float(self.coverages.mean()),
+            "coverage_sd": self.spread(self.coverages),
+            "risk": float(self.risks.mean()),
+            "share_above": self.share_above,
+        }
+
+    def spread(self, values: FloatArray) -> float:
+        """The standard deviation over splits."""
+        return float(values.std(ddof=1 if len(values) > 1 else 0))
 
     @property
     def coverages(self) -> FloatArray:
@@ -143,7 +165,7 @@ def split_risks(
         counts = SplitCounts.build(table, halves)
         batches.append([method.counts_over_splits(counts, level) for method, level in grid])
     return [
-        SplitRisk(method.name, level.alpha, *map(np.concatenate, zip(*cells, strict=True)))
+        SplitRisk.over(method, level, cells)
         for (method, level), cells in zip(grid, zip(*batches, strict=True), strict=True)
     ]
 

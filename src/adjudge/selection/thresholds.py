@@ -8,35 +8,21 @@ enough.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge.policy.result import Accepts, Rule, error_share, share
-from adjudge.present.blocks import Block, Fact, Facts, Headline
-from adjudge.present.result import (
-    Check,
-    Count,
-    Level,
-    NotNegative,
-    Proportion,
-    Result,
-    at_most,
-    frozen,
-)
-from adjudge.present.text import count, number, percent
+from adjudge.policy.result import Accepts, Rule, share
 from adjudge.statistics.numbers import slices, sort_values
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 
 _SAFE = 2**62
 
 
-@frozen
-class Threshold(Result):
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
     """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
 
     `accepts` is "all" or "none" if no finite threshold expresses it; `threshold` is then None.
@@ -44,25 +30,18 @@ class Threshold(Result):
     rule accepts.
     """
 
-    kind: ClassVar[str] = "threshold"
-    checks: ClassVar[tuple[Check, ...]] = (
-        at_most("n_errors", "n_calibration"),
-        at_most("n_accepted", "n_calibration"),
-        at_most("n_accepted_errors", "n_accepted"),
-    )
-
     method: str
-    alpha: Level
-    delta: Level | None = None
+    alpha: float
+    delta: float | None = None
     accepts: Accepts
     threshold: float | None
     feasible: bool
-    n_calibration: Count
-    n_errors: Count
-    n_accepted: Count
-    n_accepted_errors: Count
-    empirical_risk: Proportion
-    coverage: Proportion
+    n_calibration: int
+    n_errors: int
+    n_accepted: int
+    n_accepted_errors: int
+    empirical_risk: float
+    coverage: float
 
     def accept(self, scores: ArrayLike) -> BoolArray:
         """Which of the new `scores` the rule accepts."""
@@ -71,69 +50,22 @@ class Threshold(Result):
     @property
     def rule(self) -> Rule:
         """The rule without its counts."""
-        return Rule.of(self)
-
-    def view(self) -> list[Block]:
-        """One rule and what it does to its own calibration rows."""
-        text = {"all": "every verdict", "none": "nothing: no threshold passes"}.get(
-            self.accepts, f"verdicts with an uncertainty of at most {self.threshold}"
-        )
-        accepted = f"{self.n_accepted:,} of {self.n_calibration:,}"
-        wrong = (
-            f"{self.n_accepted_errors:,} of {self.n_accepted:,}; of all "
-            f"{self.n_calibration:,} rows {self.n_errors:,} are wrong"
-        )
-        return [
-            Headline(
-                f"{self.method} at alpha {self.alpha:g} accepts {text}",
-                tone="plain" if self.feasible else "bad",
-            ),
-            Facts(
-                [
-                    Fact("coverage on the calibration labels", percent(self.coverage), accepted),
-                    Fact("error share", error_share(self), wrong),
-                ]
-            ),
-        ]
+        return Rule(accepts=self.accepts, threshold=self.threshold)
 
 
-@frozen
-class BatchSelection(Result):
+@dataclass(frozen=True, kw_only=True)
+class BatchSelection:
     """Which rows of one batch are accepted together, and the p-value of each."""
 
-    kind: ClassVar[str] = "batch_selection"
-
     method: str
-    alpha: Level
-    n_calibration: Count
-    n_errors: Count
-    n: Count
-    n_accepted: Count
-    effective_size: NotNegative | None = None
+    alpha: float
+    n_calibration: int
+    n_errors: int
+    n: int
+    n_accepted: int
+    effective_size: float | None = None
     p_values: FloatArray
     accepted: BoolArray
-
-    def _parts(self) -> Sequence[Mapping[str, float | bool]]:
-        return [
-            {"p_value": float(p), "accepted": bool(accepted)}
-            for p, accepted in zip(self.p_values, self.accepted, strict=True)
-        ]
-
-    def view(self) -> list[Block]:
-        """What was accepted of one batch."""
-        facts = [
-            Fact("calibration rows", number(self.n_calibration), f"{self.n_errors:,} of them wrong")
-        ]
-        if self.effective_size is not None:
-            facts.append(Fact("effective size under the weights", number(self.effective_size, 1)))
-        return [
-            Headline(
-                f"{self.method} at alpha {self.alpha:g}: {self.n_accepted:,} of "
-                f"{count(self.n, 'row')} accepted",
-                tone="plain" if self.n_accepted else "bad",
-            ),
-            Facts(facts),
-        ]
 
 
 @dataclass(frozen=True)

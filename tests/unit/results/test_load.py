@@ -129,11 +129,10 @@ def test_a_digest_is_about_the_content_not_about_how_it_is_written() -> None:
 # --- every kind, made up from its types ------------------------------------------------------
 
 
-#: All but the answer to one batch in memory, whose arrays are never written.
 WRITTEN = sorted(
     kind
     for kind, made in ((kind, KINDS.load(kind)) for kind in KINDS)
-    if made.__module__.startswith(("adjudge.", "adjudge_papers.")) and kind != "batch_selection"
+    if made.__module__.startswith(("adjudge.", "adjudge_papers."))
 )
 
 
@@ -149,9 +148,3 @@ def test_every_kind_comes_back_equal(kind: str, full: bool) -> None:
             from_dict(loaded, Result, source="x.json")
     else:
         assert from_dict(loaded, Result, source="x.json") == result
-
-
-def test_a_kind_that_is_not_for_files_is_refused_too() -> None:
-    loaded = {"kind": "batch_selection", "p_values": [0.5], "accepted": [True]}
-    with pytest.raises(DataError, match=r"b\.json"):
-        from_dict(loaded, Result, source="b.json")

@@ -91,11 +91,3 @@ def test_the_inputs_are_left_as_they_were():
     pac_threshold(s, e, alpha=0.5)
     assert s.tolist() == [0.3, 0.1, 0.2]
     assert e.tolist() == [0, 1, 0]
-
-
-def test_results_print_and_serialise():
-    rule = scope_threshold([0.1] * 30, [0] * 30, alpha=0.1)
-    assert rule.to_dict()["kind"] == "threshold"
-    assert "accepts every verdict" in str(rule)
-    batch = fdr_select([0.1] * 30, [0] * 30, [0.1], alpha=0.1)
-    assert batch.to_dict()["accepted"] == [True]
