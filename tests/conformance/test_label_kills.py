@@ -118,5 +118,5 @@ def test_ten_kills_lose_no_confirmed_label_and_count_none_twice(
     assert {event.action for event in events} == {"label"}
     assert max(Counter((event.rater, event.subject_id) for event in events).values()) == 1
     for rater in raters:
-        said = {answer.id: answer.label for answer in answers if answer.rater == rater.name}
+        said = {answer.subject_id: answer.label for answer in answers if answer.rater == rater.name}
         assert said == rater.confirmed

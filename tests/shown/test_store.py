@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.store.checking import StoreCheck, StoredCalls, StoredTable
+from adjudge.store.checking import StoreCheck, StoredTable
 from adjudge.store.copying import CopiedTable, StoreCopy
 from shown import assert_shown, html_lines, terminal_lines
 
@@ -16,16 +16,8 @@ SOUND = StoreCheck(
     tables=(
         StoredTable(table="judges", rows=1, damaged=0),
         StoredTable(table="calls", rows=1205, damaged=0),
+        StoredTable(table="label_events", rows=80, damaged=0),
     ),
-    calls=(
-        StoredCalls(judge="openai:gpt-x", protocol="preference", status="error", calls=5),
-        StoredCalls(judge="openai:gpt-x", protocol="preference", status="ok", calls=1200),
-    ),
-    labels=75,
-    raters=2,
-    claims_alive=24,
-    claims_dead=8,
-    claims_unknown=0,
 )
 DAMAGED = replace(
     SOUND,
@@ -36,7 +28,6 @@ DAMAGED = replace(
         StoredTable(table="calls", rows=1205, damaged=3, example="row 7: status is 'oj'"),
         StoredTable(table="label_events", rows=80, damaged=None, example="row 0: malformed"),
     ),
-    claims_unknown=2,
 )
 
 
@@ -44,32 +35,25 @@ def test_a_sound_store() -> None:
     assert_shown(
         SOUND,
         [
-            "adjudge.db: 1,205 calls and 75 labels, no damage detected",
+            "adjudge.db: 1,205 calls and 80 label events, no damage detected",
             "schema | 0001_store | up to date",
-            "labels | 75 | of 2 raters",
-            "calls claimed by running processes | 24 | 8 of processes that have ended, free",
             "table | rows | damaged",
             "judges | 1 | 0",
             "calls | 1,205 | 0",
-            "judge | protocol | status | calls",
-            "openai:gpt-x | preference | error | 5",
-            "openai:gpt-x | preference | ok | 1,200",
+            "label_events | 80 | 0",
         ],
     )
     assert not SOUND.damaged
-    assert SOUND.to_frame()["rows"].to_list() == [1, 1205]
+    assert SOUND.to_frame()["rows"].to_list() == [1, 1205, 80]
 
 
 def test_a_damaged_store_says_what_can_be_read_and_how_to_rescue_it() -> None:
     assert_shown(
         DAMAGED,
         [
-            "bad: adjudge.db is damaged: 1,205 calls and 75 labels can be read",
+            "bad: adjudge.db is damaged: 1,205 calls and 80 label events can be read",
             "Copy what can be read: adjudge store check adjudge.db --rescue NEW.db",
             "schema | 0001_store | older: a run that writes brings it up to date",
-            "labels | 75 | of 2 raters",
-            "calls claimed by running processes | 24"
-            " | 8 of processes that have ended, free; 2 of other machines",
             "SQLite: row 0 missing from index calls_by_key",
             "SQLite: row 1 missing from index calls_by_key",
             "SQLite: row 2 missing from index calls_by_key",
@@ -80,9 +64,6 @@ def test_a_damaged_store_says_what_can_be_read_and_how_to_rescue_it() -> None:
             "judges | 1 | 0",
             "calls | 1,205 | 3",
             "label_events | 80 | –",
-            "judge | protocol | status | calls",
-            "openai:gpt-x | preference | error | 5",
-            "openai:gpt-x | preference | ok | 1,200",
         ],
     )
     assert DAMAGED.damaged

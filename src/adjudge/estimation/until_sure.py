@@ -163,9 +163,9 @@ def stored_labels(
         answers = LabelBook(store, labels).answers()
     known = set(systems.answers["id"].to_list())
     return [
-        {"id": answer.id, "label": answer.label, "rater": answer.rater}
+        {"id": answer.subject_id, "label": answer.label, "rater": answer.rater}
         for answer in answers
-        if answer.label is not None and answer.id in known
+        if answer.label is not None and answer.subject_id in known
     ]
 
 

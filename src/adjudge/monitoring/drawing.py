@@ -270,7 +270,7 @@ def read_audit_labels(place: StorePlace, *, about: About) -> TableLike | None:
     with use_store(place, readonly=True) as store:
         book = LabelBook(store, PAIR_LABELS if about == "pairs" else GRADE_LABELS)
         answers = [answer for answer in book.answers() if answer.label is not None]
-    rows = [{"id": a.id, "label": a.label, "rater": a.rater} for a in answers]
+    rows = [{"id": a.subject_id, "label": a.label, "rater": a.rater} for a in answers]
     return pl.DataFrame(rows, infer_schema_length=None) if rows else None
 
 

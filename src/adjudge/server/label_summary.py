@@ -19,7 +19,8 @@ from adjudge.present.text import DASH, clip, count, number, percent
 from adjudge.records import CUT_COLUMNS, Label, Subject
 from adjudge.server.labelling import PAIRS, LabelKind
 from adjudge.statistics.numbers import binomial_interval
-from adjudge.store.labels import Answer, LabelBook
+from adjudge.store.interface import LabelEvent
+from adjudge.store.labels import LabelBook
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ def labels_frame(
     """
     rows = [
         {
-            "id": click.id,
+            "id": click.subject_id,
             "label": click.label,
             "rater": click.rater,
             "sampled_by": click.sampled_by,
@@ -152,18 +153,18 @@ def summarise(
 ) -> LabellingSummary:
     """The state of a round over these pairs or answers."""
     known = {subject.id for subject in subjects}
-    clicks = [click for click in book.answers() if click.id in known]
+    clicks = [click for click in book.answers() if click.subject_id in known]
     labels = [click for click in clicks if click.label is not None]
     raters = sorted({click.rater for click in clicks})
     sampled = Counter(click.sampled_by or "unknown" for click in labels)
     by_rater = {
-        rater: {click.id: click.label for click in labels if click.rater == rater}
+        rater: {click.subject_id: click.label for click in labels if click.rater == rater}
         for rater in raters
     }
     return LabellingSummary(
         about=kind.name,
         pairs=len(known),
-        pairs_labelled=len({click.id for click in labels}),
+        pairs_labelled=len({click.subject_id for click in labels}),
         n_labels=len(labels),
         sampled_by=dict(sorted(sampled.items())),
         raters=tuple(_rater(rater, clicks, kind) for rater in raters),
@@ -173,14 +174,16 @@ def summarise(
             if by_rater[one].keys() & by_rater[other].keys()
         ),
         comments=tuple(
-            RaterComment(id=click.id, rater=click.rater, label=click.label, comment=click.comment)
+            RaterComment(
+                id=click.subject_id, rater=click.rater, label=click.label, comment=click.comment
+            )
             for click in clicks
             if click.comment is not None
         ),
     )
 
 
-def _rater(rater: str, clicks: Sequence[Answer], kind: LabelKind) -> RaterSummary:
+def _rater(rater: str, clicks: Sequence[LabelEvent], kind: LabelKind) -> RaterSummary:
     own = [click for click in clicks if click.rater == rater]
     labels = [click for click in own if click.label is not None]
     # Labels with a known side: people have a position bias too.
@@ -199,7 +202,7 @@ def _rater(rater: str, clicks: Sequence[Answer], kind: LabelKind) -> RaterSummar
     )
 
 
-def _mean(labels: Sequence[Answer], kind: LabelKind) -> float | None:
+def _mean(labels: Sequence[LabelEvent], kind: LabelKind) -> float | None:
     """The share that passed, or the mean score."""
     if not labels or kind.name == "pairs":
         return None

@@ -23,10 +23,10 @@ from adjudge.data.rows import truth_column
 from adjudge.data.tables import TableLike, as_text, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import Item, Order, Pair, SampledBy, Subject
+from adjudge.store.interface import LabelEvent
 from adjudge.store.labels import (
     GRADE_LABELS,
     PAIR_LABELS,
-    Answer,
     LabelBook,
     clean_comment,
     score_labels,
@@ -342,7 +342,7 @@ class LabellingRound:
 
     def answered(self, rater: str) -> set[str]:
         """The rows that this rater is no longer asked about."""
-        return {click.id for click in self._answered(rater)}
+        return {click.subject_id for click in self._answered(rater)}
 
     def record(
         self,
@@ -374,7 +374,7 @@ class LabellingRound:
             sampled_by=draw.sampled_by,
             comment=comment,
         )
-        now = next((one for one in self.book.answers(rater) if one.id == subject_id), None)
+        now = next((one for one in self.book.answers(rater) if one.subject_id == subject_id), None)
         if now is None or (now.label, now.comment) != (label, comment):
             # The nonce belongs to another click: this one was not stored, so it must fail.
             raise ArgumentError("nonce", nonce, "reload the page: that click was already counted")
@@ -382,7 +382,7 @@ class LabellingRound:
 
     def _recount(self, rater: str) -> None:
         """Labels for doubt that a wider draw has also chosen now count as drawn by it."""
-        answered = {click.id: click for click in self._answered(rater)}
+        answered = {click.subject_id: click for click in self._answered(rater)}
         for draw in self.queue.draws:
             click = answered.get(draw.id)
             if click is None:
@@ -395,12 +395,14 @@ class LabellingRound:
         last = self.book.undo(nonce=nonce, rater=rater)
         if last is None:
             return None
-        return last.id, self.kind.side_of(last.label, self.order_for(rater, last.id))
+        return last.subject_id, self.kind.side_of(
+            last.label, self.order_for(rater, last.subject_id)
+        )
 
     def progress(self, rater: str) -> Progress:
         """The progress of this rater."""
         ids = {draw.id for draw in self.queue.draws}
-        own = [click for click in self.book.answers(rater) if click.id in ids]
+        own = [click for click in self.book.answers(rater) if click.subject_id in ids]
         labels = sum(click.label is not None for click in own)
         return Progress(
             answered=len(self.answered(rater) & ids),
@@ -422,7 +424,7 @@ class LabellingRound:
         coin = hashlib.sha256(f"{self.seed}\x00{rater}\x00{subject_id}".encode()).digest()[0]
         return "ab" if coin % 2 == 0 else "ba"
 
-    def _answered(self, rater: str) -> list[Answer]:
+    def _answered(self, rater: str) -> list[LabelEvent]:
         if not self.share_out:
             return self.book.answers(rater)
         # With share_out, a pair with any label is done; a skip counts only for its rater.

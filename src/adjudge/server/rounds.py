@@ -180,7 +180,7 @@ def _count_strangers(
 ) -> None:
     """Announce how many labels in the store are of rows that this round does not have."""
     ids = {subject.id for subject in subjects}
-    strange = sum(answer.id not in ids for answer in book.answers())
+    strange = sum(answer.subject_id not in ids for answer in book.answers())
     if strange:
         one, several = f"label in the store is of {kind.a_noun}", "labels in the store are of "
         strangers = count(strange, one, several + kind.noun + "s")

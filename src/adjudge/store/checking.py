@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -21,11 +20,11 @@ from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.result import Result, frozen
-from adjudge.present.text import DASH, count, number
+from adjudge.present.text import count, number
 from adjudge.records import Order, SampledBy
 from adjudge.store import tables
-from adjudge.store.interface import LabelEvent, Owner, call_key, state_of
-from adjudge.store.labels import KNOWN_LABELS, current_answers
+from adjudge.store.interface import call_key
+from adjudge.store.labels import KNOWN_LABELS
 from adjudge.store.sqlite import (
     SQLiteStore,
     connect_to_read,
@@ -34,7 +33,7 @@ from adjudge.store.sqlite import (
     reason_of,
     take_step,
 )
-from adjudge.store.tables import EVENT_COLUMNS, LEDGER, READ_COLUMNS, Migration, call_of, pending
+from adjudge.store.tables import LEDGER, READ_COLUMNS, Migration, call_of, pending
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,22 +50,9 @@ class StoredTable:
     example: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredCalls:
-    """How many calls of one judge, asked by one protocol, ended in one status; retries count."""
-
-    judge: str
-    protocol: str
-    status: str
-    calls: int
-
-
 @frozen
 class StoreCheck(Result):
-    """The state of a store. `problems` are SQLite's messages about the file, a line each.
-
-    A claim is alive while its process is running; `claims_unknown` are of another machine.
-    """
+    """The state of a store. `problems` are SQLite's messages about the file, a line each."""
 
     kind: ClassVar[str] = "store_check"
     rows_in: ClassVar[str] = "tables"
@@ -76,12 +62,6 @@ class StoreCheck(Result):
     up_to_date: bool
     problems: tuple[str, ...]
     tables: tuple[StoredTable, ...]
-    calls: tuple[StoredCalls, ...]
-    labels: int
-    raters: int
-    claims_alive: int
-    claims_dead: int
-    claims_unknown: int
     rescued: str | None = None
     rescued_rows: int | None = None
 
@@ -94,14 +74,6 @@ class StoreCheck(Result):
         schema = (
             "up to date" if self.up_to_date else "older: a run that writes brings it up to date"
         )
-        claims = f"{self.claims_dead:,} of processes that have ended, free"
-        if self.claims_unknown:
-            claims += f"; {self.claims_unknown:,} of other machines"
-        facts = [
-            Fact("schema", self.schema, schema),
-            Fact("labels", number(self.labels), f"of {count(self.raters, 'rater')}"),
-            Fact("calls claimed by running processes", number(self.claims_alive), claims),
-        ]
         damage = [f"SQLite: {problem}" for problem in self.problems[:_MOST_SHOWN]]
         if len(self.problems) > _MOST_SHOWN:
             damage.append(f"and {len(self.problems) - _MOST_SHOWN:,} more of this kind")
@@ -111,24 +83,18 @@ class StoreCheck(Result):
             "rows": lambda table: number(table.rows),
             "damaged": lambda table: number(table.damaged),
         }
-        blocks = [self._headline(), Facts(facts), *notes_of(damage, tone="bad")]
-        blocks.append(table_of(self.tables, columns))
-        if self.calls:
-            by_judge: dict[str, Callable[[StoredCalls], str]] = {
-                "judge": lambda part: part.judge,
-                "protocol": lambda part: part.protocol or DASH,
-                "status": lambda part: part.status,
-                "calls": lambda part: number(part.calls),
-            }
-            blocks.append(table_of(self.calls, by_judge, text_columns=3))
+        facts = Facts([Fact("schema", self.schema, schema)])
+        notes = notes_of(damage, tone="bad")
+        blocks = [self._headline(), facts, *notes, table_of(self.tables, columns)]
         if self.rescued is not None:
             copied = f"{number(self.rescued_rows)} rows copied to {self.rescued}"
             blocks += notes_of([f"{copied}; use it with --store, and keep the damaged file"])
         return blocks
 
     def _headline(self) -> Headline:
-        calls = sum(part.calls for part in self.calls)
-        held = f"{count(calls, 'call')} and {count(self.labels, 'label')}"
+        rows = {table.table: table.rows for table in self.tables}
+        events = count(rows.get("label_events", 0), "label event")
+        held = f"{count(rows.get('calls', 0), 'call')} and {events}"
         if not self.damaged:
             return Headline(f"{self.store}: {held}, no damage detected")
         action = f"Copy what can be read: adjudge store check {self.store} --rescue NEW.db"
@@ -182,52 +148,17 @@ def check_file(place: str | Path, *, rescue: str | Path | None = None) -> StoreC
         raise explain(error, str(place)) from None
 
 
-class Census:
-    """Counts the rows of a store: calls by judge and status, labels by rater."""
-
-    def __init__(self) -> None:
-        self._judges: dict[str, tuple[str, str]] = {}
-        self._calls: Counter[tuple[str, str, str]] = Counter()
-        self._events: list[LabelEvent] = []
-
-    def _count(self, table: str, row: Row) -> None:
-        if table == "judges":
-            self._judges[row["judge_fingerprint"]] = row["judge"], row["protocol"]
-        elif table == "calls":
-            judge = self._judges.get(row["judge_fingerprint"], (row["judge_fingerprint"], ""))
-            self._calls[*judge, row["status"]] += 1
-        elif table == "label_events":
-            known = {name: row[name] for name in EVENT_COLUMNS if name in row}
-            self._events.append(LabelEvent(**known))
-
-    def table(self, table: str, rows: Iterable[Checked]) -> StoredTable:
-        """Count the rows of a table; judges come before calls."""
-        sound = damaged = 0
-        example = None
-        for key, row, fault in rows:
-            if fault is None:
-                sound += 1
-                self._count(table, row)
-            else:
-                damaged += 1
-                example = example or f"row {key}: {fault}"
-        return StoredTable(table=table, rows=sound, damaged=damaged, example=example)
-
-    def result(self, *, claims: Mapping[str, int], **report: Any) -> StoreCheck:
-        """The result of the check, with the database's own report."""
-        answers = [answer for answer in current_answers(self._events) if answer.label is not None]
-        return StoreCheck(
-            calls=tuple(
-                StoredCalls(judge=judge, protocol=protocol, status=status, calls=n)
-                for (judge, protocol, status), n in sorted(self._calls.items())
-            ),
-            labels=len(answers),
-            raters=len({answer.rater for answer in answers}),
-            claims_alive=claims.get("alive", 0),
-            claims_dead=claims.get("dead", 0),
-            claims_unknown=claims.get("unknown", 0),
-            **report,
-        )
+def count_rows(table: str, rows: Iterable[Checked]) -> StoredTable:
+    """Count the readable rows of a table and the damaged ones."""
+    sound = damaged = 0
+    example = None
+    for key, _, fault in rows:
+        if fault is None:
+            sound += 1
+        else:
+            damaged += 1
+            example = example or f"row {key}: {fault}"
+    return StoredTable(table=table, rows=sound, damaged=damaged, example=example)
 
 
 class _Reading:
@@ -250,14 +181,12 @@ class _Reading:
         self._columns = _columns(self._steps)
 
     def check(self, place: str) -> StoreCheck:
-        census = Census()
-        return census.result(
+        return StoreCheck(
             store=place,
             schema=self._steps[-1].name if self._steps else "",
             up_to_date=not self._missing,
             problems=self._problems(),
-            tables=tuple(self._table(name, census) for name in self._kept_tables()),
-            claims=self._claims(),
+            tables=tuple(map(self._table, self._kept_tables())),
         )
 
     def rescue(self, check: StoreCheck, path: Path) -> StoreCheck:
@@ -275,7 +204,9 @@ class _Reading:
     def _copy(self, table: str, new: sqlite3.Connection) -> int:
         """Copy all valid rows except duplicates; returns their number."""
         copied = 0
-        for row in self._sound_rows(table):
+        for _, row, fault in self._checked_rows(table):
+            if fault is not None:
+                continue
             if not copied:
                 new.execute(f"DELETE FROM {table}")  # a new store has its own identity
             columns, marks = ", ".join(row), ", ".join("?" * len(row))
@@ -299,12 +230,9 @@ class _Reading:
             problems.append("the list of migrations cannot be read")
         return tuple(problems)
 
-    def _table(self, table: str, census: Census) -> StoredTable:
-        stored = census.table(table, self._checked_rows(table))
+    def _table(self, table: str) -> StoredTable:
+        stored = count_rows(table, self._checked_rows(table))
         return stored if self._last_row(table) is not None else replace(stored, damaged=None)
-
-    def _sound_rows(self, table: str) -> Iterator[Row]:
-        return (row for _, row, fault in self._checked_rows(table) if fault is None)
 
     def _checked_rows(self, table: str) -> Iterator[Checked]:
         """All rows, decoded, each number once."""
@@ -358,17 +286,6 @@ class _Reading:
         except sqlite3.DatabaseError:
             return None
         return int(last or 0)
-
-    def _claims(self) -> Counter[str]:
-        """Claims by the state of the process that made them."""
-        if not self._columns.keys() >= set(_OF_PROCESSES):
-            return Counter()
-        states = {
-            row["owner"]: state_of(Owner(row["owner"], row["host"], row["pid"], row["started"]))
-            for row in self._sound_rows("owners")
-        }
-        claims = self._sound_rows("claims")
-        return Counter(states.get(row["owner"], "dead") for row in claims)
 
 
 def _columns(steps: Sequence[Migration]) -> dict[str, dict[str, bool]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
 from adjudge.errors import ArgumentError
@@ -49,20 +49,6 @@ def clean_comment(comment: str | None) -> str | None:
     if code := _CONTROL.search(text):
         raise ArgumentError("comment", code.group(), "remove this control character")
     return text or None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A rater's current label of a pair or answer; `label` is None for a skip."""
-
-    event: int
-    rater: str
-    id: str
-    label: str | None
-    shown_order: Order | None
-    sampled_by: SampledBy | None
-    created_at: float
-    comment: str | None = None
 
 
 class LabelBook:
@@ -106,37 +92,41 @@ class LabelBook:
             )
         )
 
-    def undo(self, *, nonce: str, rater: str) -> Answer | None:
+    def undo(self, *, nonce: str, rater: str) -> LabelEvent | None:
         """Undo the rater's last answer and return it; None if there is none."""
         events = self._events(rater)
         for event in events:
             if event.nonce == nonce:
-                return next((_answer(one) for one in events if one.event == event.undoes), None)
+                return next((click for click in events if click.event == event.undoes), None)
         last = max(current_answers(events), key=lambda answer: answer.event, default=None)
         if last is None:
             return None
         self._store.add_label_event(
             LabelEvent(
-                nonce=nonce, rater=rater, subject_id=last.id, action="undo", undoes=last.event
+                nonce=nonce,
+                rater=rater,
+                subject_id=last.subject_id,
+                action="undo",
+                undoes=last.event,
             )
         )
         return last
 
-    def recount(self, *, click: Answer, sampled_by: SampledBy) -> None:
+    def recount(self, *, click: LabelEvent, sampled_by: SampledBy) -> None:
         """Change how a label counts as sampled: a random draw chose it too."""
         self._store.add_label_event(
             LabelEvent(
                 nonce=f"recount-{click.event}-{sampled_by}",
                 rater=click.rater,
-                subject_id=click.id,
+                subject_id=click.subject_id,
                 action="recount",
                 sampled_by=sampled_by,
                 undoes=click.event,
             )
         )
 
-    def answers(self, rater: str | None = None) -> list[Answer]:
-        """The current labels, oldest first; of one rater or of all."""
+    def answers(self, rater: str | None = None) -> list[LabelEvent]:
+        """The current answers, oldest first; of one rater or of all. A skip has no label."""
         return current_answers(self._events(rater))
 
     def last_comment(self, rater: str, subject_id: str) -> str | None:
@@ -155,7 +145,7 @@ class LabelBook:
 
         `comments` has one entry per label. A label without one leaves the comment in the store.
         """
-        there = {(one.rater, one.id): (one.label, one.comment) for one in self.answers()}
+        there = {(e.rater, e.subject_id): (e.label, e.comment) for e in self.answers()}
         kept = [clean_comment(comment) for comment in comments or [None] * len(labels)]
         added = same = 0
         for label, comment in zip(labels, kept, strict=True):
@@ -178,7 +168,7 @@ class LabelBook:
         return added, same
 
 
-def current_answers(events: Iterable[LabelEvent]) -> list[Answer]:
+def current_answers(events: Iterable[LabelEvent]) -> list[LabelEvent]:
     """The last click of each rater about each pair that was not undone, oldest first."""
     clicks: list[LabelEvent] = []
     undone: set[int | None] = set()
@@ -192,19 +182,6 @@ def current_answers(events: Iterable[LabelEvent]) -> list[Answer]:
             clicks.append(event)
     latest = {(e.rater, e.subject_id): e for e in clicks if e.event not in undone}
     return [
-        replace(_answer(event), sampled_by=recounted.get(event.event, event.sampled_by))
+        replace(event, sampled_by=recounted.get(event.event, event.sampled_by))
         for event in sorted(latest.values(), key=lambda event: event.event)
     ]
-
-
-def _answer(event: LabelEvent) -> Answer:
-    return Answer(
-        event=event.event,
-        rater=event.rater,
-        id=event.subject_id,
-        label=event.label if event.action == "label" else None,
-        shown_order=event.shown_order,
-        sampled_by=event.sampled_by,
-        created_at=event.created_at,
-        comment=event.comment,
-    )

@@ -43,6 +43,7 @@ from adjudge.store.tables import (
     answered,
     now,
     pending,
+    remedy_for,
     row_of,
     served_of,
 )
@@ -67,10 +68,10 @@ def open_privately(path: str | Path, flags: int) -> int:
 
 
 _BUSY_S = 60.0
-_DIALECT = Dialect(
-    serial="INTEGER PRIMARY KEY",
-    signs_of_life="started TEXT NOT NULL, heartbeat DOUBLE PRECISION NOT NULL",
-)
+_DIALECT: Dialect = {
+    "serial": "INTEGER PRIMARY KEY",
+    "signs_of_life": "started TEXT NOT NULL, heartbeat DOUBLE PRECISION NOT NULL",
+}
 _MEMORY = ":memory:"
 T = TypeVar("T")
 
@@ -111,10 +112,7 @@ class SQLiteStore(SharedTables):
             raise StoreError(f"{self.name}: cannot be opened ({error}); check the path") from None
         try:
             if readonly:
-                applied = self._applied()
-                if not applied:
-                    raise self._missing()
-                pending(applied, self.name, readonly=True)
+                pending(self._applied(), self.name, readonly=True)
             else:
                 self._prepare()
                 self._migrate()
@@ -171,7 +169,7 @@ class SQLiteStore(SharedTables):
 
     def _open_to_read(self) -> sqlite3.Connection:
         if self._path is None or not self._path.is_file():
-            raise self._missing()
+            raise StoreMissingError(f"{self.name}: no such store; check --store")
         self._unshared = not _is_written(self._path)
         return connect_to_read(self._path)
 
@@ -226,19 +224,12 @@ class SQLiteStore(SharedTables):
         with self.transaction():
             self._db.execute(query, values)
 
-    def _missing(self) -> StoreMissingError:
-        return StoreMissingError(f"{self.name}: no such store; check --store")
-
     def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         if self._readonly and "readonly" in str(error):
             return StoreError(f"{self.name}: {error}; it was opened with readonly; open it without")
         return explain(error, self.name)
 
     # --- calls, labels, served rows ---
-
-    def latest_call_id(self) -> int:
-        """The highest call id so far; 0 in an empty store."""
-        return int(self._all("SELECT COALESCE(MAX(call_id), 0) FROM calls")[0][0])
 
     def claim(
         self,
@@ -355,9 +346,9 @@ class SQLiteStore(SharedTables):
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
         held: dict[str, str] = {}
-        query = "SELECT call_key, owner FROM claims WHERE call_key IN "
         for chunk in _chunks(keys):
-            held.update(self._all(query + self._marks(chunk), chunk))
+            query = f"SELECT call_key, owner FROM claims WHERE call_key IN {self._marks(chunk)}"
+            held.update(self._all(query, chunk))
         return held
 
     def _gone(self, owners: Collection[str]) -> set[str]:
@@ -395,6 +386,20 @@ class SQLiteStore(SharedTables):
         self._db.execute("DELETE FROM owners WHERE owner = ?", (owner,))
 
 
+_REMEDIES = (
+    (
+        ("locked", "busy"),
+        "another program has locked it; close that program and run the same command again",
+    ),
+    (
+        ("not a database",),
+        "it is not an adjudge store, or its beginning is damaged; choose another --store",
+    ),
+    (("malformed", "not decode to UTF-8", "no such"), DAMAGED),
+    (("full", "disk"), "free space on the disk and run the same command again"),
+)
+
+
 def explain(error: sqlite3.Error | UnicodeDecodeError, name: str) -> StoreError:
     """SQLite's message, with the remedy.
 
@@ -402,17 +407,8 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, name: str) -> StoreError:
     """
     damaged_text = isinstance(error, UnicodeDecodeError)
     text = "malformed: has text that is not UTF-8" if damaged_text else reason_of(error)
-    if "locked" in text or "busy" in text:
-        remedy = "another program has locked it; close that program and run the same command again"
-    elif "not a database" in text:
-        remedy = "it is not an adjudge store, or its beginning is damaged; choose another --store"
-    elif any(word in text for word in ("malformed", "not decode to UTF-8", "no such")):
-        remedy = DAMAGED.format(name)
-    elif "full" in text or "disk" in text:
-        remedy = "free space on the disk and run the same command again"
-    else:
-        remedy = "check that the file and its folder can be written"
-    return StoreError(f"{name}: {text}; {remedy}")
+    remedy = remedy_for(text, _REMEDIES, "check that the file and its folder can be written")
+    return StoreError(f"{name}: {text}; {remedy.format(name)}")
 
 
 def reason_of(error: Exception) -> str:

@@ -15,15 +15,16 @@ import json
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from adjudge.errors import StoreError, StoreVersionError
+from adjudge.errors import StoreError, StoreMissingError, StoreVersionError
 from adjudge.records import STATUSES, Reply, Status
 from adjudge.store.interface import (
     Call,
@@ -43,12 +44,8 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What differs between databases: the serial key, and how an owner shows that it lives."""
-
-    serial: str
-    signs_of_life: str
+#: What differs between databases: the serial key, and how an owner shows that it lives.
+Dialect = Mapping[Literal["serial", "signs_of_life"], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +57,6 @@ class Migration:
 
     def fill(self, dialect: Dialect, position: int) -> list[str]:
         """Its statements for one database, between those that make the ledger and write in it."""
-        values = {
-            "{serial}": dialect.serial,
-            "{signs_of_life}": dialect.signs_of_life,
-            "{store_id}": uuid.uuid4().hex,
-        }
         ledger = (
             f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
             "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
@@ -73,10 +65,8 @@ class Migration:
             f"INSERT INTO {LEDGER} (position, name, applied_at)"
             f" VALUES ({position}, '{self.name}', '{now()}')"
         )
-        filled = [ledger, *self.statements, written]
-        for place, value in values.items():
-            filled = [statement.replace(place, value) for statement in filled]
-        return filled
+        values = {**dialect, "store_id": uuid.uuid4().hex}
+        return [statement.format(**values) for statement in (ledger, *self.statements, written)]
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -174,9 +164,13 @@ def pending(
 ) -> tuple[Migration, ...]:
     """The missing steps, given the steps of a store; a store that is only read must have all.
 
+    A new store has no step yet.
+
     >>> [step.name for step in pending([], "new.db")]
     ['0001_store']
     """
+    if readonly and not applied:
+        raise StoreMissingError(f"{place}: no such store; check --store")
     names = [step.name for step in MIGRATIONS]
     unknown = [name for name in applied if name not in names]
     if unknown:
@@ -197,25 +191,23 @@ def pending(
 
 # --- rows ---
 
+#: Words in the messages of a database, and what to do about it.
+Remedies = Sequence[tuple[tuple[str, ...], str]]
 #: The remedy for a damaged row, given the store's name.
 DAMAGED = "`adjudge store check {}` shows what can be read and rescued"
-WRITTEN = (
-    "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
-    "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
-    "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
-    "served_model, created_at, raw"
+#: What was asked, by the fields of `Call`, and what came back, by those of `Reply`.
+_QUESTION = ("judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "created_at")
+_REPLY = (
+    *("status", "text", "logprobs", "censored", "counts", "mean_logprob", "scored_tokens"),
+    *("prompt_tokens", "completion_tokens", "latency_s", "error", "answer_mass", "exact_mass"),
+    *("cut_off", "server", "served_model"),
 )
+#: Fields whose columns have another name: theirs is a word of SQL, or says too little.
+_COLUMN = {"order": "shown_order", "repeat": "repeat_index", "text": "reply_text"}
 #: What rows of a run are made from; the other columns describe the question.
-REPLY_COLUMNS = (
-    *("call_id", "call_key", "slot", "status", "reply_text", "logprobs", "censored", "counts"),
-    *("mean_logprob", "scored_tokens", "prompt_tokens", "completion_tokens", "latency_s", "error"),
-    *("answer_mass", "exact_mass", "cut_off", "server", "served_model"),
-)
-READ_COLUMNS = (
-    *REPLY_COLUMNS,
-    *("judge_fingerprint", "subject_id", "content_hash", "shown_order", "repeat_index"),
-    "created_at",
-)
+REPLY_COLUMNS = ("call_id", "call_key", "slot", *(_COLUMN.get(name, name) for name in _REPLY))
+READ_COLUMNS = (*REPLY_COLUMNS, *(_COLUMN.get(name, name) for name in _QUESTION))
+WRITTEN = ", ".join((*READ_COLUMNS[1:], "raw"))
 EVENT = (
     "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
 )
@@ -232,6 +224,12 @@ SERVED_MODEL = REPLY_COLUMNS.index("served_model")
 _READ = ", ".join(READ_COLUMNS)
 _DECODER = json.JSONDecoder()
 T = TypeVar("T")
+
+
+def remedy_for(reason: str, remedies: Remedies, otherwise: str) -> str:
+    """The remedy of the first entry with one of its words in a database's message."""
+    fitting = (remedy for words, remedy in remedies if any(word in reason for word in words))
+    return next(fitting, otherwise)
 
 
 def storable(value: str | None) -> str | None:
@@ -259,36 +257,23 @@ def answered(
     }
 
 
-def row_of(call: Call, now: str) -> tuple[Any, ...]:
-    """The values of the columns in `WRITTEN`; without a loop, because every call uses it."""
-    reply = call.reply
-    return (
-        call.call_key,
-        call.judge_fingerprint,
-        storable(call.subject_id),
-        call.content_hash,
-        call.order,
-        call.repeat,
-        storable(call.slot),
-        reply.status,
-        storable(reply.text),
-        None if reply.logprobs is None else json.dumps(dict(reply.logprobs)),
-        json.dumps(sorted(reply.censored)) if reply.censored else None,
-        None if reply.counts is None else json.dumps(dict(reply.counts)),
-        reply.mean_logprob,
-        reply.scored_tokens,
-        reply.prompt_tokens,
-        reply.completion_tokens,
-        reply.latency_s,
-        storable(reply.error),
-        reply.answer_mass,
-        reply.exact_mass,
-        reply.cut_off,
-        storable(reply.server),
-        storable(reply.served_model),
-        call.created_at or now,
-        storable(reply.raw),
-    )
+_ASKED = attrgetter("call_key", "slot", *(f"reply.{name}" for name in _REPLY), *_QUESTION)
+_LOGPROBS, _CENSORED, _COUNTS = (
+    2 + _REPLY.index(name) for name in ("logprobs", "censored", "counts")
+)
+
+
+def row_of(call: Call, now: str) -> list[Any]:
+    """The values of the columns in `WRITTEN`."""
+    row = [
+        value if type(value) is not str or value.isascii() else storable(value)
+        for value in _ASKED(call)
+    ]
+    row[-1] = row[-1] or now
+    for at in (_LOGPROBS, _COUNTS):
+        row[at] = None if row[at] is None else json.dumps(dict(row[at]))
+    row[_CENSORED] = json.dumps(sorted(row[_CENSORED])) if row[_CENSORED] else None
+    return [*row, storable(call.reply.raw)]
 
 
 def event_of(event: LabelEvent) -> list[Any]:
@@ -308,46 +293,21 @@ def served_of(row: Served) -> tuple[Any, ...]:
 def call_of(row: Sequence[Any], raw: str | None) -> Call:
     """The call in a row of READ_COLUMNS. ValueError if the row is damaged."""
     call_id, key, slot = row[:3]
-    fingerprint, subject_id, content, order, repeat, created_at = row[len(REPLY_COLUMNS) :][:6]
-    return Call(
-        call_id=call_id,
-        created_at=created_at,
-        call_key=key,
-        judge_fingerprint=fingerprint,
-        subject_id=subject_id,
-        content_hash=content,
-        order=order,
-        repeat=repeat,
-        slot=slot,
-        reply=_reply_of(row, raw),
-    )
+    asked = dict(zip(_QUESTION, row[len(REPLY_COLUMNS) :], strict=False))
+    return Call(call_id=call_id, call_key=key, slot=slot, reply=_reply_of(row, raw), **asked)
 
 
 def _reply_of(row: Sequence[Any], raw: str | None) -> Reply:
-    status, text, logprobs, censored, counts, mean_logprob, scored = row[3:10]
-    prompt_tokens, completion_tokens, latency_s, error = row[10:14]
-    answer_mass, exact_mass, cut_off, server, served_model = row[14:19]
-    if status not in STATUSES:
-        raise ValueError(f"status is {status!r}")
-    return Reply(
-        status=status,
-        text=text,
-        logprobs=None if logprobs is None else dict(json.loads(logprobs)),
-        censored=frozenset(json.loads(censored)) if censored else frozenset(),
-        counts=None if counts is None else dict(json.loads(counts)),
-        mean_logprob=mean_logprob,
-        scored_tokens=scored,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        latency_s=latency_s,
-        error=error,
-        answer_mass=answer_mass,
-        exact_mass=bool(exact_mass),
-        cut_off=bool(cut_off),
-        server=server,
-        served_model=served_model,
-        raw=raw,
-    )
+    reply = dict(zip(_REPLY, row[3:], strict=False))
+    if reply["status"] not in STATUSES:
+        raise ValueError(f"status is {reply['status']!r}")
+    for name in ("logprobs", "counts"):
+        if reply[name] is not None:
+            reply[name] = dict(json.loads(reply[name]))
+    reply["censored"] = frozenset(json.loads(reply["censored"] or "[]"))
+    for name in ("exact_mass", "cut_off"):
+        reply[name] = bool(reply[name])
+    return Reply(**reply, raw=raw)
 
 
 class PlainReply(NamedTuple):
@@ -380,22 +340,21 @@ def plain_reply(row: CallRow) -> PlainReply | None:
 
 def decode_reply(row: CallRow, store: str) -> Reply:
     """The reply in a row of REPLY_COLUMNS, without raw; StoreError if the row is damaged."""
-    try:
-        return _reply_of(row, None)
-    except (ValueError, TypeError) as error:
-        raise _damaged(row, error, store) from None
+    return _decode(_reply_of, row, None, store)
 
 
-def decode_call(row: Sequence[Any], raw: str | None, store: str) -> Call:
+def decode_call(row: CallRow, raw: str | None, store: str) -> Call:
     """The call in a row of READ_COLUMNS; StoreError if the row is damaged."""
+    return _decode(call_of, row, raw, store)
+
+
+def _decode(read: Callable[..., T], row: CallRow, raw: str | None, store: str) -> T:
     try:
-        return call_of(row, raw)
+        return read(row, raw)
     except (ValueError, TypeError) as error:
-        raise _damaged(row, error, store) from None
-
-
-def _damaged(row: CallRow, error: Exception, store: str) -> StoreError:
-    return StoreError(f"{store}: call {row[0]} is damaged ({error}); {DAMAGED.format(store)}")
+        raise StoreError(
+            f"{store}: call {row[0]} is damaged ({error}); {DAMAGED.format(store)}"
+        ) from None
 
 
 def decode_object(row: Sequence[Any], table: str, store: str) -> list[Any]:
@@ -412,22 +371,16 @@ def decode_object(row: Sequence[Any], table: str, store: str) -> list[Any]:
 
 def decode_served(row: Sequence[Any], store: str) -> Served:
     """A served row, from a row of SERVED_COLUMNS."""
-    number, rules_id, name, accepted, audited, content, at = row
+    fields = dict(zip(("number", *SERVED.split(", ")), row, strict=True))
     try:
-        loaded = dict(json.loads(content))
+        fields["content"] = dict(json.loads(fields["content"]))
     except (ValueError, TypeError) as error:
         raise StoreError(
-            f"{store}: served row {number} is damaged ({error}); {DAMAGED.format(store)}"
+            f"{store}: served row {row[0]} is damaged ({error}); {DAMAGED.format(store)}"
         ) from None
-    return Served(
-        rules_id=rules_id,
-        subject_id=name,
-        accepted=bool(accepted),
-        audited=bool(audited),
-        content=loaded,
-        number=number,
-        served_at=at,
-    )
+    for name in ("accepted", "audited"):
+        fields[name] = bool(fields[name])
+    return Served(**fields)
 
 
 #: Rows per page: limits memory and the time for which others wait.
@@ -471,17 +424,23 @@ class SharedTables(ABC):
     def _marks(self, values: Sequence[Any]) -> str:
         return "(" + ", ".join([self._mark] * len(values)) + ")"
 
+    def _insert(self, table: str, columns: str, values: Sequence[Any], if_there: str) -> None:
+        self._write(
+            f"INSERT INTO {table} ({columns}) VALUES {self._marks(values)} ON CONFLICT {if_there}",
+            values,
+        )
+
+    def latest_call_id(self) -> int:
+        return int(self._all("SELECT COALESCE(MAX(call_id), 0) FROM calls")[0][0])
+
     def remember_judge(
         self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
     ) -> None:
         # In their order: that of the criteria is a part of a rubric's question.
         known = json.dumps(parts, ensure_ascii=False, allow_nan=False)
         values = (fingerprint, judge, protocol, known, now())
-        self._write(
-            "INSERT INTO judges (judge_fingerprint, judge, protocol, parts, first_seen)"
-            f" VALUES {self._marks(values)} ON CONFLICT (judge_fingerprint) DO NOTHING",
-            values,
-        )
+        columns = "judge_fingerprint, judge, protocol, parts, first_seen"
+        self._insert("judges", columns, values, "(judge_fingerprint) DO NOTHING")
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
         rows = self._all(
@@ -497,11 +456,7 @@ class SharedTables(ABC):
     def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
         name, text = storable(prompt.name), storable(prompt.text)
         values = (sha256, name, text, canonical_json(prompt.answer))
-        self._write(
-            f"INSERT INTO prompts (sha256, name, text, answer) VALUES {self._marks(values)}"
-            " ON CONFLICT (sha256) DO NOTHING",
-            values,
-        )
+        self._insert("prompts", "sha256, name, text, answer", values, "(sha256) DO NOTHING")
 
     def prompts(self) -> dict[str, KnownPrompt]:
         rows = self._all("SELECT sha256, name, text, answer FROM prompts")
@@ -555,11 +510,7 @@ class SharedTables(ABC):
 
     def _insert_event(self, event: LabelEvent) -> int:
         values = event_of(event)
-        self._write(
-            f"INSERT INTO label_events ({EVENT}) VALUES {self._marks(values)}"
-            " ON CONFLICT (nonce) DO NOTHING",
-            values,
-        )
+        self._insert("label_events", EVENT, values, "(nonce) DO NOTHING")
         by_nonce = f"SELECT event FROM label_events WHERE nonce = {self._mark}"
         return int(self._all(by_nonce, values[:1])[0][0])
 
@@ -599,12 +550,8 @@ class SharedTables(ABC):
 
     def keep_monitor(self, name: str, state: str) -> None:
         values = (name, state, now())
-        self._write(
-            f"INSERT INTO monitors (name, state, saved_at) VALUES {self._marks(values)}"
-            " ON CONFLICT (name)"
-            " DO UPDATE SET state = excluded.state, saved_at = excluded.saved_at",
-            values,
-        )
+        latest = "(name) DO UPDATE SET state = excluded.state, saved_at = excluded.saved_at"
+        self._insert("monitors", "name, state, saved_at", values, latest)
 
     def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
         with self.transaction():

@@ -139,8 +139,8 @@ def test_a_copy_goes_on_where_the_target_ends(source: str, target: str) -> None:
         LabelBook(store).undo(nonce="undo 2", rater="r0")
     done = copy_store(source, target)
     assert (done.added, done.conflicts) == (2, 0)
-    theirs = [(a.rater, a.id, a.sampled_by) for a in content(target)["answers"]]
-    ours = [(a.rater, a.id, a.sampled_by) for a in content(source)["answers"]]
+    theirs = [(a.rater, a.subject_id, a.sampled_by) for a in content(target)["answers"]]
+    ours = [(a.rater, a.subject_id, a.sampled_by) for a in content(source)["answers"]]
     assert theirs == [("zoe", "p0", "random"), *ours]
 
 

@@ -71,7 +71,7 @@ def test_a_store_of_another_kind_is_found_by_its_scheme(monkeypatch: pytest.Monk
         LabelBook(store).import_labels([Label(id="p1", label="A", rater="ann")])
     assert Path("here.db").exists()
     with use_store("elsewhere://here") as store:
-        assert [answer.id for answer in LabelBook(store).answers()] == ["p1"]
+        assert [answer.subject_id for answer in LabelBook(store).answers()] == ["p1"]
 
 
 def test_reading_makes_nothing_writes_nothing_and_leaves_nothing(tmp_path: Path) -> None:
