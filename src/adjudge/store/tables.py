@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from adjudge.errors import StoreError, StoreMissingError, StoreVersionError
 from adjudge.records import STATUSES, Reply, Status
@@ -45,7 +45,7 @@ def now() -> str:
 
 
 #: What differs between databases: the serial key, and how an owner shows that it lives.
-Dialect = Mapping[Literal["serial", "signs_of_life"], str]
+Dialect = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ _LOGPROBS, _CENSORED, _COUNTS = (
 
 def row_of(call: Call, now: str) -> list[Any]:
     """The values of the columns in `WRITTEN`."""
-    row = [
+    row: list[Any] = [
         value if type(value) is not str or value.isascii() else storable(value)
         for value in _ASKED(call)
     ]
