@@ -10,17 +10,19 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
+from adjudge.estimation.difference_plan import (
+    cautious_correlation,
+    cautious_spread,
+    labels_needed,
+    questions_needed,
+)
 from adjudge.estimation.systems import read_systems
 from adjudge.statistics.differences import (
     Gap,
-    cautious_correlation,
-    cautious_spread,
     difference_of_means,
     labelled_gap,
     labelled_mean,
-    labels_needed,
     paired_gap,
-    questions_needed,
     unpaired_gap,
 )
 

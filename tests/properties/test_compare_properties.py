@@ -39,7 +39,7 @@ def test_any_scores(questions, times: int, level: float, paired: bool) -> None:
     result.to_json()
     assert str(result)
     pair = result.difference
-    for gap in (pair.judge, pair.people, pair.people_alone):
+    for gap in (pair.judge, pair.people):
         if gap is not None and gap.interval is not None:
             assert gap.low <= gap.high
             assert result.measure == "scores" or -1 <= gap.low <= gap.high <= 1

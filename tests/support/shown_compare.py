@@ -12,7 +12,7 @@ from adjudge.estimation.comparison import (
     PairDifference,
     SystemScore,
 )
-from adjudge.estimation.plan_compare import ComparisonPlan
+from adjudge.estimation.difference_plan import ComparisonPlan
 from adjudge.estimation.until_sure import NextQuestion, SequentialComparison
 from adjudge.present.result import Result
 from adjudge.records import Interval
@@ -29,12 +29,7 @@ def gap(estimate: float, low: float, high: float, *, n: int, detectable: float) 
     )
 
 
-def two(
-    judge: Difference,
-    people: Difference | None = None,
-    alone: Difference | None = None,
-    **others: Any,
-) -> Comparison:
+def two(judge: Difference, people: Difference | None = None, **others: Any) -> Comparison:
     """New against old: shown if the interval of what is reported excludes zero."""
     reported = judge if people is None or people.interval is None else people
     pair = PairDifference(
@@ -42,7 +37,6 @@ def two(
         b="new",
         judge=judge,
         people=people,
-        people_alone=alone,
         discordant=97,
         adjusted=reported.p_value,
         shown=reported.sign != 0,
@@ -70,7 +64,6 @@ NOT_SHOWN = two(gap(0.006, -0.022, 0.034, n=412, detectable=0.0401))
 BY_PEOPLE = two(
     HIGHER,
     gap(0.093, 0.021, 0.165, n=80, detectable=0.103),
-    gap(0.088, -0.010, 0.186, n=80, detectable=0.14),
     n_labelled=80,
     means=((0.613, 0.581), (0.654, 0.674)),
     warnings=("few labels",),
@@ -188,7 +181,6 @@ WAITING = SequentialComparison(
     method="bets",
     confidence_level=0.95,
     questions=200,
-    favoured="new",
     decision=None,
     decided_at=None,
     finished=False,
@@ -199,8 +191,8 @@ WAITING = SequentialComparison(
     next=(NextQuestion(question="q7", ids=("old-7", "new-7")),),
     counted=("q1", "q2"),
     people=(1.0, 0.0),
-    up=(0.4, 1.2),
-    down=(-0.3, -0.5),
+    up=1.2,
+    down=-0.5,
     needs_up=3.2189,
     needs_down=4.6052,
     order_key="k",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple, Unpack
@@ -36,7 +36,6 @@ from adjudge.records import Interval
 from adjudge.statistics.differences import (
     FEWEST,
     Gap,
-    Gaps,
     all_gaps,
     benjamini_hochberg,
     difference_of_means,
@@ -119,10 +118,11 @@ def compare(
         "rounds": rounds,
         "equal_within": equal_within,
         "max_labels": max_labels,
+        "scale": scale,
     }
     once: dict[str, object] = {"within": within, "screen": screen}
     if not until_sure:
-        _refuse({**sequential, "scale": scale}, "is for --until-sure (until_sure=True)")
+        _refuse(sequential, "is for --until-sure (until_sure=True)")
     if judges:
         systems_only: dict[str, Any] = {"a": a, "b": b, "until_sure": until_sure, **once, **reading}
         words = {name: systems_only.pop(name) for name in _FOR_JUDGES if name in systems_only}
@@ -139,8 +139,7 @@ def compare(
         if reading.get("labels") is None and (labels := stored_labels(store, table, scale)):
             reading["labels"] = labels
             table = read_systems(data, other, a=a, b=b, **reading)[None]
-        table = table.among(table.choose(a, b))
-        return look(table, store, level=level, scale=scale, seed=seed, **sequential)
+        return look(table.among(table.choose(a, b)), store, level=level, seed=seed, **sequential)
     slices = read_systems(data, other, a=a, b=b, within=within, **reading)
     table = next(iter(slices.values()))
     everyone = a is None and b is None and within is None and len(table.names) > 2
@@ -186,17 +185,17 @@ def compare_systems(
         raise DataError(
             table.source, f"{count(len(table.judge), unit)} of all judges", remedy=remedy
         )
-    numbers = {value: _estimate(systems) for value, systems in tables.items()}
-    pairs = [
-        pair for value in tables for pair in _pairs(tables[value], numbers[value], value, level)
-    ]
-    pairs = _adjust(pairs, level, screen)
-    all_of, rng, best = numbers[next(iter(tables))], generator(seed), None
-    if many and all_of.n >= FEWEST:
-        best = possibly_best(all_of.reported, all_of.influence, rng, confidence_level=level)
-    warnings = [text for value in tables for text in _warnings(tables[value], numbers[value])]
-    if many and 0 < all_of.n_labelled < FEWEST:
-        few = f"{count(all_of.n_labelled, 'question')} labelled for all systems"
+    numbers = [_estimate(systems, value, level) for value, systems in tables.items()]
+    pairs = _adjust([pair for each in numbers for pair in each.pairs], level, screen)
+    n, n_labelled = (sum(sizes) for sizes in zip(*(each[:2] for each in numbers), strict=True))
+    rng, warnings, best = generator(seed), list[str](), None
+    for systems, each in zip(tables.values(), numbers, strict=True):
+        warnings += _warnings(systems, each)
+    if many and n >= FEWEST:
+        influence = _influence(table, by_people=n_labelled >= FEWEST)
+        best = possibly_best(numbers[0].reported, influence, rng, confidence_level=level)
+    if many and 0 < n_labelled < FEWEST:
+        few = f"{count(n_labelled, 'question')} labelled for all systems"
         warnings.append(f"{few}: {FEWEST} or more are needed; the differences are by this judge")
     if many and best is None:
         warnings.append("too few questions that all systems answered: no set of possibly best")
@@ -205,11 +204,6 @@ def compare_systems(
         few = f"too few labels in {count(len(by_judge), 'slice')}, which are by this judge"
         warnings.append(f"{few}: {shorten(by_judge)}")
     before = next(iter(slices.values())).dropped
-    added = [
-        {reason: n - before.get(reason, 0) for reason, n in systems.dropped.items()}
-        for systems in tables.values()
-    ]
-    n_labelled = sum(each.n_labelled for each in numbers.values())
     return Comparison(
         measure=table.measure,
         paired_by=table.paired_by,
@@ -217,91 +211,75 @@ def compare_systems(
         within=within,
         screened=screen,
         confidence_level=level,
-        n=sum(each.n for each in numbers.values()),
+        n=n,
         n_labelled=n_labelled,
-        systems=() if within is not None else _scores(table, all_of, pairs, best, many=many),
+        systems=() if within is not None else _scores(table, numbers[0].means, pairs, best),
         differences=tuple(pairs),
         best_judge=best_of(table.judge, names, rng, level) if judges else None,
         assumptions=_assumptions(table, n_labelled, best),
         warnings=tuple(dict.fromkeys(warnings)),
-        dropped=merge_dropped(before, *added),
+        dropped=merge_dropped(before, *(systems.dropped for systems in tables.values())),
         seed=seed if many and isinstance(seed, int) else None,
     )
 
 
 class _Estimates(NamedTuple):
-    """All pairs by the judge, by people and by labels alone; the means that people would give.
+    """All pairs, their gaps by whom they are reported, and the means that people would give."""
 
-    `influence` is what each question adds to the error of each mean. With too few labels `people`
-    has their number only.
-    """
-
-    judge: Gaps
     n: int
-    influence: FloatArray
-    n_labelled: int = 0
-    people: Gaps | None = None
-    alone: Gaps | None = None
-    means: Sequence[Gap] = ()
-
-    @property
-    def reported(self) -> Gaps:
-        people = self.people
-        return self.judge if people is None or self.n_labelled < FEWEST else people
+    n_labelled: int
+    pairs: Sequence[PairDifference]
+    reported: Sequence[Gap]
+    means: Sequence[Gap]
 
 
-def _estimate(table: Systems) -> _Estimates:
-    judge, human, size = table.judge, table.human, len(table.names)
+def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
+    judge, human = table.judge, table.human
     answered, known = ~np.isnan(judge), ~np.isnan(human)
-    complete = answered.all(axis=1)
-    labelled, n = known.all(axis=1), int(complete.sum())
     columns = [(human[here, at], judge[here, at]) for at, here in enumerate(answered.T)]
-    m = int(labelled.sum())
+    couples, complete = [*combinations(range(len(columns)), 2)], answered.all(axis=1)
+    n, m, unit = int(complete.sum()), int(known.all(axis=1).sum()), "question"
     if table.paired_by is not None:
         by_judge = all_gaps(judge, zero_one=table.zero_one)
     else:
-        sides, n, m = [j for _, j in columns], int(answered.sum()), int(known.sum(axis=0).min())
-        by_judge = _gaps_of(size, lambda i, j: Gap(0.0, 0.0, 0.0, n=min(map(len, sides))))
-        if min(map(len, sides)) >= FEWEST:
-            by_judge = _gaps_of(
-                size, lambda i, j: unpaired_gap(sides[i], sides[j], zero_one=table.zero_one)
-            )
-    numbers = _Estimates(by_judge, n, _centred(judge[complete]), m)
-    if m < FEWEST:
-        few = _gaps_of(size, lambda i, j: Gap(0.0, 0.0, 0.0, n=m)) if m else None
-        return numbers._replace(people=few)
-    ends = float(np.nanmin(human)), float(np.nanmax(human))
-    numbers = numbers._replace(means=[labelled_mean(*column, ends=ends) for column in columns])
-    if table.paired_by is None:
-        means = numbers.means
-        return numbers._replace(
-            people=_gaps_of(size, lambda i, j: difference_of_means(means[i], means[j]))
+        n, m, unit = int(answered.sum()), int(known.sum(axis=0).min()), "answer"
+        (_, first), (_, second) = columns
+        by_judge = [Gap(n=min(len(first), len(second)))]
+        if by_judge[0].n >= FEWEST:
+            by_judge = [unpaired_gap(first, second, zero_one=table.zero_one)]
+    people, means = [Gap(n=m)] * len(couples) if m else [], list[Gap]()
+    if m >= FEWEST:
+        ends = float(np.nanmin(human)), float(np.nanmax(human))
+        means = [labelled_mean(*column, ends=ends) for column in columns]
+        h, d, exact = human[complete], judge[complete], table.people_zero_one
+        people = [
+            difference_of_means(means[i], means[j])
+            if table.paired_by is None
+            else labelled_gap(h[:, j] - h[:, i], d[:, j] - d[:, i], zero_one=exact)
+            for i, j in couples
+        ]
+    pairs = list[PairDifference]()
+    for at, (i, j) in enumerate(couples):
+        sides, shown = judge[:, j] - judge[:, i], (level, table.bound)
+        same = "people gave both answers the same score everywhere"
+        pair = PairDifference(
+            a=table.names[i],
+            b=table.names[j],
+            within=within,
+            judge=Difference.of(by_judge[at], *shown, unit, "the scores are identical"),
+            people=Difference.of(people[at], *shown, f"labelled {unit}", same) if people else None,
+            discordant=int((np.abs(sides) > 0).sum()) if len(columns) == 2 else None,
         )
-    h, d, exact = human[complete], judge[complete], table.people_zero_one
-    people = _gaps_of(
-        size, lambda i, j: labelled_gap(h[:, j] - h[:, i], d[:, j] - d[:, i], zero_one=exact)
-    )
-    alone = all_gaps(human[labelled], zero_one=exact) if m < len(h) else None
-    return numbers._replace(people=people, alone=alone, influence=_influence(h, d))
+        pairs.append(pair)
+    return _Estimates(n, m, pairs, people if m >= FEWEST else by_judge, means)
 
 
-def _gaps_of(size: int, gap_of: Callable[[int, int], Gap]) -> Gaps:
-    """The gaps of all pairs, computed one by one."""
-    numbers, n = np.zeros((4, size, size)), np.zeros((size, size), dtype=np.int64)
-    for i, j in combinations(range(size), 2):
-        gap = gap_of(i, j)
-        numbers[:, i, j] = (gap.estimate, gap.centre, gap.standard_error, gap.freedom)
-        numbers[:, j, i] = (-gap.estimate, -gap.centre, gap.standard_error, gap.freedom)
-        n[i, j] = n[j, i] = gap.n
-    return Gaps(numbers[0], numbers[1], numbers[2], numbers[3], n)
-
-
-def _centred(scores: FloatArray) -> FloatArray:
-    return np.asarray((scores - scores.mean(axis=0)) / len(scores)) if len(scores) else scores
-
-
-def _influence(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """The influence of each question on people's means, corrected by one common slope."""
+def _influence(table: Systems, *, by_people: bool) -> FloatArray:
+    """What each question adds to the error of each mean; people's are corrected by one slope."""
+    complete = ~np.isnan(table.judge).any(axis=1)
+    judge, human = table.judge[complete], table.human[complete]
+    if not by_people:
+        return _centred(judge)
     known = ~np.isnan(human).any(axis=1)
     people, said, rest = human[known], judge[known], judge[~known]
     slope = 0.0
@@ -315,40 +293,8 @@ def _influence(human: FloatArray, judge: FloatArray) -> FloatArray:
     return influence
 
 
-def _pairs(
-    table: Systems, numbers: _Estimates, within: str | None, level: float
-) -> Iterator[PairDifference]:
-    unit = "question" if table.paired_by is not None else "answer"
-
-    def show(gap: Gap, unit: str, same: str) -> Difference:
-        if gap.n < FEWEST:
-            reason = f"{count(gap.n, unit)}: {FEWEST} or more are needed"
-            return Difference(n=gap.n, reason=reason)
-        if gap.estimate == gap.standard_error == 0:
-            return Difference(estimate=0.0, n=gap.n, reason=same)
-        return Difference.of(gap, level, table.bound)
-
-    for i, j in combinations(range(len(table.names)), 2):
-        people, alone = (
-            None
-            if gaps is None
-            else show(
-                gaps.of(i, j),
-                f"labelled {unit}",
-                "people gave both answers the same score everywhere",
-            )
-            for gaps in (numbers.people, numbers.alone)
-        )
-        d = table.judge[:, j] - table.judge[:, i] if len(table.names) == 2 else None
-        yield PairDifference(
-            a=table.names[i],
-            b=table.names[j],
-            within=within,
-            judge=show(numbers.judge.of(i, j), unit, "the scores are identical"),
-            people=people,
-            people_alone=alone,
-            discordant=None if d is None else int(np.count_nonzero(d[~np.isnan(d)])),
-        )
+def _centred(scores: FloatArray) -> FloatArray:
+    return np.asarray((scores - scores.mean(axis=0)) / len(scores)) if len(scores) else scores
 
 
 def _adjust(pairs: Sequence[PairDifference], level: float, screen: bool) -> list[PairDifference]:
@@ -366,12 +312,7 @@ def _adjust(pairs: Sequence[PairDifference], level: float, screen: bool) -> list
 
 
 def _scores(
-    table: Systems,
-    numbers: _Estimates,
-    pairs: Sequence[PairDifference],
-    best: BoolArray | None,
-    *,
-    many: bool,
+    table: Systems, means: Sequence[Gap], pairs: Sequence[PairDifference], best: BoolArray | None
 ) -> tuple[SystemScore, ...]:
     """The systems; of many, from the best mean down."""
     signs = [(pair, pair.reported.sign) for pair in pairs if pair.shown]
@@ -384,14 +325,14 @@ def _scores(
             name=name,
             n=len(values),
             mean=float(values.mean()) if len(values) else None,
-            people_mean=numbers.means[at].estimate if numbers.means else None,
+            people_mean=means[at].estimate if means else None,
             beats=winners[name],
             loses_to=losers[name],
             can_be_best=None if best is None else bool(best[at]),
             cost=table.costs.get(name),
         )
         scores.append(score)
-    if many:
+    if len(scores) > 2 or table.measure == "agreement":
         scores.sort(key=lambda s: -(s.mean or 0.0) if s.people_mean is None else -s.people_mean)
     return tuple(scores)
 
@@ -407,8 +348,7 @@ def _warnings(table: Systems, numbers: _Estimates) -> Iterator[str]:
             f"{numbers.n} questions with probabilities: coverage of the interval is a little below "
             f"its level under {_FEW_PROBABILITIES} questions"
         )
-    some = FEWEST <= numbers.n_labelled < numbers.n
-    if some and not table.drawn_at_random:
+    if FEWEST <= numbers.n_labelled < numbers.n and not table.drawn_at_random:
         yield (
             "the labels must be a random sample of the questions; the file does not record how "
             "they were drawn (sampled_by)"

@@ -6,7 +6,7 @@ people's difference is reported and the judge's is next to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from textwrap import wrap
@@ -54,9 +54,10 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import DASH, clip, clip_names, count, level, number, percent
 from adjudge.records import HasInterval, Interval
-from adjudge.statistics.differences import Gap
+from adjudge.statistics.differences import FEWEST, Gap
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 #: With this many labels a judge of usual quality narrows the interval by a quarter to a half.
@@ -91,14 +92,18 @@ class Difference(HasInterval):
     reason: str | None = None
 
     @classmethod
-    def of(cls, gap: Gap, confidence_level: float, bound: float) -> Difference:
-        """From a gap; differences of verdicts and probabilities are in [-bound, bound]."""
+    def of(cls, gap: Gap, level: float, bound: float, unit: str, same: str) -> Difference:
+        """From a gap in [-bound, bound]; no interval if n is too small, or all are the `same`."""
+        if gap.n < FEWEST:
+            return cls(n=gap.n, reason=f"{count(gap.n, unit)}: {FEWEST} or more are needed")
+        if gap.estimate == gap.standard_error == 0:
+            return cls(estimate=0.0, n=gap.n, reason=same)
         return cls(
             estimate=gap.estimate,
-            interval=gap.interval(confidence_level, bound),
+            interval=gap.interval(level, bound),
             standard_error=gap.standard_error,
             p_value=gap.p_value,
-            detectable=gap.detectable(confidence_level),
+            detectable=gap.detectable(level),
             n=gap.n,
         )
 
@@ -121,9 +126,9 @@ class PairDifference:
     """B - A of two systems, in all questions or in a slice (`within`).
 
     `judge` is by the judge alone; `people` what people would say, from labels of both answers to
-    some questions, corrected by the judge's verdicts on all; `people_alone` from the labels only.
-    `discordant` counts questions on which the judge differs, of two. `shown` is by the p-value
-    adjusted for all pairs, or slices, of the comparison.
+    some questions, corrected by the judge's verdicts on all. `discordant` counts questions on which
+    the judge differs, of two. `shown` is by the p-value adjusted for all pairs, or slices, of the
+    comparison.
     """
 
     a: str
@@ -131,7 +136,6 @@ class PairDifference:
     within: str | None = None
     judge: Difference
     people: Difference | None = None
-    people_alone: Difference | None = None
     discordant: Count | None = None
     adjusted: Proportion | None = None
     shown: bool = False
@@ -243,9 +247,19 @@ class Comparison(Result):
         return all(pair.reported.estimate is None for pair in self.differences)
 
     @property
+    def points(self) -> float:
+        """Differences are in points of a hundred, scores on their own scale."""
+        return 1.0 if self.measure == "scores" else 100.0
+
+    @property
     def of_many(self) -> bool:
         """Whether these are all pairs of several systems, or judges."""
         return len(self.systems) > 2 or self.best_judge is not None
+
+    @property
+    def of_two(self) -> bool:
+        """Whether this is the one difference of two systems."""
+        return not self.of_many and self.within is None
 
     def _parts(self) -> list[dict[str, Any]]:
         return [
@@ -276,12 +290,11 @@ def with_unit(value: float | None, measure: str) -> str:
 
 def with_ends(difference: Difference, measure: str, *, unit: bool = True) -> str:
     """The difference and its interval: +4.1 points, 1.2 to 7.0."""
-    if difference.estimate is None:
-        return f"{DASH} ({difference.reason})"
-    value = (with_unit if unit else amount)(difference.estimate, measure)
-    sign = "" if value.startswith("-") else "+"
+    with_points = unit and difference.estimate is not None
+    text = (with_unit if with_points else amount)(difference.estimate, measure)
     ends = f", {amount(difference.low, measure)} to {amount(difference.high, measure)}"
-    return f"{sign}{value}" + (f" ({difference.reason})" if difference.interval is None else ends)
+    ends = f" ({difference.reason})" if difference.interval is None else ends
+    return f"{'' if text[0] in f'-{DASH}' else '+'}{text}{ends}"
 
 
 def p_text(value: float | None) -> str:
@@ -297,25 +310,21 @@ def p_text(value: float | None) -> str:
 
 def view_comparison(result: Comparison) -> list[Block]:
     """Who is ahead and by whose number; the systems or the slices; the pairs behind them."""
-    pairs, many, blocks = result.differences, result.of_many, list[Block]()
+    pairs, many, best = result.differences, result.of_many, result.best_judge
     title = f"Differences with {level(result.confidence_level)} intervals"
-    figure = Figure("difference", partial(differences_figure, result), f"{title}, around zero.")
-    if result.best_judge is not None:
-        blocks.append(_best_facts(result.best_judge, len(result.systems)))
-    if many:
-        blocks.append(_system_table(result))
-        caption = "Difference of each pair (row minus column); bold: shown."
-        figure = Figure("matrix", partial(matrix_figure, result), caption)
-    if many or result.within is not None:
-        blocks.append(_pair_table(result, f"{title} for each alone"))
-    else:
-        blocks.append(_two_facts(result))
     by_judge = not many and any(pair.shown and pair.reported is pair.judge for pair in pairs)
     public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
+    if many:
+        caption = "Difference of each pair (row minus column); bold: shown."
+        figure = Figure("matrix", partial(matrix_figure, result), caption)
+    else:
+        figure = Figure("difference", partial(differences_figure, result), f"{title}, around zero.")
     return [
         headline_of(result),
         *warnings_of(result.warnings),
-        *blocks,
+        *([] if best is None else [_best_facts(best, len(result.systems))]),
+        *([_system_table(result)] if many else []),
+        _two_facts(result) if result.of_two else _pair_table(result, f"{title} for each alone"),
         *notes_of([f"{reason}: {n:,}" for reason, n in result.dropped.items()]),
         *([public] if by_judge else []),
         *explain(result.assumptions),
@@ -325,7 +334,7 @@ def view_comparison(result: Comparison) -> list[Block]:
 
 def headline_of(result: Comparison) -> Headline:
     """Who is ahead, by how much and by whose number; or what was not shown."""
-    if not result.of_many and result.within is None:
+    if result.of_two:
         return _headline_of_two(result, result.difference)
     whose = "people's labels" if result.by_people else "this judge"
     shown, pairs = len(result.shown), len(result.differences)
@@ -336,59 +345,57 @@ def headline_of(result: Comparison) -> Headline:
     if result.within is not None:
         first = result.differences[0]
         text = f"{first.b} and {first.a} differ in {shown:,} of {count(pairs, 'slice')} by {whose}"
-        return Headline(text, f"{errors[:1].upper()}{errors[1:]}.", decision=text)
-    differ = f"{shown:,} of {pairs:,} pairs differ; {errors}."
+        return Headline(text, f"{errors[0].upper()}{errors[1:]}.", decision=text)
     best, judges, size = result.best, result.best_judge, len(result.systems)
     names = ", ".join(best[:_NAMED]) + (f" and {len(best) - _NAMED} more" * (len(best) > _NAMED))
     possible = f"{len(best)} of {size} {'systems' if judges is None else 'judges'} can be best"
     if judges is not None:
         text = f"{judges.judge} is right on {percent(judges.reported)} of rows"
-        ends = f"{percent(judges.interval.low)} to {percent(judges.interval.high)}"
+        low, high = (percent(end) for end in judges.interval)
         decision = f"{text}; {possible}"
-        return Headline(
-            f"{text}, {ends}: the best of {size}", f"{possible}: {names}", decision=decision
-        )
+        text = f"{text}, {low} to {high}: the best of {size}"
+        return Headline(text, f"{possible}: {names}", decision=decision)
+    differ = f"{shown:,} of {pairs:,} pairs differ; {errors}."
     if not best:
         return Headline(f"{count(size, 'system')} by {whose}", differ)
-    text = f"{best[0]} is the best of {size} systems by {whose}"
-    if len(best) > 1:
-        text = f"{possible} by {whose}: {names}"
+    text = f"{possible} by {whose}: {names}"
+    if len(best) == 1:
+        text = f"{best[0]} is the best of {size} systems by {whose}"
     return Headline(text, differ, "good" if len(best) == 1 else "plain", decision=text)
 
 
 def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
     gap, measure, a, b = pair.reported, result.measure, pair.a, pair.b
-    by_people = gap is pair.people
-    unit = count(result.n, "question" if result.paired_by else "answer")
+    by_people, unit = (
+        gap is pair.people,
+        count(result.n, "question" if result.paired_by else "answer"),
+    )
+    if gap.estimate is None:
+        return Headline(f"No difference of {b} and {a}: {gap.reason}", tone="bad")
     if gap.interval is None:
-        if gap.estimate is None:
-            return Headline(f"No difference of {b} and {a}: {gap.reason}", tone="bad")
-        same = f"{b} and {a} have identical scores on all {unit}"
-        return Headline(same, decision=same)
+        text = f"{b} and {a} have identical scores on all {unit}"
+        return Headline(text, decision=text)
     if not gap.sign:
-        text = f"No difference between {b} and {a} is shown"
         whose = "people's labels" if by_people else "this judge"
+        text = f"No difference between {b} and {a} is shown by {whose}"
         n = count(result.n_labelled, "labelled question") if by_people else unit
-        smallest = with_unit(gap.detectable, measure)
-        return Headline(
-            f"{text} by {whose}: {with_ends(gap, measure)}",
-            f"The smallest difference that {n} show in four of five samples is {smallest}.",
-            decision=f"{text} by {whose}",
-        )
+        least = with_unit(gap.detectable, measure)
+        action = f"The smallest difference that {n} show in four of five samples is {least}."
+        return Headline(f"{text}: {with_ends(gap, measure)}", action, decision=text)
     first, second = (a, b) if gap.sign < 0 else (b, a)
     preferred = measure == "preferences"
     ends = sorted(abs(end) for end in (gap.low, gap.high) if end is not None)
-    reach = " to ".join(amount(end, measure) for end in ends)
-    size = with_unit(abs(gap.estimate or 0.0), measure)
-    more = f"{size} {'more often' if preferred else 'higher'} than {second}"
+    more = "more often" if preferred else "higher"
+    more = f"{with_unit(abs(gap.estimate), measure)} {more} than {second}"
     if by_people:
         text = f"People {'prefer' if preferred else 'score'} {first} {more}"
         action = f"By the judge alone: {with_ends(pair.judge, measure)}."
     else:
         text = f"{first} {'is preferred' if preferred else 'scores'} {more} by this judge"
-        labels = f"label {min(_LABELS_TO_START, result.n)} questions to know (next: --until-sure)"
         few = None if pair.people is None else pair.people.reason
-        action = f"People can differ: {labels if few is None else few}."
+        labels = f"label {min(_LABELS_TO_START, result.n)} questions to know (next: --until-sure)"
+        action = f"People can differ: {few or labels}."
+    reach = " to ".join(amount(end, measure) for end in ends)
     return Headline(f"{text}, {reach}", action, "bad" if gap.sign < 0 else "good", text)
 
 
@@ -398,17 +405,17 @@ def _two_facts(result: Comparison) -> Facts:
     if result.clustered_by is not None:
         how += f", averaged by {result.clustered_by}"
     facts = [Fact("judge alone", with_ends(pair.judge, measure), f"B - A, {how}")]
-    for name, gap in (("people", pair.people), ("people alone", pair.people_alone)):
-        if gap is not None:
-            corrected = gap is pair.people and pair.people_alone is not None
-            note = count(gap.n, "labelled question") + ", corrected by the judge" * corrected
-            facts.append(Fact(name, with_ends(gap, measure), note if gap.reason is None else ""))
+    if (people := pair.people) is not None:
+        corrected = people.n < result.n and result.paired_by is not None
+        note = count(people.n, "labelled question") + ", corrected by the judge" * corrected
+        note = note if people.reason is None else ""
+        facts.append(Fact("people", with_ends(people, measure), note))
     differ = f"{pair.discordant or 0:,} of {result.n:,} differ" if result.paired_by else ""
     scores = {score.name: score for score in result.systems}
     for whose, field_of, note in (("judge's", "mean", differ), ("people's", "people_mean", "")):
-        means = [(name, getattr(scores[name], field_of)) for name in (pair.a, pair.b)]
-        if None not in dict(means).values():
-            text = ", ".join(f"{clip(name)} {amount(mean, measure)}" for name, mean in means)
+        means = {name: getattr(scores[name], field_of) for name in (pair.a, pair.b)}
+        if None not in means.values():
+            text = ", ".join(f"{clip(name)} {amount(means[name], measure)}" for name in means)
             facts.append(Fact(f"{whose} means", text, note))
     return Facts(facts)
 
@@ -427,9 +434,8 @@ def _best_facts(best: BestJudge, judges: int) -> Facts:
 def _system_table(result: Comparison) -> Table:
     """The systems from the best mean down, with their differences from the first."""
     measure, judges = result.measure, result.best_judge is not None
-    first = result.systems[0].name
-    behind = {pair.b: pair.reported for pair in result.differences if pair.a == first}
-    behind |= {pair.a: pair.reported.turned() for pair in result.differences if pair.b == first}
+    difference = f"minus {clip(result.systems[0].name, 20)}"
+    gaps = {name: with_ends(gap, measure, unit=False) for name, (gap, _) in _behind(result).items()}
     best = {True: "yes", False: "", None: "unknown"}
     costs = any(system.cost is not None for system in result.systems)
     whose = "by people, corrected" if result.by_people else "by this judge"
@@ -440,9 +446,7 @@ def _system_table(result: Comparison) -> Table:
         {
             "judge" if judges else "system": lambda system: clip(system.name),
             "mean": lambda system: amount(system.people_mean if people else system.mean, measure),
-            f"minus {clip(first, 20)}": lambda system: (
-                with_ends(behind[system.name], measure, unit=False) if system.name in behind else ""
-            ),
+            difference: lambda system: gaps.get(system.name, ""),
             "beats": lambda system: str(system.beats),
             "loses to": lambda system: str(system.loses_to),
             "can be best": lambda system: best[system.can_be_best],
@@ -450,8 +454,16 @@ def _system_table(result: Comparison) -> Table:
             unit: lambda system: f"{system.n:,}",
         },
         caption=caption + ("" if measure == "scores" else ", in points"),
-        optional=(unit, f"minus {clip(first, 20)}"),
+        optional=(unit, difference),
     )
+
+
+def _behind(result: Comparison) -> dict[str, tuple[Difference, bool]]:
+    """The other systems' differences from the first, and if they are shown."""
+    first, pairs = result.systems[0].name, result.differences
+    behind = {pair.b: (pair.reported, pair.shown) for pair in pairs if pair.a == first}
+    turned = {pair.a: (pair.reported.turned(), pair.shown) for pair in pairs if pair.b == first}
+    return behind | turned
 
 
 def _pair_table(result: Comparison, caption: str) -> Table:
@@ -480,66 +492,60 @@ def differences_figure(result: Comparison) -> Drawing:
     pair = result.differences[0]
     gaps = [(shown.within or "", shown.reported) for shown in result.differences[: 2 * _DRAWN]]
     if result.within is None:
-        whose = (pair.judge, pair.people, pair.people_alone)
-        names = ("judge alone", "people", "people alone")
-        gaps = [(name, gap) for name, gap in zip(names, whose, strict=True) if gap is not None]
-    lines = [(name, gap) for name, gap in gaps if gap.estimate is not None]
-    if not lines:
+        whose = (("judge alone", pair.judge), ("people", pair.people))
+        gaps = [(name, gap) for name, gap in whose if gap is not None]
+    rows = [(clip(name), gap, gap.sign != 0) for name, gap in gaps if gap.estimate is not None]
+    if not rows:
         raise ArgumentError("plot", "no difference", "the result has no number to draw")
-    scale = 1.0 if result.measure == "scores" else 100.0
     with themed():
-        figure = new_figure(7.2, 1.7 + 0.42 * len(lines))
+        figure = new_figure(7.2, 1.7 + 0.42 * len(rows))
         axes = figure.subplots()
-        axes.axvline(0, color=INK, linewidth=1.2)
-        for place, (_, gap) in enumerate(lines):
-            draw_interval(axes, place, gap.interval, scale=scale, color=ACCENT, linewidth=2.2)
-            face = ACCENT if gap.sign else "white"
-            draw_ring(axes, scale * (gap.estimate or 0.0), place, ACCENT, face=face)
-        name_rows(axes, [clip(name) for name, _ in lines])
-        unit = "" if result.measure == "scores" else ", points"
+        _draw_gaps(axes, rows, result.points)
+        unit = ", points" if result.points > 1 else ""
         with_level = f"with {level(result.confidence_level)} intervals"
         axes.set_xlabel(f"{clip(pair.b)} minus {clip(pair.a)}{unit}, {with_level}")
         axes.set_title("\n".join(wrap(headline_of(result).text, 66)))
     return figure
 
 
+def _draw_gaps(
+    axes: Axes, rows: Sequence[tuple[str, Difference | None, bool]], scale: float, **style: Any
+) -> None:
+    """Differences around zero, from the top down; filled if they are shown."""
+    axes.axvline(0, color=INK, linewidth=1.2)
+    for place, (_, gap, shown) in enumerate(rows):
+        if gap is not None and gap.estimate is not None:
+            draw_interval(axes, place, gap.interval, scale=scale, color=ACCENT, linewidth=2.2)
+            face = ACCENT if shown else "white"
+            draw_ring(axes, scale * gap.estimate, place, ACCENT, face=face)
+    name_rows(axes, [name for name, _, _ in rows], **style)
+
+
 def matrix_figure(result: Comparison) -> Drawing:
     """Differences from the leading system with intervals, and who beats whom."""
-    names = [system.name for system in result.systems[:_DRAWN]]
-    place = {name: at for at, name in enumerate(names)}
-    pairs = [
-        (place[pair.a], place[pair.b], pair)
-        for pair in result.differences
-        if {pair.a, pair.b} <= place.keys() and pair.reported.estimate is not None
-    ]
-    grid = np.zeros((len(names), len(names)))
-    scale = 1.0 if result.measure == "scores" else 100.0
-    for i, j, pair in pairs:
-        grid[j, i] = scale * (pair.reported.estimate or 0.0)
-        grid[i, j] = -grid[j, i]
+    names, scale, behind = [s.name for s in result.systems[:_DRAWN]], result.points, _behind(result)
+    place, shown = {name: at for at, name in enumerate(names)}, clip_names(names, 24)
+    grid, cells = np.zeros((len(names), len(names))), list[tuple[int, int, bool]]()
+    for pair in result.differences:
+        if {pair.a, pair.b} <= place.keys() and pair.reported.estimate is not None:
+            i, j = place[pair.a], place[pair.b]
+            grid[j, i] = scale * pair.reported.estimate
+            grid[i, j] = -grid[j, i]
+            cells += [(i, j, pair.shown), (j, i, pair.shown)]
     largest = float(np.abs(grid).max()) or 1.0
-    shown = clip_names(names, 24)
     with themed():
         # One above the other: side by side they are too small on a phone.
         figure = new_figure(max(7.2, 2.6 + 0.5 * len(names)), 4.1 + 0.81 * len(names))
-        left, axes = figure.subplots(2, 1, height_ratios=[0.36, 0.5])
-        left.axvline(0, color=INK, linewidth=1.2)
-        for i, j, pair in sorted(pairs, key=lambda drawn: max(drawn[:2])):
-            if 0 in (i, j):
-                ends = scale if i == 0 else -scale
-                draw_interval(left, i + j, pair.reported.interval, scale=ends, color=ACCENT, lw=2)
-                face = ACCENT if pair.shown else "white"
-                draw_ring(left, grid[i + j, 0], i + j, ACCENT, face=face)
-        name_rows(left, shown, fontsize=8.5)
-        unit = "" if scale == 1 else ", points"
-        left.set_xlabel(f"minus {shown[0]}{unit}; {level(result.confidence_level)} each alone")
+        above, axes = figure.subplots(2, 1, height_ratios=[0.36, 0.5])
+        lines = zip(shown, (behind.get(name, (None, False)) for name in names), strict=True)
+        _draw_gaps(above, [(name, *line) for name, line in lines], scale, fontsize=8.5)
+        unit = ", points" if scale > 1 else ""
+        above.set_xlabel(f"minus {shown[0]}{unit}; {level(result.confidence_level)} each alone")
         draw_cells(axes, grid, ("#eda383", "#f7f3ea", "#9ab7d9"), (-largest, largest))
-        for i, j, pair in pairs:
-            style = {"size": 7, "weight": "bold" if pair.shown else "normal", "color": ON_TINT}
-            for row, column in ((i, j), (j, i)):
-                value = grid[row, column]
-                text = f"{value:+z.1f}" if scale > 1 else f"{value:+z.2f}"
-                axes.text(column, row, text, **style, **CENTRED)
+        for row, column, bold in cells:
+            style = {"size": 7, "weight": "bold" if bold else "normal", "color": ON_TINT}
+            text = f"{grid[row, column]:+z.{1 if scale > 1 else 2}f}"
+            axes.text(column, row, text, **style, **CENTRED)
         axes.set_yticks(range(len(names)), shown, fontsize=8.5)
         axes.set_xticks(range(len(names)), shown, rotation=45, ha="right", fontsize=8.5)
         axes.set_xlabel(f"row minus column{unit}; bold: shown")

@@ -130,11 +130,11 @@ class Systems:
         """These systems, ready to compare: on questions that two of them or more answered.
 
         Labels of a question count if all of them are labelled. Questions of one cluster become one,
-        with the means of their numbers.
+        with the means of their numbers. `dropped` has what these systems leave out.
         """
         columns = [self.names.index(name) for name in names]
         judge, human = self.judge[:, columns], self.human[:, columns]
-        labelled, dropped, answered = ~np.isnan(human), self.dropped, ~np.isnan(judge)
+        labelled, answered, dropped = ~np.isnan(human), ~np.isnan(judge), dict[str, int]()
         used = answered.any(axis=1)
         people = labelled.any(axis=1) & used
         if self.paired_by is not None:
@@ -142,8 +142,7 @@ class Systems:
             some, people = people & used, np.asarray((labelled & answered).all(axis=1))
             human = np.where(people[:, None], human, np.nan)
             alone, half = answered.any(axis=1) & ~used, some & ~people
-            dropped = merge_dropped(dropped, {_ALONE: int(alone.sum())})
-            dropped = merge_dropped(dropped, {_HALF_LABELLED: int(half.sum())})
+            dropped = {_ALONE: int(alone.sum()), _HALF_LABELLED: int(half.sum())}
         codes, clustered_by = np.arange(len(judge)), None
         if self.clusters is not None and len(np.unique(self.clusters[used])) < used.sum():
             codes, clustered_by = self.clusters, self.clustered_by
@@ -163,7 +162,7 @@ class Systems:
             clustered_by=clustered_by,
             zero_one=self.zero_one and clustered_by is None,
             people_zero_one=self.people_zero_one and self.zero_one and clustered_by is None,
-            dropped=dropped,
+            dropped=merge_dropped(dropped),
         )
 
 

@@ -12,9 +12,8 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -27,24 +26,20 @@ from adjudge.present.blocks import (
     Block,
     Fact,
     Facts,
-    Figure,
     Headline,
     Table,
     Tone,
     explain,
     notes_of,
 )
-from adjudge.present.figure import ACCENT, LINES, WARM, new_figure, themed
 from adjudge.present.kinds import from_dict
 from adjudge.present.result import Check, Count, Level, Positive, Result, frozen, same_length
 from adjudge.present.text import clip, count, percent, powers_of_ten
 from adjudge.statistics.betting import (
-    FAVOURED,
     LABELS_A_ROUND,
     POCOCK,
     ROUNDS,
     decide,
-    log_capital,
     smallest_decided,
 )
 from adjudge.statistics.differences import FEWEST, labelled_gap
@@ -52,9 +47,6 @@ from adjudge.store import StorePlace, store_name, use_store
 from adjudge.store.interface import STATE_OF_COMPARISON, sha256_json
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, score_labels
 from adjudge.validation import FloatArray, positive
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 #: How many of the questions that come next are listed.
 NEXT = 10
@@ -79,13 +71,15 @@ class NextQuestion:
 class SequentialComparison(Result):
     """What is known after these labels, and the questions to label next.
 
-    `up` and `down` are log evidence (base e) after each label that B, or A, is the better one by
-    people; `needs_up` and `needs_down` what decides. `counted` are the questions in the order of
-    drawing, `people` people's B - A on each (scores: as a share of the scale).
+    `up` and `down` are the log evidence (base e) that B, or A, is the better one by people, in
+    rounds the statistic; `needs_up` and `needs_down` what decides. `counted` are the questions in
+    the order of drawing, `people` people's B - A on each (scores: as a share of the scale).
     """
 
     kind: ClassVar[str] = "comparison_until_sure"
-    checks: ClassVar[tuple[Check, ...]] = (same_length("counted", "people", "up", "down"),)
+    #: An undecided comparison asks for more labels: that is not a bad finding.
+    no_number: ClassVar[bool] = False
+    checks: ClassVar[tuple[Check, ...]] = (same_length("counted", "people"),)
 
     a: str
     b: str
@@ -94,7 +88,6 @@ class SequentialComparison(Result):
     confidence_level: Level
     equal_within: Positive | None = None
     questions: Count
-    favoured: str | None
     decision: Literal["better", "worse", "equal"] | None
     decided_at: Count | None
     finished: bool
@@ -105,8 +98,8 @@ class SequentialComparison(Result):
     next: tuple[NextQuestion, ...]
     counted: tuple[str, ...]
     people: tuple[float, ...]
-    up: tuple[float, ...]
-    down: tuple[float, ...]
+    up: float
+    down: float
     needs_up: float
     needs_down: float
     scale: tuple[float, float] | None = None
@@ -124,19 +117,10 @@ class SequentialComparison(Result):
         """Whether B is shown to be worse."""
         return self.decision == "worse"
 
-    @property
-    def no_number(self) -> bool:
-        """An undecided comparison asks for more labels: that is not a bad finding."""
-        return False
-
     def size(self, share: float | None) -> str:
         """A share of the scale as a difference with its unit."""
         low, high = self.scale or (0.0, 1.0)
         return with_unit(None if share is None else share * (high - low), self.measure)
-
-    def sides(self) -> tuple[tuple[str, tuple[float, ...], float], ...]:
-        """B and A with their evidence after each label, and what decides."""
-        return (self.b, self.up, self.needs_up), (self.a, self.down, self.needs_down)
 
     def rows_to_label(self) -> pl.DataFrame:
         """The answers to label next, for `adjudge label --plan`."""
@@ -212,20 +196,31 @@ def look(
     while True:
         with use_store(place) as store:
             stored = store.monitors().get(name)
-            key, started, people = sha256_json(["compare", seed])[:32], tuple[str, ...](), []
+            key, started = sha256_json(["compare", seed])[:32], tuple[str, ...]()
+            people = tuple[float, ...]()
             if stored is not None:
                 before = _parse(stored, f"{store_name(place)}, {name}")
                 _check_same(before, rules, digest)
-                key, started, people = before.order_key, before.started_with, [*before.people]
+                key, started, people = before.order_key, before.started_with, before.people
             elif table.drawn_at_random:
                 known = ~np.isnan(human)
                 started = tuple(q for q, has in zip(table.questions, known, strict=True) if has)
+            state = {"order_key": key, "started_with": started, "pool_digest": digest}
             order = _draw(table.questions, key, {*started})
-            result = _count(table, judge[order], human[order], order, people, rules, max_labels)
-            result = replace(result, order_key=key, started_with=started, pool_digest=digest)
+            result = _count(table, judge, human, order, people, max_labels, {**rules, **state})
             # If another process looked meanwhile, continue from what that one counted.
             if store.replace_monitor(name, stored, result.to_json(indent=None)):
                 return result
+
+
+def _draw(questions: Sequence[str], key: str, first: Collection[str]) -> list[int]:
+    """A random order fixed by the key; labels drawn at random before the first look come first."""
+
+    def place(at: int) -> tuple[bool, bytes]:
+        text = f"{key}\x1f{questions[at]}".encode("utf-8", "surrogatepass")
+        return questions[at] not in first, hashlib.sha256(text).digest()
+
+    return sorted(range(len(questions)), key=place)
 
 
 def _parse(text: str, source: str) -> SequentialComparison:
@@ -248,76 +243,56 @@ def _check_same(before: SequentialComparison, rules: Mapping[str, Any], digest: 
             raise ArgumentError(option, now, remedy)
 
 
-def _draw(questions: Sequence[str], key: str, first: Collection[str]) -> list[int]:
-    """A random order fixed by the key; labels drawn at random before the first look come first."""
-
-    def place(at: int) -> tuple[bool, bytes]:
-        text = f"{key}\x1f{questions[at]}".encode("utf-8", "surrogatepass")
-        return questions[at] not in first, hashlib.sha256(text).digest()
-
-    return sorted(range(len(questions)), key=place)
-
-
 def _count(
     table: Systems,
     judge: FloatArray,
     human: FloatArray,
     order: Sequence[int],
-    people: list[float],
-    rules: Mapping[str, Any],
+    people: tuple[float, ...],
     max_labels: int | None,
+    rules: Mapping[str, Any],
 ) -> SequentialComparison:
-    """The labels up to the first that is missing; the arrays are in the order of drawing."""
-    n, (a, b) = len(judge), table.names
-    questions = [table.questions[at] for at in order]
-    for value in human[len(people) :].tolist():
-        if math.isnan(value):
-            break
-        people.append(value)
-    t, alpha, drawn = len(people), 1 - rules["confidence_level"], np.array(people)
-    side = int(np.sign(judge.mean())) if abs(judge.mean()) > 1e-12 else 0
-    weight = {1: FAVOURED, -1: 1 - FAVOURED, 0: 0.5}[side]
-    needs = (-math.log(weight * alpha), -math.log((1 - weight) * alpha))
-    sign, at, finished, up, down = 0, None, False, np.empty(0), np.empty(0)
+    """Count the labels up to the first that is missing, in the order of drawing, and decide."""
+    judge, human, questions = judge[order], human[order], [table.questions[at] for at in order]
+    n, counted, alpha = len(judge), len(people), 1 - rules["confidence_level"]
+    missing = np.flatnonzero(np.isnan(human[counted:]))
+    t = counted + int(missing[0]) if len(missing) else n
+    drawn = np.concatenate([people, human[counted:t]])
+    labels = np.concatenate([drawn, np.full(n - t, np.nan)])
     if rules["method"] == "rounds":
-        sign, at, finished, up = _decide_in_rounds(drawn, judge, exact=table.people_zero_one)
+        last = min(n, ROUNDS * LABELS_A_ROUND)
+        sign, at, up = _decide_in_rounds(labels, judge, min(t, last), exact=table.people_zero_one)
         down, needs = -up, (POCOCK, POCOCK)
-    elif t:
-        h, j = drawn[None], judge[None]
-        done = decide(h, j, alpha=alpha, delta=rules["equal_within"], favoured=side)
-        sign, at = int(done.sign[0]), int(done.label[0]) or None
-        finished = at is not None or t == n
-        paths = (log_capital(turn * h, turn * j)[0] for turn in (1, -1))
-        up, down = (np.clip(path, -_MOST, _MOST) for path in paths)
+    else:
+        done = decide(drawn[None], judge[None], alpha=alpha, delta=rules["equal_within"])
+        sign, at, last = int(done.sign[0]), int(done.label[0]), n
+        paths = (np.clip(path[0], -_MOST, _MOST).tolist() for path in done.capitals)
+        up, down = (path[-1] if path else 0.0 for path in paths)
+        needs = float(done.needs[0][0]), float(done.needs[1][0])
+    estimate = float(drawn.mean()) if t else None
+    if _FEWEST_CORRECTED <= t < n:
+        estimate = labelled_gap(labels, judge, zero_one=False).estimate
     decisions: Mapping[int, Any] = {1: "better", -1: "worse", 0: "equal"}
-    estimate = None
-    if t:
-        labels = np.concatenate([drawn, np.full(n - t, np.nan)])
-        few = t < _FEWEST_CORRECTED or t == n
-        estimate = (
-            float(drawn.mean()) if few else labelled_gap(labels, judge, zero_one=False).estimate
-        )
-    labels_at_most = min(max_labels or max(n // 2, 1), n)
+    finished, reach_labels = at > 0 or t >= last, min(max_labels or max(n // 2, 1), n)
     spread = float(np.std(drawn if t >= FEWEST else judge))
     following = [] if finished else questions[t : t + NEXT]
     return SequentialComparison(
-        a=a,
-        b=b,
+        a=table.names[0],
+        b=table.names[1],
         measure=table.measure,
         questions=n,
-        favoured={1: b, -1: a, 0: None}[side],
-        decision=None if at is None else decisions[sign],
-        decided_at=at,
+        decision=decisions[sign] if at else None,
+        decided_at=at or None,
         finished=finished,
         estimate=estimate,
-        out_of_reach=smallest_decided(spread, n, labels_at_most, alpha),
-        reach_labels=labels_at_most,
+        out_of_reach=smallest_decided(spread, n, reach_labels, alpha),
+        reach_labels=reach_labels,
         n_waiting=int((~np.isnan(human[t:])).sum()),
         next=tuple(NextQuestion(question=q, ids=table.answer_ids(q)) for q in following),
         counted=tuple(questions[:t]),
-        people=tuple(people),
-        up=tuple(up.tolist()),
-        down=tuple(down.tolist()),
+        people=tuple(drawn.tolist()),
+        up=up,
+        down=down,
         needs_up=needs[0],
         needs_down=needs[1],
         **rules,
@@ -325,19 +300,21 @@ def _count(
 
 
 def _decide_in_rounds(
-    people: FloatArray, judge: FloatArray, *, exact: bool
-) -> tuple[int, int | None, bool, FloatArray]:
-    """Eight looks of 50 labels by PPI++ with Pocock's constant, mapped to Student's t."""
-    t, n = len(people), len(judge)
-    path, last = np.zeros(t), min(n, ROUNDS * LABELS_A_ROUND)
-    for end in range(LABELS_A_ROUND, min(t, last) + 1, LABELS_A_ROUND):
-        labels = np.concatenate([people[:end], np.full(n - end, np.nan)])
-        gap = labelled_gap(labels, judge, zero_one=exact)
-        path[end - 1 :] = gap.statistic
+    labels: FloatArray, judge: FloatArray, last: int, *, exact: bool
+) -> tuple[int, int, float]:
+    """Eight looks of 50 labels by PPI++ with Pocock's constant, mapped to Student's t.
+
+    The sign, the label that decided (0: none) and the last statistic.
+    """
+    statistic = 0.0
+    for end in range(LABELS_A_ROUND, last + 1, LABELS_A_ROUND):
+        looked = np.where(np.arange(len(judge)) < end, labels, np.nan)
+        gap = labelled_gap(looked, judge, zero_one=exact)
+        statistic = gap.statistic
         freedom = gap.freedom if math.isfinite(gap.freedom) else end - 2
-        if abs(gap.statistic) > float(stdtrit(freedom, float(ndtr(POCOCK)))):
-            return 1 if gap.statistic > 0 else -1, end, True, path
-    return 0, None, t >= last, path
+        if abs(statistic) > float(stdtrit(freedom, float(ndtr(POCOCK)))):
+            return 1 if statistic > 0 else -1, end, statistic
+    return 0, 0, statistic
 
 
 # --- the view ---
@@ -345,13 +322,14 @@ def _decide_in_rounds(
 
 def view_until_sure(result: SequentialComparison) -> list[Block]:
     """What is decided, the evidence so far, and the questions to label next."""
-    t = len(result.counted)
+    t, a, b = len(result.counted), result.a, result.b
     facts = [Fact("labelled", f"{t:,} of {count(result.questions, 'question')}")]
     if result.estimate is not None:
         facts.append(Fact("people so far", result.size(result.estimate), "B - A"))
     if t and result.method == "bets":
-        for name, path, needs in result.sides():
-            now, need = powers_of_ten(path[-1] / math.log(10), needs / math.log(10))
+        sides = (b, result.up, result.needs_up), (a, result.down, result.needs_down)
+        for name, evidence, needs in sides:
+            now, need = powers_of_ten(evidence / math.log(10), needs / math.log(10))
             facts.append(Fact(f"evidence for {clip(name)}", now, f"{need} decides"))
     notes = []
     if not result.finished:
@@ -377,7 +355,6 @@ def view_until_sure(result: SequentialComparison) -> list[Block]:
         *notes_of(notes),
         *([Table(("question", "ids"), rows, "Label next, in this order", 2)] if rows else []),
         *explain(assumed),
-        Figure("evidence", partial(evidence_figure, result), "Evidence after each label."),
     ]
 
 
@@ -402,23 +379,3 @@ def _headline(result: SequentialComparison) -> Headline:
     after = f"decided after {count(result.decided_at or 0, 'labelled question')}"
     tone: Tone = "good" if result.better else "bad" if result.worse else "plain"
     return Headline(f"{text}, {after}", "No more labels are needed.", tone, text)
-
-
-def evidence_figure(result: SequentialComparison) -> Drawing:
-    """The evidence for each system after each label, and what decides."""
-    if not result.counted:
-        raise ArgumentError("plot", "no label", "label some questions first")
-    looks = np.arange(1, len(result.up) + 1)
-    with themed():
-        figure = new_figure(7.2, 4.0)
-        axes = figure.subplots()
-        for at, (name, path, needs) in enumerate(result.sides()):
-            colour, style = (ACCENT, WARM)[at], LINES[at]
-            axes.plot(looks, path, color=colour, linestyle=style, label=f"{clip(name)} is better")
-            axes.axhline(needs, color=colour, linestyle=":", linewidth=1.2)
-        axes.set_xlabel("labelled questions")
-        what = "log evidence" if result.method == "bets" else "statistic"
-        axes.set_ylabel(f"{what}; dotted: decides")
-        axes.legend(fontsize=8.5)
-        axes.set_title(_headline(result).text)
-    return figure

@@ -78,7 +78,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "class_estimate": "adjudge.estimation.classes:ClassEstimate",
             "comparison": "adjudge.estimation.comparison:Comparison",
             "comparison_until_sure": "adjudge.estimation.until_sure:SequentialComparison",
-            "plan_compare": "adjudge.estimation.plan_compare:ComparisonPlan",
+            "plan_compare": "adjudge.estimation.difference_plan:ComparisonPlan",
             "plan_rate": "adjudge.estimation.plan:RatePlan",
             "panel_estimate": "adjudge.estimation.panel:PanelEstimate",
             "label_shift": "adjudge.estimation.label_shift:LabelShift",

@@ -9,7 +9,8 @@ any judge (Ville; Waudby-Smith and Ramdas 2024 for bets without replacement).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,29 +70,25 @@ def log_capital(people: FloatArray, judge: FloatArray, null: float = 0.0) -> Flo
 
 def _before(values: FloatArray) -> FloatArray:
     """Sums over all earlier draws."""
-    sums = np.cumsum(values, axis=1)
-    return np.concatenate([np.zeros((len(values), 1)), sums[:, :-1]], axis=1)
+    return np.pad(np.cumsum(values, axis=1)[:, :-1], ((0, 0), (int(values.shape[1] > 0), 0)))
 
 
-@dataclass(frozen=True)
-class Decisions:
+class Decisions(NamedTuple):
     """For each run the first label at which it was decided (0: not), and what was decided.
 
     `sign`: 1 if theta > 0, -1 if theta < 0, 0 if equal within delta; undecided runs have 0 too.
+    `capitals` are the log capitals up and down after each label, `needs` what of each decides.
     """
 
     label: IntArray
     sign: IntArray
     equal: BoolArray
+    capitals: Sequence[FloatArray]
+    needs: Sequence[FloatArray]
 
 
 def decide(
-    people: FloatArray,
-    judge: FloatArray,
-    *,
-    alpha: float = 0.05,
-    delta: float | None = None,
-    favoured: int | None = None,
+    people: FloatArray, judge: FloatArray, *, alpha: float = 0.05, delta: float | None = None
 ) -> Decisions:
     """When the bets decide: above 0, below 0, or within [-delta, delta].
 
@@ -99,23 +96,23 @@ def decide(
     0 is its mirror (.5 and .5 if the judge's mean is 0). Equal within delta needs 1/alpha of both
     bets: above -delta and below +delta. The error is at most alpha for any judge.
     """
-    sides = np.sign(judge.mean(axis=1)) if favoured is None else np.full(len(judge), favoured)
-    weight = np.where(sides > 0, FAVOURED, np.where(sides < 0, 1 - FAVOURED, 0.5))
-    up = log_capital(people, judge) >= -np.log(weight * alpha)[:, None]
-    down = log_capital(-people, -judge) >= -np.log((1 - weight) * alpha)[:, None]
+    means = judge.mean(axis=1)
+    weight = np.where(means > 1e-12, FAVOURED, np.where(means < -1e-12, 1 - FAVOURED, 0.5))
+    needs = -np.log(weight * alpha), -np.log((1 - weight) * alpha)
+    sides = (people, judge), (-people, -judge)
+    capitals = [log_capital(*side) for side in sides]
+    # A column before the first label, in which nothing is decided.
+    before = ((0, 0), (1, 0))
+    up, down = (np.pad(c >= need[:, None], before) for c, need in zip(capitals, needs, strict=True))
     equal = np.zeros_like(up)
     if delta is not None:
-        limit = -math.log(alpha)
-        above = np.maximum.accumulate(log_capital(people, judge, -delta) >= limit, axis=1)
-        below = np.maximum.accumulate(log_capital(-people, -judge, -delta) >= limit, axis=1)
-        equal = above & below
-    any_of = up | down | equal
-    first = np.where(any_of.any(axis=1), any_of.argmax(axis=1), -1)
-    rows = np.arange(len(up))
-    decided = first >= 0
-    sign = np.where(up[rows, first], 1, np.where(down[rows, first], -1, 0)) * decided
-    within = decided & equal[rows, first] & (sign == 0)
-    return Decisions(first + 1, sign, within)
+        bets = [log_capital(*side, -delta) >= -math.log(alpha) for side in sides]
+        above, below = (np.maximum.accumulate(bet, axis=1) for bet in bets)
+        equal = np.pad(above & below, before)
+    label = (up | down | equal).argmax(axis=1)
+    first = np.arange(len(label)), label
+    sign = np.where(up[first], 1, np.where(down[first], -1, 0))
+    return Decisions(label, sign, equal[first] & (sign == 0), capitals, needs)
 
 
 def smallest_decided(spread: float, questions: int, labels: int, alpha: float = 0.05) -> float:

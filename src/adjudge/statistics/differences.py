@@ -1,4 +1,4 @@
-"""Differences of two systems on the same questions: intervals, many at once, sample sizes.
+"""Differences of two systems on the same questions: intervals, many at once.
 
 d is the score of B minus that of A on a question, so every difference is B - A. All functions take
 checked arrays. The constants were chosen on resampled tables of real systems and are checked again
@@ -8,15 +8,15 @@ by simulation (`tests/montecarlo/test_compare_covers.py`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtri, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from adjudge.records import Interval
-from adjudge.statistics.numbers import normal_quantile, slices
-from adjudge.validation import BoolArray, FloatArray, IntArray
+from adjudge.statistics.numbers import slices
+from adjudge.validation import BoolArray, FloatArray
 
 #: Fewer questions, or fewer labelled ones, give no interval.
 FEWEST = 30
@@ -31,9 +31,9 @@ POWER = 0.8
 class Gap:
     """A difference B - A; its interval is around `centre`, by Student's t, or normal."""
 
-    estimate: float
-    centre: float
-    standard_error: float
+    estimate: float = 0.0
+    centre: float = 0.0
+    standard_error: float = 0.0
     freedom: float = math.inf
     n: int = 0
 
@@ -51,7 +51,8 @@ class Gap:
     @property
     def p_value(self) -> float:
         """Two-sided, of no difference."""
-        return float(p_values(np.array(self.statistic), np.array(self.freedom)))
+        size = -abs(self.statistic)
+        return 2 * float(ndtr(size) if math.isinf(self.freedom) else stdtr(self.freedom, size))
 
     def detectable(self, confidence_level: float) -> float:
         """The smallest difference that is shown in four of five samples like this one."""
@@ -61,17 +62,6 @@ class Gap:
 
 def _quantile(p: float, freedom: float) -> float:
     return float(ndtri(p) if math.isinf(freedom) else stdtrit(freedom, p))
-
-
-def p_values(statistics: FloatArray, freedom: FloatArray) -> FloatArray:
-    """Two-sided p-values of t statistics; infinite degrees of freedom are normal.
-
-    >>> p_values(np.array([0.0, 1.96]), np.array([np.inf, np.inf])).round(3).tolist()
-    [1.0, 0.05]
-    """
-    size, known = -np.abs(statistics), np.isfinite(freedom)
-    tails = np.where(known, stdtr(np.where(known, freedom, 1.0), size), ndtr(size))
-    return np.asarray(2 * tails)
 
 
 # --- two systems -----------------------------------------------------------------------------
@@ -84,7 +74,7 @@ def paired_gap(d: FloatArray, *, zero_one: bool) -> Gap:
     >>> round(gap.estimate, 3), round(gap.centre, 3), round(gap.standard_error, 4)
     (0.1, 0.098, 0.0546)
     """
-    return all_gaps(np.stack([np.zeros(len(d)), d], axis=1), zero_one=zero_one).of(0, 1)
+    return all_gaps(np.stack([np.zeros(len(d)), d], axis=1), zero_one=zero_one)[0]
 
 
 def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
@@ -191,60 +181,34 @@ def difference_of_means(first: Gap, second: Gap) -> Gap:
 # --- many systems ----------------------------------------------------------------------------
 
 
-class Gaps(NamedTuple):
-    """Differences of all pairs: [i, j] is system j minus system i, on `n` common questions."""
+def all_gaps(scores: FloatArray, *, zero_one: bool) -> list[Gap]:
+    """The mean of d = x_j - x_i for all columns i < j of a table (questions, systems).
 
-    estimate: FloatArray
-    centre: FloatArray
-    standard_error: FloatArray
-    freedom: FloatArray
-    n: IntArray
-
-    def of(self, i: int, j: int) -> Gap:
-        """System j minus system i."""
-        estimate, centre, error, freedom = (float(numbers[i, j]) for numbers in self[:4])
-        return Gap(estimate, centre, error, freedom, int(self.n[i, j]))
-
-    @property
-    def statistic(self) -> FloatArray:
-        """centre / standard error; 0 if both are 0."""
-        error = self.standard_error
-        return np.divide(self.centre, error, out=np.zeros_like(error), where=error > 0)
-
-
-def all_gaps(scores: FloatArray, *, zero_one: bool) -> Gaps:
-    """The mean of d = x_j - x_i for all columns of a table (questions, systems), NaN where empty.
-
-    Two pseudo questions +c and -c are in the interval: mean' = sum d / (n + 2),
-    var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2. Verdicts of 0 and 1: c = 1, SE^2 = var'/(n + 2),
-    normal (Bonett and Price 2012). Scores: c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1.
-    Coverage is near its level from 30 questions on; probabilities of a sure judge need 60. Sums
-    over common questions are products of matrices; only max|d| needs a pass over pairs.
+    NaN where a system has no number: a pair has the questions of both. Two pseudo questions +c and
+    -c are in the interval: mean' = sum d / (n + 2), var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2.
+    Verdicts of 0 and 1: c = 1, SE^2 = var'/(n + 2), normal (Bonett and Price 2012). Scores:
+    c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1. Coverage is near its level from 30 questions
+    on; probabilities of a sure judge need 60. Sums over common questions are products of matrices;
+    only max|d| needs a pass over pairs.
     """
     here = ~np.isnan(scores)
-    mask = here.astype(np.float64)
-    x = np.where(here, scores, 0.0)
-    n, totals, square = (mask.T @ numbers for numbers in (mask, x, x**2))
-    total = totals - totals.T
-    squares = np.maximum(square + square.T - 2 * (x.T @ x), 0.0)
-    largest = np.full(n.shape, 2.0) if zero_one else _largest(scores)
+    mask, x = here.astype(np.float64), np.where(here, scores, 0.0)
+    counts, totals, square = (mask.T @ numbers for numbers in (mask, x, x**2))
+    i, j = np.triu_indices(len(counts), 1)
+    n, total = counts[i, j], totals[i, j] - totals[j, i]
+    squares = np.maximum(square[i, j] + square[j, i] - 2 * (x.T @ x)[i, j], 0.0)
+    largest, freedom = np.full(len(n), 2.0), np.full(len(n), math.inf)
+    if not zero_one:
+        columns = np.asfortranarray(scores)
+        apart = (np.abs(columns[:, k + 1 :] - columns[:, [k]]) for k in range(len(counts)))
+        most = [np.fmax.reduce(gaps, axis=0, initial=0.0) for gaps in apart]
+        largest, freedom = np.nan_to_num(np.concatenate(most)), n - 1
     centre = total / (n + 2)
     variance = np.maximum((squares + largest**2 / 2) / (n + 2) - centre**2, 0.0)
     error = np.sqrt(variance / (n + 2 if zero_one else n + 1))
-    freedom = np.full(n.shape, math.inf) if zero_one else n - 1.0
     estimate = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
-    return Gaps(estimate, centre, error, freedom, n.astype(np.int64))
-
-
-def _largest(scores: FloatArray) -> FloatArray:
-    """max|x_j - x_i| over common questions."""
-    systems = scores.shape[1]
-    largest = np.zeros((systems, systems))
-    columns = np.asfortranarray(scores)
-    for i in range(systems):
-        gaps = np.abs(columns[:, i + 1 :] - columns[:, i : i + 1])
-        largest[i, i + 1 :] = np.nan_to_num(np.fmax.reduce(gaps, axis=0, initial=0.0))
-    return largest + largest.T
+    table = np.stack([estimate, centre, error, freedom, n], axis=1).tolist()
+    return [Gap(e, c, s, f, int(size)) for e, c, s, f, size in table]
 
 
 def holm(values: FloatArray) -> FloatArray:
@@ -270,7 +234,7 @@ def benjamini_hochberg(values: FloatArray) -> FloatArray:
 
 
 def possibly_best(
-    gaps: Gaps,
+    gaps: Sequence[Gap],
     influence: FloatArray,
     rng: np.random.Generator,
     *,
@@ -287,84 +251,18 @@ def possibly_best(
     sums = np.empty((draws, systems))
     for part in slices(draws, 64):
         sums[part] = rng.standard_normal((part.stop - part.start, len(influence))) @ influence
-    error = np.where(gaps.standard_error > 0, gaps.standard_error, np.inf)
+    pairs = np.triu_indices(systems, 1)
+    error, statistic, freedom = np.zeros((3, systems, systems))
+    error[pairs] = [gap.standard_error or math.inf for gap in gaps]
+    statistic[pairs] = [gap.statistic for gap in gaps]
+    freedom[pairs] = [gap.freedom for gap in gaps]
+    error, statistic, freedom = error + error.T, statistic - statistic.T, freedom + freedom.T
     keep = np.ones(systems, dtype=np.bool_)
     for i in range(systems):
         others = np.arange(systems) != i
-        if not others.any():
-            continue
         maxima = ((sums[:, others] - sums[:, [i]]) / error[i, others]).max(axis=1)
-        quantile = float(np.quantile(maxima, confidence_level))
-        freedom = float(gaps.freedom[i, others].min())
-        if math.isfinite(freedom):
-            quantile = float(stdtrit(freedom, float(ndtr(quantile))))
-        keep[i] = float((gaps.centre[i, others] / error[i, others]).max()) <= quantile
+        quantile, least = float(np.quantile(maxima, confidence_level)), freedom[i, others].min()
+        if math.isfinite(least):
+            quantile = float(stdtrit(least, float(ndtr(quantile))))
+        keep[i] = statistic[i, others].max() <= quantile
     return keep
-
-
-# --- sample sizes ----------------------------------------------------------------------------
-
-
-def cautious_spread(d: FloatArray, *, zero_one: bool) -> float:
-    """A pilot's standard deviation with pseudo questions, at its 80 % upper bound.
-
-    s sqrt((n - 1)/chi2_.2), s^2 = var' of `all_gaps`.
-
-    >>> round(cautious_spread(np.tile([1.0, 0.0, -1.0, 0.0], 25), zero_one=True), 3)
-    0.762
-    """
-    gap = paired_gap(d, zero_one=zero_one)
-    spread = gap.standard_error * math.sqrt(gap.n + (2 if zero_one else 1))
-    return spread * math.sqrt((gap.n - 1) / float(chdtri(gap.n - 1, POWER)))
-
-
-def cautious_correlation(correlation: float, m: int) -> float:
-    """A pilot's correlation at its 80 % lower bound, not below 0.
-
-    >>> round(cautious_correlation(0.6, 103), 3)
-    0.543
-    """
-    bounded = min(max(correlation, -0.999999), 0.999999)
-    return max(math.tanh(math.atanh(bounded) - float(ndtri(POWER)) / math.sqrt(m - 3)), 0.0)
-
-
-def questions_needed(spread: float, difference: float, confidence_level: float = 0.95) -> int:
-    """Questions to show a difference with power 0.8: (z + z_.8)^2 s^2/delta^2 + z^2/2.
-
-    >>> questions_needed(0.5, 0.05)
-    787
-    """
-    z = normal_quantile(confidence_level)
-    return math.ceil(((z + float(ndtri(POWER))) * spread / difference) ** 2 + z**2 / 2)
-
-
-def smallest_shown(spread: float, n: int, confidence_level: float = 0.95) -> float:
-    """The difference that n questions show with power 0.8: `questions_needed` solved for it.
-
-    >>> round(smallest_shown(0.5, 787), 4)
-    0.05
-    """
-    z = normal_quantile(confidence_level)
-    return (z + float(ndtri(POWER))) * spread / math.sqrt(max(n - z**2 / 2, 1.0))
-
-
-def labels_needed(
-    spread: float,
-    correlation: float,
-    difference: float,
-    questions: float,
-    confidence_level: float = 0.95,
-) -> int | None:
-    """Labelled questions to show people's difference with power 0.8; None: these N cannot show it.
-
-    m = s^2 (1 - rho^2) / ((delta/(z + z_.8))^2 - s^2 rho^2 / N).
-
-    >>> labels_needed(0.6, 0.7, 0.08, 1000), labels_needed(0.6, 0.7, 0.02, 1000)
-    (288, None)
-    """
-    reach = normal_quantile(confidence_level) + float(ndtri(POWER))
-    below = (difference / reach) ** 2 - (spread * correlation) ** 2 / questions
-    if below <= 0:
-        return None
-    needed = max(math.ceil(spread**2 * (1 - correlation**2) / below), FEWEST)
-    return needed if needed <= questions else None

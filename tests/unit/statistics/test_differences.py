@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,17 +13,19 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
+from adjudge.estimation.difference_plan import (
+    cautious_correlation,
+    labels_needed,
+    questions_needed,
+)
 from adjudge.statistics.differences import (
     all_gaps,
     benjamini_hochberg,
-    cautious_correlation,
     holm,
     labelled_gap,
     labelled_mean,
-    labels_needed,
     paired_gap,
     possibly_best,
-    questions_needed,
     unpaired_gap,
 )
 
@@ -123,14 +127,10 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one(zero_one: bool) -> None:
         scores = rng.normal(2, 1, (200, 5))
     scores[rng.random(scores.shape) < 0.1] = np.nan
     gaps = all_gaps(scores, zero_one=zero_one)
-    for i in range(5):
-        for j in range(5):
-            d = scores[:, j] - scores[:, i]
-            alone = paired_gap(d[~np.isnan(d)], zero_one=zero_one)
-            got = (gaps.estimate[i, j], gaps.centre[i, j], gaps.standard_error[i, j])
-            expected = (alone.estimate, alone.centre, alone.standard_error)
-            assert got == pytest.approx(expected, abs=1e-9)
-            assert gaps.n[i, j] == alone.n
+    for got, (i, j) in zip(gaps, combinations(range(5), 2), strict=True):
+        d = scores[:, j] - scores[:, i]
+        alone = paired_gap(d[~np.isnan(d)], zero_one=zero_one)
+        assert astuple(got) == pytest.approx(astuple(alone), abs=1e-9)
 
 
 def test_families_of_p_values_are_adjusted_as_statsmodels_does() -> None:

@@ -9,7 +9,9 @@ from functools import partial
 from typing import ClassVar, Unpack
 
 import numpy as np
+from scipy.special import chdtri, ndtri
 
+from adjudge.data.rows import merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.comparison import with_unit
@@ -17,15 +19,9 @@ from adjudge.estimation.systems import ReadingSystems, read_systems
 from adjudge.present.blocks import Block, Fact, Facts, Headline, explain, notes_of
 from adjudge.present.result import Correlation, Count, Level, NotNegative, Positive, Result, frozen
 from adjudge.present.text import count, number
-from adjudge.statistics.differences import (
-    FEWEST,
-    cautious_correlation,
-    cautious_spread,
-    labels_needed,
-    questions_needed,
-    smallest_shown,
-)
-from adjudge.validation import open_unit, positive
+from adjudge.statistics.differences import FEWEST, POWER, paired_gap
+from adjudge.statistics.numbers import normal_quantile
+from adjudge.validation import FloatArray, open_unit, positive
 
 #: The power that is planned for is 0.8; the pilot's spread is raised, so that it is reached.
 _ASSUMED = (
@@ -129,7 +125,7 @@ def plan_compare(
         questions=questions_needed(spread, difference, level),
         detectable=smallest_shown(spread, n, level),
         reason=reason,
-        dropped=table.dropped,
+        dropped=merge_dropped(systems.dropped, table.dropped),
     )
     if m < FEWEST:
         return plan
@@ -150,6 +146,77 @@ def plan_compare(
         detectable_by_people=at_best,
         reason=reason if labelled is None else None,
     )
+
+
+# --- sample sizes ---
+
+
+def cautious_spread(d: FloatArray, *, zero_one: bool) -> float:
+    """A pilot's standard deviation with pseudo questions, at its 80 % upper bound.
+
+    s sqrt((n - 1)/chi2_.2), s^2 = var' of `all_gaps`.
+
+    >>> round(cautious_spread(np.tile([1.0, 0.0, -1.0, 0.0], 25), zero_one=True), 3)
+    0.762
+    """
+    gap = paired_gap(d, zero_one=zero_one)
+    spread = gap.standard_error * math.sqrt(gap.n + (2 if zero_one else 1))
+    return spread * math.sqrt((gap.n - 1) / float(chdtri(gap.n - 1, POWER)))
+
+
+def cautious_correlation(correlation: float, m: int) -> float:
+    """A pilot's correlation at its 80 % lower bound, not below 0.
+
+    >>> round(cautious_correlation(0.6, 103), 3)
+    0.543
+    """
+    bounded = min(max(correlation, -0.999999), 0.999999)
+    return max(math.tanh(math.atanh(bounded) - float(ndtri(POWER)) / math.sqrt(m - 3)), 0.0)
+
+
+def questions_needed(spread: float, difference: float, confidence_level: float = 0.95) -> int:
+    """Questions to show a difference with power 0.8: (z + z_.8)^2 s^2/delta^2 + z^2/2.
+
+    >>> questions_needed(0.5, 0.05)
+    787
+    """
+    z = normal_quantile(confidence_level)
+    return math.ceil(((z + float(ndtri(POWER))) * spread / difference) ** 2 + z**2 / 2)
+
+
+def smallest_shown(spread: float, n: int, confidence_level: float = 0.95) -> float:
+    """The difference that n questions show with power 0.8: `questions_needed` solved for it.
+
+    >>> round(smallest_shown(0.5, 787), 4)
+    0.05
+    """
+    z = normal_quantile(confidence_level)
+    return (z + float(ndtri(POWER))) * spread / math.sqrt(max(n - z**2 / 2, 1.0))
+
+
+def labels_needed(
+    spread: float,
+    correlation: float,
+    difference: float,
+    questions: float,
+    confidence_level: float = 0.95,
+) -> int | None:
+    """Labelled questions to show people's difference with power 0.8; None: these N cannot show it.
+
+    m = s^2 (1 - rho^2) / ((delta/(z + z_.8))^2 - s^2 rho^2 / N).
+
+    >>> labels_needed(0.6, 0.7, 0.08, 1000), labels_needed(0.6, 0.7, 0.02, 1000)
+    (288, None)
+    """
+    reach = normal_quantile(confidence_level) + float(ndtri(POWER))
+    below = (difference / reach) ** 2 - (spread * correlation) ** 2 / questions
+    if below <= 0:
+        return None
+    needed = max(math.ceil(spread**2 * (1 - correlation**2) / below), FEWEST)
+    return needed if needed <= questions else None
+
+
+# --- the view ---
 
 
 def view_plan(result: ComparisonPlan) -> list[Block]:
