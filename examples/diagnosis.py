@@ -10,7 +10,8 @@ import sys
 import numpy as np
 from scipy.special import expit
 
-from adjudge.diagnosis import ScoreSets, length_bias, verbosity_bias
+from adjudge.diagnosis import ScoreSets
+from adjudge.diagnosis.length import length_bias, verbosity_bias
 from adjudge.simulate.scores import simulate_scores
 
 ALPHA, MODELS = 0.1, 6

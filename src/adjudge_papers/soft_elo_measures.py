@@ -19,7 +19,8 @@ from adjudge.data import Source
 from adjudge.data.battles import Battles, code_battles
 from adjudge.data.families import of_family
 from adjudge.data.rows import has_values
-from adjudge.diagnosis import family_of, family_scores, position_bias
+from adjudge.diagnosis import family_of, family_scores
+from adjudge.diagnosis.consistency import position_bias
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
 from adjudge.judges.prompting import read_prompt

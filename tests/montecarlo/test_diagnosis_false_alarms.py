@@ -15,17 +15,12 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from adjudge.diagnosis import (
-    agreement,
-    diagnose_transitivity,
-    family_bias,
-    family_scores,
-    length_bias,
-    position_bias,
-    prompt_change,
-    reliability,
-    verbosity_bias,
-)
+from adjudge.diagnosis import agreement, diagnose_transitivity, family_scores
+from adjudge.diagnosis.consistency import position_bias
+from adjudge.diagnosis.family import family_bias
+from adjudge.diagnosis.length import length_bias, verbosity_bias
+from adjudge.diagnosis.prompts import prompt_change
+from adjudge.diagnosis.reliability import reliability
 from adjudge.simulate.battles import simulate_tournaments
 from adjudge.statistics.agreement import spearman_interval
 
@@ -176,9 +171,7 @@ def prompt_shift(rng: np.random.Generator) -> bool:
     seen = rng.normal(3, 1, 20)[documents] + rng.normal(0, 0.7, 80)
     moved = seen + rng.normal(0, 0.5, 20)[documents] + rng.normal(0, 0.4, 80)
     first, second = (np.clip(np.rint(s), 1, 5)[:, None].tolist() for s in (seen, moved))
-    return prompt_change(
-        first, second, values=(first, second), ordered=True, clusters=documents
-    ).shifted
+    return prompt_change(first, second, scored=True, clusters=documents).shifted
 
 
 def width_and_error(rng: np.random.Generator) -> bool:

@@ -10,20 +10,15 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.diagnosis import (
-    ScoreSets,
-    agreement,
-    contradictions,
-    diagnose_scores,
-    family_bias,
-    ordinal_nonconformity,
-    position_bias,
-    prompt_change,
-    reliability,
-    verbosity_bias,
-)
+from adjudge.diagnosis import ScoreSets, agreement, diagnose_scores, ordinal_nonconformity
+from adjudge.diagnosis.consistency import contradictions, position_bias
+from adjudge.diagnosis.family import family_bias
+from adjudge.diagnosis.length import verbosity_bias
+from adjudge.diagnosis.prompts import prompt_change
+from adjudge.diagnosis.reliability import reliability
 from adjudge.diagnosis.scores.nonconformity import document_quantiles
 from adjudge.errors import AdjudgeError
+from adjudge.present.result import plain
 from adjudge.records import Interval
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 
@@ -54,7 +49,7 @@ def test_position(data: st.DataObject) -> None:
             f is not None and r is not None for f, r in zip(forward, reverse, strict=True)
         )
         return
-    bias.to_json()
+    plain(bias)
     str(bias)
     assert _ordered(bias.low, bias.first_share, bias.high)
     assert _within(bias.flip_interval, bias.flip_share)
@@ -85,7 +80,7 @@ def test_verbosity_family_contradictions(data: st.DataObject) -> None:
         labels=labels,
         clusters=clusters,
     )
-    verbose.to_json()
+    plain(verbose)
     str(verbose)
     assert _ordered(verbose.low, verbose.longer_share, verbose.high)
     family = family_bias(
@@ -95,12 +90,12 @@ def test_verbosity_family_contradictions(data: st.DataObject) -> None:
         column(st.booleans()),
         clusters=clusters,
     )
-    family.to_json()
+    plain(family)
     str(family)
     assert _ordered(family.low, family.excess, family.high)
     scores = st.one_of(st.none(), st.integers(1, 5))
     contrary = contradictions(labels, column(scores), column(scores), clusters=clusters)
-    contrary.to_json()
+    plain(contrary)
     str(contrary)
     assert _ordered(contrary.low, contrary.share, contrary.high)
 
@@ -119,7 +114,7 @@ def test_agreement(data: st.DataObject) -> None:
         bias = agreement(judge, human, level=level, clusters=clusters)
     except AdjudgeError:
         return
-    bias.to_json()
+    plain(bias)
     str(bias)
     assert _within(bias.raw_interval, bias.raw)
     assert _within(bias.kappa_interval, bias.kappa)
@@ -134,16 +129,14 @@ def test_prompts(data: st.DataObject) -> None:
     first, second = (data.draw(st.lists(row, min_size=n, max_size=n)) for _ in range(2))
     clusters = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
     try:
-        change = prompt_change(
-            first, second, values=(first, second), ordered=True, clusters=clusters
-        )
+        change = prompt_change(first, second, scored=True, clusters=clusters)
     except AdjudgeError:
         assert not all(map(len, [*first, *second]))
         return
     assert _ordered(change.low, change.changed, change.high)
     assert _within(change.excess_interval, change.excess)
     assert _within(change.shift_interval, change.shift)
-    back = prompt_change(second, first, values=(second, first), ordered=True, clusters=clusters)
+    back = prompt_change(second, first, scored=True, clusters=clusters)
     # Which prompt is called the first changes the sign of the shift, and nothing else.
     assert math.isclose(back.changed, change.changed, abs_tol=1e-12)
     assert change.shift is not None
@@ -176,7 +169,7 @@ def test_reliability(data: st.DataObject) -> None:
     right = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
     clusters = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
     bias = reliability(sure, right, clusters=clusters, replicates=20)
-    bias.to_json()
+    plain(bias)
     str(bias)
     assert _ordered(bias.low, bias.over_confidence, bias.high)
     assert _within(bias.ece_interval, bias.ece_equal_mass)

@@ -161,24 +161,6 @@ def test_the_picture_of_cycles() -> None:
 COUNT = CycleCount(models=6, cycles=3, triples=20, complete=True)
 
 
-def test_the_cycles_of_one_tournament() -> None:
-    assert_shown(COUNT, ["15 % of the decisive triples of 6 models are cycles (3 of 20)"])
-    assert_shown(
-        replace(COUNT, triples=1900, cycles=1200, complete=False),
-        [
-            "63.2 % of the decisive triples of 6 models are cycles (1,200 of 1,900)",
-            "triples with a tie or a missing comparison are not counted",
-        ],
-    )
-    assert_shown(
-        replace(COUNT, triples=0, cycles=0, models=1),
-        ["No cycle could be counted: no decisive triple among 1 model"],
-    )
-
-
-# --- scores ----------------------------------------------------------------------------------
-
-
 def _group(
     judge: str, criterion: str, method: str, alpha: float, coverage: float, size: float
 ) -> ScoreSetGroup:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,8 +21,8 @@ from adjudge.data.rows import merge_dropped
 from adjudge.data.verdicts import CLUSTER
 from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, Sample, ends_of
 from adjudge.errors import ArgumentError
-from adjudge.present.result import Count, Proportion, frozen
-from adjudge.present.text import count, interval, percent
+from adjudge.present.result import Count, Proportion
+from adjudge.present.text import count, percent, show_interval
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.agreement import kappa_of_tables
 from adjudge.statistics.clusters import jackknife_interval, recode, sum_tables
@@ -50,11 +50,10 @@ class Ceiling(HasInterval):
     gap_interval: Interval | None
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class Agreement(BiasMeasures):
     """The judge against a random human rater: raw, Cohen's kappa, Krippendorff's alpha."""
 
-    kind: ClassVar[str] = "agreement"
     level: str
     clusters: Count
     raw: Proportion
@@ -91,7 +90,7 @@ class Agreement(BiasMeasures):
             words += f", kappa {self.kappa:.2f}"
         low, high = ends_of(self.kappa_interval)
         if low is not None and high is not None:
-            words += f" {interval(low, high, 2)}"
+            words += f" {show_interval(self.kappa_interval, 2)}"
             if high < 0:
                 words += ": less than chance would give"
             elif low <= 0:
@@ -141,7 +140,7 @@ def agreement(
     same_length(judge=answers, human=ratings)
     unlabelled = np.asarray((ratings < 0).all(axis=1))
     without = {"no judge answer": answers < 0, "no human label": unlabelled}
-    rows = Sample.of(len(answers), clusters, confidence_level, without)
+    rows = Sample.of(len(answers), without, clusters=clusters, confidence_level=confidence_level)
     if not rows.used.any():
         raise ArgumentError("human", "no label on any judged row", "label some of the rows")
     answers, ratings = answers[rows.used], ratings[rows.used]

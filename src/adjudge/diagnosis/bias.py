@@ -13,6 +13,14 @@ from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.data.verdicts import CLUSTER, prepare_verdicts
 from adjudge.diagnosis.agreement import Agreement, measure_agreement
+from adjudge.diagnosis.consistency import (
+    Contradictions,
+    PositionBias,
+    Retest,
+    measure_contradictions,
+    measure_position,
+    measure_retest,
+)
 from adjudge.diagnosis.family import FamilyBias, FamilyScores, measure_family, measure_family_scores
 from adjudge.diagnosis.length import LengthBias, VerbosityBias, measure_length, measure_verbosity
 from adjudge.diagnosis.measures import (
@@ -27,23 +35,18 @@ from adjudge.diagnosis.measures import (
     measure_columns,
     wins_of,
 )
-from adjudge.diagnosis.position import PositionBias, measure_position
 from adjudge.diagnosis.reliability import Reliability, draw_reliability, measure_reliability
-from adjudge.diagnosis.repeats import Contradictions, Retest, measure_contradictions, measure_retest
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, Tone, notes_of
 from adjudge.present.figure import (
-    INK,
     MARKS,
     MUTED,
     SERIES,
     axis_name,
     axis_names,
-    draw_interval,
     draw_legend,
     draw_ring,
     legend_dot,
-    name_rows,
     new_figure,
     themed,
 )
@@ -277,7 +280,7 @@ def view_bias(report: BiasReport) -> list[Block]:
     )
     if diagnoses:
         blocks.append(_measures_table(report))
-    lines = [f"{who}: {d.describe()}" if several else d.sentence() for who, d in diagnoses]
+    lines = [f"{who}: {d.describe()}" if several else str(d) for who, d in diagnoses]
     lines += _not_measured(report)
     if report.floor:
         points = f"{100 * report.floor:g}"
@@ -311,7 +314,7 @@ def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
         for judge in judges
         for test in judge.parts()
         if isinstance(test, BiasTest)
-        and test.low is not None
+        and test.interval is not None
         and not (isinstance(test, VerbosityBias) and judge.length is not None)
     ]
 
@@ -393,61 +396,55 @@ def _not_measured(report: BiasReport) -> list[str]:
 
 # --- figure ----------------------------------------------------------------------------------
 
-_COLOURS = {"first slot": SERIES[0], "longer answer": SERIES[1], "own family": SERIES[2]}
+_COLOURS = dict(
+    zip(("first slot", "longer answer", "own family", "over-confidence"), SERIES, strict=False)
+)
 _MARKS = dict(zip(_COLOURS, MARKS, strict=False))
 _JudgeMeasures = Sequence[tuple[JudgeBias, list[tuple[str, Measure]]]]
 
 
 def _bias_picture(report: BiasReport) -> list[Block]:
-    captions = []
-    if any(j.position or j.length or j.verbosity or j.family for j in report.judges):
-        ends = level(report.confidence_level)
-        captions.append(f"Distance from an unbiased judge, with {ends} intervals.")
-    if any(judge.reliability for judge in report.judges):
-        captions.append("Mean confidence of a judge, and how often it is right.")
-    figure = Figure("bias", partial(bias_figure, report), " ".join(captions))
-    return [figure] if captions else []
+    if not any(map(_drawn_of, report.judges)):
+        return []
+    caption = f"Distance from an unbiased judge, with {level(report.confidence_level)} intervals."
+    if len(report.judges) == 1 and report.reliability:
+        caption += " How often the judge is right at each confidence."
+    return [Figure("bias", partial(bias_figure, report), caption)]
 
 
 def bias_figure(result: BiasReport) -> Drawing:
-    """Every bias of every judge as its distance from an unbiased judge; then confidence."""
+    """Every bias of every judge as its distance from an unbiased one; of one judge its curve."""
     measured = [(judge, measures) for judge in result.judges if (measures := _drawn_of(judge))]
-    sure = [(judge.judge, judge.reliability) for judge in result.judges if judge.reliability]
-    if not measured and not sure:
+    if not measured:
         raise ArgumentError("plot", "no bias could be measured", "see what is named as missing")
-    panels = int(bool(measured)) + int(bool(sure))
-    rows = max(len(sure), sum(len(measures) for _, measures in measured))
+    curve = result.reliability if len(result.judges) == 1 else None
+    panels = 1 if curve is None else 2
+    rows = sum(len(measures) for _, measures in measured)
     height = max(3.6, 1.9 + 0.27 * rows + 0.12 * len(measured))
     with themed():
         figure = new_figure(1.2 + 4.9 * panels, height)
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
-        legend = []
-        if measured:
-            _draw_biases(axes[0], measured, result.confidence_level)
+        _draw_biases(axes[0], measured, result.confidence_level)
+        if curve is not None:
+            draw_reliability(axes[1], curve)
         if len(measured) > 1:
             names = {name for _, measures in measured for name, _ in measures}
-            legend += [
+            marks = [
                 legend_dot(name, colour, marker=_MARKS[name])
                 for name, colour in _COLOURS.items()
                 if name in names
             ]
-        if len(sure) > 1:
-            _draw_confidences(axes[-1], sure)
-            legend.append(legend_dot("right", INK, marker="s"))
-            legend.append(legend_dot("confidence", INK, marker="s", hollow=True))
-        elif sure:
-            draw_reliability(axes[-1], sure[0][1])
-        draw_legend(figure, legend)
+            draw_legend(figure, marks)
     return figure
 
 
 def _drawn_of(judge: JudgeBias) -> list[tuple[str, Measure]]:
     """The measures that are drawn, by name."""
-    diagnoses = (judge.position, judge.length or judge.verbosity, judge.family)
+    tests = (judge.position, judge.length or judge.verbosity, judge.family, judge.reliability)
     measures = [
-        (name, diagnosis.measures()[0])
-        for name, diagnosis in zip(_COLOURS, diagnoses, strict=True)
-        if diagnosis is not None
+        (name, test.measures()[0])
+        for name, test in zip(_COLOURS, tests, strict=True)
+        if test is not None
     ]
     return [(name, measure) for name, measure in measures if measure.value is not None]
 
@@ -504,20 +501,3 @@ def _bias_title(measured: _JudgeMeasures) -> str:
         words = f"{who}:", "none of these biases shown"
     # A long title would run into that of the next panel.
     return ("\n" if sum(map(len, words)) > 44 else " ").join(words)
-
-
-def _draw_confidences(axes: Axes, results: Sequence[tuple[str | None, Reliability]]) -> None:
-    """How sure each judge is on average, and how often it is right."""
-    for place, (_, result) in enumerate(results):
-        right, sure = 100 * result.accuracy, 100 * result.mean_confidence
-        axes.plot([right, sure], [place, place], color=MUTED, lw=1.2, zorder=1)
-        draw_interval(axes, place, result.accuracy_interval, color=INK, lw=2.6, alpha=0.3)
-        axes.scatter(right, place, s=46, marker="s", color=INK, zorder=3)
-        draw_ring(axes, sure, place, INK, marker="s")
-    shown = axis_names(judge for judge, _ in results)
-    name_rows(
-        axes, [f"{shown[judge]}\nECE {result.ece_equal_mass:.2f}" for judge, result in results]
-    )
-    axes.set_xlabel("mean over the judge's verdicts, %")
-    over = sum(result.biased and result.over_confidence > 0 for _, result in results)
-    axes.set_title(f"{over} of {len(results)} judges are shown to be over-confident")

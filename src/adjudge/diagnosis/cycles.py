@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,9 +23,6 @@ from scipy.special import expit
 
 from adjudge.data.tournaments import Tournaments
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Headline, notes_of
-from adjudge.present.result import Count, Result, frozen
-from adjudge.present.text import count, percent
 from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
@@ -35,31 +31,19 @@ from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 _CHUNK = 128 * 2**20
 
 
-@frozen
-class CycleCount(Result):
+@dataclass(frozen=True, kw_only=True)
+class CycleCount:
     """Directed 3-cycles among the decisive triples of one tournament."""
 
-    kind: ClassVar[str] = "cycle_count"
-    models: Count
-    cycles: Count
-    triples: Count
+    models: int
+    cycles: int
+    triples: int
     complete: bool
 
     @property
     def rate(self) -> float | None:
         """cycles / triples; None if no triple is decisive."""
         return self.cycles / self.triples if self.triples else None
-
-    def view(self) -> list[Block]:
-        models = count(self.models, "model")
-        if self.rate is None:
-            return [Headline(f"No cycle could be counted: no decisive triple among {models}")]
-        finding = f"{percent(self.rate)} of the decisive triples of {models} are cycles"
-        partial = ["triples with a tie or a missing comparison are not counted"]
-        return [
-            Headline(f"{finding} ({self.cycles:,} of {self.triples:,})"),
-            *notes_of([] if self.complete else partial),
-        ]
 
 
 def count_cycles(wins: ArrayLike) -> CycleCount:

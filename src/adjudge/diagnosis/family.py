@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -17,19 +18,19 @@ from numpy.typing import ArrayLike
 from adjudge.data.families import family_of, of_family
 from adjudge.data.verdicts import label_values
 from adjudge.diagnosis.measures import (
-    FLOOR,
     NO_INTERVAL,
     BiasRows,
     BiasTest,
     Measure,
     Sample,
+    Sampling,
     excludes,
     mean_or_none,
     numbers_of,
     optional_probabilities,
     picks,
 )
-from adjudge.present.result import Count, Proportion, frozen
+from adjudge.present.result import Count, Proportion
 from adjudge.present.text import count, percent, percent_interval, signed
 from adjudge.records import Interval
 from adjudge.statistics.numbers import student_quantile
@@ -38,11 +39,10 @@ from adjudge.validation import FloatArray, optional_numbers, same_length
 # --- in verdicts -----------------------------------------------------------------------------
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class FamilyBias(BiasTest):
     """How much more often the judge prefers its own family than the reference does."""
 
-    kind: ClassVar[str] = "family_bias"
     title: ClassVar[str] = "own family"
     family: str | None
     reference: str
@@ -60,9 +60,9 @@ class FamilyBias(BiasTest):
             return f"no pair compares {name} with another family: no family bias is measurable"
         words = f"prefers {name} in {percent(self.judge_share)} of {count(self.n, 'mixed pair')}, "
         words += f"{signed(100 * self.excess, 1)} points compared with {self.reference}"
-        if self.low is None:
+        if self.interval is None:
             return words + NO_INTERVAL
-        ends = percent_interval(self.low, self.high, sign=True)
+        ends = percent_interval(self.interval, sign=True)
         return f"{words} {ends}: {_describe_favour(self)}"
 
 
@@ -74,28 +74,15 @@ def family_bias(
     *,
     family: str | None = None,
     reference_name: str = "people",
-    clusters: ArrayLike | Sequence[Any] | None = None,
-    floor: float = FLOOR,
-    confidence_level: float = 0.95,
+    **sampling: Unpack[Sampling],
 ) -> FamilyBias:
     """How much more often the judge prefers its own family than the reference does, same pairs.
 
-    Only pairs with exactly one answer of the judge's family count. The judge's preference is 1, 0
-    or, at exactly one half, 1/2. excess = mean(judge - reference); 0 without same-family bias. The
-    pairing removes the quality of the family's models, as the cross-judge consensus does in the
-    paper.
-
-    Args:
-        p_a: The judge's probability that response_a is preferred; NaN without an answer.
-        reference: The human label as 1, 0 or 1/2, or the mean preference of the other judges.
-        own_a: Whether response_a is by a model of the judge's family.
-        own_b: The same for response_b.
-        family: Name of the judge's family.
-        reference_name: What the reference is, for sentences.
-        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
-            Default: every row is a cluster.
-        floor: A smaller difference from an unbiased judge does not count as bias.
-        confidence_level: Level of all intervals.
+    The reference is the human label as 1, 0 or 1/2, or the mean preference of the other judges.
+    `own_a` and `own_b`: whether the response is by a model of the judge's family; only pairs with
+    exactly one such answer count. The judge's preference is 1, 0 or, at exactly one half, 1/2.
+    excess = mean(judge - reference); 0 without same-family bias. The pairing removes the quality of
+    the family's models, as the cross-judge consensus does in the paper.
 
     >>> bias = family_bias([0.9, 0.2, 0.8], [1.0, 1.0, 0.0], [1, 0, 1], [0, 1, 0])
     >>> bias.judge_share, round(bias.reference_share, 3), round(bias.excess, 3)
@@ -112,14 +99,14 @@ def family_bias(
         "no answer": np.isnan(judge),
         "no reference": np.isnan(other),
     }
-    mixed = Sample.of(n, clusters, confidence_level, without)
+    mixed = Sample.of(n, without, **sampling)
     judge_share, reference_share = (
         np.where(a, for_a, 1 - for_a)[mixed.used] for for_a in (picks(judge), other)
     )
     gap = judge_share - reference_share
     excess = mean_or_none(gap)
     return FamilyBias(
-        **mixed.test(excess, mixed.mean_interval(gap), 0.0, floor),
+        **mixed.test(excess, mixed.mean_interval(gap), 0.0),
         family=family,
         reference=reference_name,
         judge_share=mean_or_none(judge_share),
@@ -159,14 +146,14 @@ def measure_family(rows: BiasRows) -> FamilyBias | str:
         *(of_family(rows.frame[side], family, families) for side in ("model_a", "model_b")),
         family=family,
         reference_name=name,
-        **rows.options,
+        **rows.sampling(),
     )
 
 
 # --- in scores -------------------------------------------------------------------------------
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class FamilyScores(BiasTest):
     """How much higher the judge scores its own family than the reference does, in points.
 
@@ -174,7 +161,6 @@ class FamilyScores(BiasTest):
     of its family and of the others; `excess` is their difference, with an interval over models.
     """
 
-    kind: ClassVar[str] = "family_scores"
     title: ClassVar[str] = "own family in points"
     judge: str | None
     family: str | None
@@ -243,7 +229,7 @@ def family_scores(
     n = same_length(deviation=gap, model=names, own=of_judge)
     unnamed = np.array([name is None for name in names], dtype=bool)
     without = {"no model named": unnamed, "no score or no reference": ~np.isfinite(gap)}
-    scored = Sample.of(n, None, confidence_level, without)
+    scored = Sample.of(n, without, confidence_level=confidence_level)
     ours, others = (
         _model_means(gap[side], names[side])
         for side in (scored.used & of_judge, scored.used & ~of_judge)

@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -29,19 +29,18 @@ from adjudge.data.tables import as_text
 from adjudge.data.verdicts import label_values
 from adjudge.diagnosis.measures import (
     BOTH_SCORES,
-    FLOOR,
     NO_INTERVAL,
     BiasRows,
     BiasTest,
     Measure,
     Sample,
-    ends_of,
+    Sampling,
     mean_or_none,
     optional_probabilities,
     shows,
     wins_of,
 )
-from adjudge.present.result import Count, NotNegative, Proportion, frozen
+from adjudge.present.result import Count, NotNegative, Proportion
 from adjudge.present.text import count, number, percent, percent_interval, signed
 from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import DEFAULT_L2
@@ -81,7 +80,7 @@ class LengthWinner:
     by_strength: Proportion
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class LengthBias(BiasTest):
     """How much length raises the longer answer's probability to win, at fixed model strengths.
 
@@ -91,14 +90,12 @@ class LengthBias(BiasTest):
     `winners` win by length.
     """
 
-    kind: ClassVar[str] = "length_bias"
     title: ClassVar[str] = "length"
     clusters: Count
     models: Count
     effect: float | None
     effect_interval: Interval | None
     odds_doubling: NotNegative | None
-    odds_interval: Interval | None
     human_n: Count
     human_effect: float | None
     excess: float | None
@@ -121,14 +118,14 @@ class LengthBias(BiasTest):
         words += f"answer over {count(self.n, 'pair')} of unequal length{fixed}"
         if self.effect_interval is None:
             return f"{words}; no interval: too few pairs or clusters for this number of models"
-        words += f" {percent_interval(*self.effect_interval, sign=True)}"
+        words += f" {percent_interval(self.effect_interval, sign=True)}"
         words += f", odds times {number(self.odds_doubling, 2)} for twice the length"
         if self.excess is not None and self.human_effect is not None:
             words += f" (people {signed(100 * self.human_effect, 1)} points in {self.human_n:,}, "
             words += f"difference {signed(100 * self.excess, 1)}"
-            if self.low is None:
+            if self.interval is None:
                 return words + ", without an interval)"
-            words += f" {percent_interval(self.low, self.high, sign=True)})"
+            words += f" {percent_interval(self.interval, sign=True)})"
         return f"{words}: {self._describe_finding(self.effect)}"
 
     def _describe_finding(self, effect: float) -> str:
@@ -151,11 +148,12 @@ def length_bias(
     models_a: Sequence[Any] | pl.Series | None = None,
     models_b: Sequence[Any] | pl.Series | None = None,
     labels: Sequence[Any] | pl.Series | None = None,
-    clusters: ArrayLike | Sequence[Any] | pl.Series | None = None,
-    floor: float = FLOOR,
-    confidence_level: float = 0.95,
+    **sampling: Unpack[Sampling],
 ) -> LengthBias:
     """How much length raises the longer answer's probability to win with this judge.
+
+    `wins` are the verdicts for response_a: 1, 0, 1/2 for a tie, NaN without an answer. Lengths are
+    in any unit.
 
     `effect` is the mean over pairs of unequal length of P(longer wins) minus the probability from
     the models' strengths alone. `odds_doubling` is the factor on the odds for an answer twice as
@@ -165,18 +163,6 @@ def length_bias(
 
     Intervals are clustered (sandwich, t). That of `effect` is never narrower than for independent
     pairs. That of `excess` needs ten clusters.
-
-    Args:
-        wins: The judge's verdict for response_a: 1, 0, 1/2 for a tie, NaN without an answer.
-        length_a: Length of response_a, in any unit.
-        length_b: Length of response_b, in the same unit.
-        models_a: The model of each response_a.
-        models_b: The model of each response_b.
-        labels: Human labels of the same pairs: "A", "B", "tie" or None.
-        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
-            Default: every row is a cluster.
-        floor: A smaller difference from an unbiased judge does not count as bias.
-        confidence_level: Level of all intervals.
 
     >>> longer = length_bias([1, 0] * 40, [90, 30] * 40, [30, 90] * 40)
     >>> longer.biased, round(longer.effect, 1)
@@ -193,8 +179,8 @@ def length_bias(
         "no length": ~(np.isfinite(a + b) & (a >= 0) & (b >= 0)),
         "no model": (first < 0) | (second < 0),
     }
-    rows = Sample.of(n, clusters, confidence_level, without)
-    used = rows.used
+    rows = Sample.of(n, without, **sampling)
+    used, confidence_level = rows.used, rows.confidence_level
     doublings = np.log2((1 + a[used]) / (1 + b[used])).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)
     pairs = _Pairs(doublings, first[used], second[used], rows.codes, max(1, len(names)))
     won = won[used]
@@ -205,8 +191,7 @@ def length_bias(
     of_people = _Fit.of(on_votes.pairs, people[voted])
     effect = fit.of_effect.value if unequal.any() else None
     effect_ends = fit.interval(fit.of_effect, confidence_level)
-    shown = shows(effect, effect_ends, 0.0, floor)
-    low, high = ends_of(fit.interval(fit.of_gamma, confidence_level))
+    shown = shows(effect, effect_ends, 0.0, rows.floor)
     tested, ends, excess, human_effect = effect, effect_ends, None, None
     compared = voted & unequal
     if compared.any():
@@ -216,7 +201,7 @@ def length_bias(
         if count_clusters(rows.codes[compared]) >= _FEWEST_CLUSTERS:
             gap = on_votes.of_effect.minus(of_people.of_effect)
             ends = on_votes.interval(gap, confidence_level)
-    fields = rows.only(unequal, "equal length").test(tested, ends, 0.0, floor)
+    fields = rows.only(unequal, "equal length").test(tested, ends, 0.0)
     # A judge without its own preference that agrees less with people only prefers length less.
     fields["biased"] &= excess is None or effect is None or excess * effect > 0
     return LengthBias(
@@ -224,14 +209,11 @@ def length_bias(
         models=len(names),
         effect=effect,
         effect_interval=effect_ends,
-        odds_doubling=None if effect is None else math.exp(fit.of_gamma.value),
-        odds_interval=None
-        if low is None or high is None
-        else Interval(math.exp(low), math.exp(high), level=confidence_level),
+        odds_doubling=None if effect is None else math.exp(fit.beta[-1]),
         human_n=int(compared.sum()),
         human_effect=human_effect,
         excess=excess,
-        winners=_winners_by_length(fit, won, names, floor) if shown and names else (),
+        winners=_winners_by_length(fit, won, names, rows.floor) if shown and names else (),
     )
 
 
@@ -250,7 +232,7 @@ def measure_length(rows: BiasRows) -> LengthBias | str:
         models_a=as_text(frame["model_a"]) if models else None,
         models_b=as_text(frame["model_b"]) if models else None,
         labels=frame["label"] if labels else None,
-        **rows.options,
+        **rows.sampling(),
     )
 
 
@@ -364,10 +346,6 @@ class _Fit:
         return np.asarray(expit(self.pairs.by_strength(self.beta)))
 
     @cached_property
-    def of_gamma(self) -> _Estimate:
-        return self._estimate(float(self.beta[-1]), np.eye(len(self.beta))[-1], math.inf)
-
-    @cached_property
     def of_effect(self) -> _Estimate:
         """Mean of P(longer wins) minus P(longer wins) by strength alone."""
         pairs, alone = self.pairs, self.by_strength
@@ -375,18 +353,14 @@ class _Fit:
         p = expit(pairs.along(self.beta))
         gradient = pairs.gather(share * (p * (1 - p) - alone * (1 - alone)))
         gradient[-1] = (share * p * (1 - p)) @ pairs.doublings
-        return self._estimate(float(share @ (p - alone)), gradient, 1.0)
-
-    def _estimate(self, value: float, gradient: FloatArray, limit: float) -> _Estimate:
         direction = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
-        variance = float(gradient @ direction)
-        lean, p = self.pairs.along(direction), expit(self.pairs.along(self.beta))
+        variance, lean = float(gradient @ direction), pairs.along(direction)
         # A cluster attracts the fit by its share of the information. Without the cluster, the fit
         # would be that much further away (the jackknife to first order).
-        codes, groups = self.pairs.clusters
+        codes, groups = pairs.clusters
         pulls = np.bincount(codes, weights=p * (1 - p) * lean**2, minlength=groups)
         influence = self.residual * lean / (1 - pulls / max(variance, 1e-300))[codes]
-        return _Estimate(value, influence, variance, limit)
+        return _Estimate(float(share @ (p - alone)), influence, variance, limit=1.0)
 
     def interval(self, estimate: _Estimate, confidence_level: float) -> Interval | None:
         """Value plus or minus t standard errors; none with too few clusters or pairs."""
@@ -429,17 +403,14 @@ def _winners_by_length(
 # --- near ties -------------------------------------------------------------------------------
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class VerbosityBias(BiasTest):
     """How often the longer answer wins if the judge's scores are nearly tied."""
 
-    kind: ClassVar[str] = "verbosity_bias"
     title: ClassVar[str] = "length where near-tied"
     clusters: Count
     near_tie: float
     longer_share: Proportion | None
-    overall_share: Proportion | None
-    overall_n: Count
     human_share: Proportion | None
     human_n: Count
     excess: float | None
@@ -457,21 +428,17 @@ class VerbosityBias(BiasTest):
             return "has no near-tied pair of unequal length: no preference for length is measurable"
         words = f"prefers the longer answer in {percent(self.longer_share)} of "
         words += count(self.n, "near-tied pair")
-        if self.low is None:
+        if self.interval is None:
             return words + NO_INTERVAL
-        words += f" {percent_interval(self.low, self.high)}"
-        low, high = ends_of(self.excess_interval)
-        if self.excess is not None and low is not None:
-            words += f" (people {percent(self.human_share)} of {self.human_n:,}, difference "
-            ends = percent_interval(low, high, sign=True)
-            words += f"{signed(100 * self.excess, 1)} points {ends})"
+        words += f" {percent_interval(self.interval)}"
         longer = self.longer_share > 0.5
         prefers = f"it prefers the {'longer' if longer else 'shorter'} answer"
-        if low is not None and high is not None:
-            if low <= 0 <= high:
-                prefers += ", and no difference from people is shown"
-            else:
-                prefers += f", {'more' if (low > 0) == longer else 'less'} than people do"
+        if self.excess is not None and (ends := self.excess_interval) is not None:
+            words += f" (people {percent(self.human_share)} of {self.human_n:,}, difference "
+            words += f"{signed(100 * self.excess, 1)} points {percent_interval(ends, sign=True)})"
+            more = "more" if ((ends.low or 0) > 0) == longer else "less"
+            differs = f", {more} than people do"
+            prefers += ", and no difference from people is shown" if 0 in ends else differs
         return f"{words}: {self.finding(prefers, 'no preference for length shown')}"
 
 
@@ -482,28 +449,17 @@ def verbosity_bias(
     *,
     near_tie: float = 0.1,
     labels: Sequence[Any] | pl.Series | None = None,
-    clusters: ArrayLike | Sequence[Any] | pl.Series | None = None,
-    floor: float = FLOOR,
-    confidence_level: float = 0.95,
+    **sampling: Unpack[Sampling],
 ) -> VerbosityBias:
     """Share of near-tied pairs in which the judge prefers the longer answer; 1/2 without bias.
+
+    `margin` is p_a - 1/2, or score_a - score_b; NaN without an answer. `near_tie` is in the paper
+    0.3 of ten points of score.
 
     Pairs of equal length and margins of exactly zero have no information about length and are
     counted separately. With human `labels` on the same pairs, the result also has the share of
     people who prefer the longer answer, and `excess` is the difference. A pair that is near-tied
     for the judge need not be near-tied for people; only the excess is free of that.
-
-    Args:
-        margin: The judge's preference for response_a: p_a - 1/2, or score_a - score_b; NaN without
-            an answer.
-        length_a: Length of response_a, in any unit; NaN without one.
-        length_b: Length of response_b, in the same unit; NaN without one.
-        near_tie: Largest margin that is a near tie. In the paper 0.3 of ten points of score.
-        labels: Human labels of the same pairs: "A", "B", "tie" or None.
-        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
-            Default: every row is a cluster.
-        floor: A smaller difference from an unbiased judge does not count as bias.
-        confidence_level: Level of all intervals.
 
     >>> bias = verbosity_bias([0.05, -0.02, 0.04, 0.4], [9, 2, 9, 9], [3, 8, 3, 3])
     >>> bias.n, bias.longer_share
@@ -520,7 +476,7 @@ def verbosity_bias(
         "equal length": a == b,
         "exactly tied": lean == 0,
     }
-    usable = Sample.of(n, clusters, confidence_level, without)
+    usable = Sample.of(n, without, **sampling)
     close = usable.only(np.abs(lean[usable.used]) <= near_tie + 1e-12, "not near-tied")
     longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
     share = mean_or_none(longer[close.used])
@@ -529,11 +485,9 @@ def verbosity_bias(
     people = np.where(a > b, wins, 1 - wins)[close.used][voted]
     gap = longer[close.used][voted] - people
     return VerbosityBias(
-        **close.test(share, close.share_interval(longer[close.used]), 0.5, floor),
+        **close.test(share, close.share_interval(longer[close.used]), 0.5),
         near_tie=near_tie,
         longer_share=share,
-        overall_share=mean_or_none(longer[usable.used]),
-        overall_n=len(usable.codes),
         human_share=mean_or_none(people),
         human_n=len(people),
         excess=mean_or_none(gap),
@@ -559,5 +513,5 @@ def measure_verbosity(rows: BiasRows) -> VerbosityBias | str:
         rows.numbers("length_b"),
         near_tie=rows.near_tie or (0.3 if by_score else 0.1),
         labels=rows.frame["label"] if "label" in rows.frame.columns else None,
-        **rows.options,
+        **rows.sampling(),
     )

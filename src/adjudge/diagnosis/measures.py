@@ -1,8 +1,8 @@
 """What the diagnoses of a judge share: measures with their intervals, tests for a bias, rows.
 
-A diagnosis is one file: a result whose `measures` are numbers with intervals and whose `describe`
-is one sentence, a function of arrays, which chooses its `Sample` of rows, and a function of
-`BiasRows` for the report.
+A diagnosis of one bias is a part of the report: `measures` are its numbers with intervals,
+`describe` is one sentence. A function of arrays chooses its `Sample` of rows and computes it, and a
+function of `BiasRows` calls that with the columns of the report.
 
 `biased` is true if two conditions hold. The interval excludes the value of an unbiased judge; with
 a 95 % interval, this happens to an unbiased judge at most once in twenty. And the estimate is
@@ -15,18 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from adjudge.data.rows import has_values, merge_dropped
 from adjudge.data.verdicts import CLUSTER, Verdicts
 from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Facts, Headline, Note, Table, notes_of, table_of
-from adjudge.present.result import Count, Level, NotNegative, Result, frozen
+from adjudge.present.blocks import Block, Fact, Facts, Note, Table, table_of
+from adjudge.present.result import Count, Level, NotNegative
 from adjudge.present.text import DASH, left_out, level, number
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.clusters import codes_of, count_clusters, mean_interval, share_interval
@@ -81,8 +81,8 @@ def shows(value: float | None, interval: Interval | None, unbiased: float, floor
     return value is not None and abs(value - unbiased) >= floor and excludes(interval, unbiased)
 
 
-@frozen
-class BiasMeasures(Result):
+@dataclass(frozen=True, kw_only=True)
+class BiasMeasures:
     """Base of the diagnoses of one judge: each is a few measures on `n` rows."""
 
     n: Count
@@ -110,30 +110,12 @@ class BiasMeasures(Result):
         """One sentence about the judge, without its subject; a bias is claimed if it is shown."""
         raise NotImplementedError
 
-    def sentence(self) -> str:
-        """The same with a capital."""
+    def __str__(self) -> str:
         words = self.describe()
         return words[0].upper() + words[1:]
 
-    def details(self) -> list[Block]:
-        """What its page shows below the measures."""
-        return []
 
-    def _parts(self) -> Sequence[Any]:
-        return self.measures()
-
-    def view(self) -> list[Block]:
-        """The sentence, its numbers, and what they leave out."""
-        bad = isinstance(self, BiasTest) and self.biased
-        return [
-            Headline(self.sentence(), tone="bad" if bad else "plain"),
-            table_of(self.measures(), measure_columns(self.confidence_level)),
-            *self.details(),
-            *notes_of(left_out(self.dropped)),
-        ]
-
-
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class BiasTest(BiasMeasures, HasInterval):
     """Base of the diagnoses that can show a bias: `biased` if the interval shows it.
 
@@ -176,7 +158,7 @@ def measure_columns(confidence_level: float) -> dict[str, Callable[[Measure], st
     return {
         "measure": lambda m: m.name,
         "value": lambda m: number(m.value),
-        f"{level(confidence_level)} interval": lambda m: text.interval(m.low, m.high),
+        f"{level(confidence_level)} interval": lambda m: text.show_interval(m.interval),
         "unbiased": lambda m: DASH if m.unbiased is None else f"{round(m.unbiased, 3):g}",
         "rows": lambda m: number(m.n),
     }
@@ -222,6 +204,15 @@ def left_out_together(dropped: Mapping[str, int]) -> list[str]:
 # --- rows ------------------------------------------------------------------------------------
 
 
+class Sampling(TypedDict, total=False):
+    """What every diagnosis takes: the cluster of each row (default: every row is one), the floor
+    of a bias, the level of all intervals."""
+
+    clusters: ArrayLike | Sequence[Any] | pl.Series | None
+    floor: float
+    confidence_level: float
+
+
 @dataclass(frozen=True)
 class Sample:
     """The rows that a diagnosis uses, the cluster of each of them, and why others are left out."""
@@ -229,24 +220,22 @@ class Sample:
     used: BoolArray
     codes: IntArray
     dropped: Mapping[str, int]
+    floor: float
     confidence_level: float
 
     @classmethod
     def of(
-        cls,
-        n: int,
-        clusters: ArrayLike | Sequence[Any] | None,
-        confidence_level: float,
-        without: Mapping[str, BoolArray] | None = None,
+        cls, n: int, without: Mapping[str, BoolArray] | None = None, **sampling: Unpack[Sampling]
     ) -> Sample:
         """All rows but those with a reason against them; a row counts for its first reason."""
-        open_unit(confidence_level, "confidence_level")
+        level = open_unit(sampling.get("confidence_level", 0.95), "confidence_level")
+        floor = non_negative(sampling.get("floor", FLOOR), "floor")
         used, dropped = np.ones(n, dtype=bool), {}
         for reason, rows in (without or {}).items():
             dropped[reason] = int((used & rows).sum())
             used &= ~rows
-        codes = codes_of(clusters, n)
-        return cls(used, codes[used], merge_dropped(dropped), confidence_level)
+        codes = codes_of(sampling.get("clusters"), n)
+        return cls(used, codes[used], merge_dropped(dropped), floor, level)
 
     def only(self, rows: BoolArray, otherwise: str | None = None) -> Sample:
         """Some of the rows that are used; the others are counted if there is a reason."""
@@ -268,12 +257,11 @@ class Sample:
         }
 
     def test(
-        self, value: float | None, interval: Interval | None, unbiased: float, floor: float
+        self, value: float | None, interval: Interval | None, unbiased: float
     ) -> dict[str, Any]:
         """The fields of a `BiasTest`, those about its rows included."""
-        non_negative(floor, "floor")
-        biased = shows(value, interval, unbiased, floor)
-        return {**self.facts, "interval": interval, "biased": biased, "floor": floor}
+        biased = shows(value, interval, unbiased, self.floor)
+        return {**self.facts, "interval": interval, "biased": biased, "floor": self.floor}
 
     def share_interval(self, values: FloatArray) -> Interval | None:
         """The interval of a share, from a value in [0, 1] of each row."""
@@ -329,16 +317,11 @@ class BiasRows:
         """A column as numbers, NaN if one is missing."""
         return numbers_of(self.frame, column)
 
-    @property
-    def clusters(self) -> NDArray[Any]:
-        """The cluster of each row."""
-        return self.frame[CLUSTER].to_numpy()
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What every test of a bias on these rows takes."""
+    def sampling(self, frame: pl.DataFrame | None = None) -> Sampling:
+        """What a diagnosis of these rows takes, or of some of them."""
+        clusters = (self.frame if frame is None else frame)[CLUSTER].to_numpy()
         level = self.confidence_level
-        return {"clusters": self.clusters, "floor": self.floor, "confidence_level": level}
+        return {"clusters": clusters, "floor": self.floor, "confidence_level": level}
 
 
 def numbers_of(frame: pl.DataFrame, column: str) -> FloatArray:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
 
 from adjudge.data import kinds_of, read_scores, read_tournaments, sniff
 from adjudge.data.rows import cluster_column, judge_names, merge_dropped
@@ -23,8 +22,8 @@ from adjudge.data.verdicts import prepare_verdicts
 from adjudge.diagnosis.measures import (
     FLOOR,
     Sample,
+    Sampling,
     details_of,
-    ends_of,
     excludes,
     left_out_together,
     lines_of,
@@ -63,9 +62,8 @@ class PromptChange(HasInterval):
 
     `changed` is the probability that an answer to one prompt differs from an answer to the other.
     `again` is the same for two answers to one prompt, the mean of both, if each was asked more than
-    once; `excess` is what the prompt adds to it. `shift` is the mean of second minus first and
-    `distance` the mean absolute difference: of scores, or of P(A) if the judge gave one. A shift of
-    P(A) has no meaning.
+    once; `excess` is what the prompt adds to it. `shift` is the mean of second minus first, of
+    scores.
     """
 
     judge: str | None
@@ -78,17 +76,11 @@ class PromptChange(HasInterval):
     again: Proportion | None
     excess: float | None
     excess_interval: Interval | None
-    distance: NotNegative | None
     shift: float | None
     shift_interval: Interval | None
     #: Whether the prompt has a significant effect: more than a repeat, or on the mean score.
     more_than_again: bool
     shifted: bool
-
-    @property
-    def name(self) -> str:
-        """The judge and criterion, for tables and sentences."""
-        return name_group(self)
 
 
 @frozen
@@ -150,22 +142,19 @@ def diagnose_prompts(
     non_negative(floor, "floor")
     rows = prepare_prompts(first, second, cluster=cluster, **reading)
     groups = rows.frame.partition_by(["judge", "criterion"], as_dict=True, maintain_order=True)
-    changes = []
-    for (judge, criterion), group in groups.items():
-        sides = group["value_first"], group["value_second"]
-        valued = all(side.list.len().min() for side in sides)
-        change = prompt_change(
+    changes = [
+        prompt_change(
             group["first"].to_list(),
             group["second"].to_list(),
-            values=(sides[0].to_list(), sides[1].to_list()) if valued else None,
-            ordered=rows.answers == "scores",
-            clusters=group["cluster"].to_list(),
+            scored=rows.answers == "scores",
             judge=str(judge) if judge else None,
             criterion=None if criterion is None else str(criterion),
+            clusters=group["cluster"].to_list(),
             floor=floor,
             confidence_level=confidence_level,
         )
-        changes.append(change)
+        for (judge, criterion), group in groups.items()
+    ]
     return PromptSensitivity(
         first=source_name(first),
         second=source_name(second),
@@ -192,9 +181,8 @@ _ASK_BOTH = (
 class PromptRows:
     """Rows with judge, criterion, key, cluster; the column of clusters; what was left out.
 
-    Of one file, a row has an `answer`, a verdict as text (no verdict as "") or a score, and a
-    `value`, the score, or P(A) if known. Of both files, `first` and `second` list the answers of a
-    question to each prompt, one per repeat, `value_first` and `value_second` the values.
+    Of one file, a row has an `answer`, a verdict as text (no verdict as "") or a score. Of both
+    files, `first` and `second` list the answers of a question to each prompt, one per repeat.
     """
 
     frame: pl.DataFrame
@@ -230,9 +218,7 @@ def prepare_prompts(
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
     grouped = [
         side.frame.group_by(*_KEY, maintain_order=True).agg(
-            pl.col("cluster").first(),
-            pl.col("answer").alias(name),
-            pl.col("value").drop_nulls().alias(f"value_{name}"),
+            pl.col("cluster").first(), pl.col("answer").alias(name)
         )
         for side, name in zip(sides, ("first", "second"), strict=True)
     ]
@@ -268,7 +254,7 @@ def _read_answers(table: TableLike, cluster: str | None) -> PromptRows:
     if answers == "scores":
         frame = judge_names(read_scores(table))
         key = pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f")
-        answer = value = pl.col("judge_score")
+        answer = pl.col("judge_score")
     elif "tournaments" in kinds and "id" not in (first_row(table) or ()):
         frame = judge_names(read_tournaments(table))
         names = ["doc_id", "model_a", "model_b", *(c for c in ("order",) if c in frame.columns)]
@@ -278,11 +264,9 @@ def _read_answers(table: TableLike, cluster: str | None) -> PromptRows:
         key = pl.col("id")
     if answers == "verdicts":
         # A judge that was asked and has no verdict (p_a = 1/2) still gave an answer.
-        answered, value = pl.col("verdict").is_not_null(), pl.lit(None, pl.Float64)
+        answered = pl.col("verdict").is_not_null()
         if "p_a" in frame.columns:
             answered = answered | pl.col("p_a").is_not_null()
-            if not frame["p_a"].drop_nulls().is_in([0.0, 0.5, 1.0]).all():
-                value = pl.col("p_a")
         answer = pl.when(answered).then(pl.col("verdict").fill_null(""))
     default = next((c for c in ("doc_id", "prompt_id") if c in frame.columns), None)
     column = default if cluster is None else cluster_column(frame, cluster) or default
@@ -294,7 +278,6 @@ def _read_answers(table: TableLike, cluster: str | None) -> PromptRows:
         key.alias("key"),
         cluster=clusters,
         answer=answer,
-        value=value,
     )
     heard = rows.filter(pl.col("answer").is_not_null())
     return PromptRows(heard, answers, column or "id", {"no answer": rows.height - heard.height})
@@ -307,32 +290,17 @@ def prompt_change(
     first: Sequence[Sequence[Any]],
     second: Sequence[Sequence[Any]],
     *,
-    values: tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]] | None = None,
-    ordered: bool = False,
-    clusters: ArrayLike | Sequence[Any] | None = None,
+    scored: bool = False,
     judge: str | None = None,
     criterion: str | None = None,
-    floor: float = FLOOR,
-    confidence_level: float = 0.95,
+    **sampling: Unpack[Sampling],
 ) -> PromptChange:
-    """The answers of each row to both prompts, with all repeats.
+    """The answers of each row to both prompts, with all repeats; with `scored` they are scores.
 
     With shares p_v and q_v of the answers v, a row changes with probability 1 - sum p_v q_v. Asked
     again with the same prompt it changes with 1 - sum p_v^2 (and q), estimated without bias from
     two or more answers. The former minus the mean of the latter is sum (p_v - q_v)^2 / 2, which is
     0 if the prompt has no effect.
-
-    Args:
-        first: The answers of each row to the first prompt, one per repeat.
-        second: The answers to the second prompt.
-        values: The numbers behind the answers, in the same form.
-        ordered: Whether the mean of the numbers has a direction, as scores have.
-        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
-            Default: every row is a cluster.
-        judge: Name of the judge.
-        criterion: Name of the criterion.
-        floor: A smaller effect of the prompt does not count.
-        confidence_level: Level of all intervals.
 
     >>> again = prompt_change([["A", "A"], ["A", "B"]], [["B", "B"], ["A", "B"]])
     >>> again.changed, again.again, again.excess
@@ -341,7 +309,7 @@ def prompt_change(
     n = same_length(first=first, second=second)
     if n == 0 or not all(map(len, (*first, *second))):
         raise ArgumentError("first", f"{n} rows", "give an answer to both prompts for every row")
-    rows = Sample.of(n, clusters, confidence_level)
+    rows = Sample.of(n, **sampling)
     tallies = [(Counter(a), Counter(b)) for a, b in zip(first, second, strict=True)]
     changed = np.array(
         [1 - sum(a[v] * b[v] for v in a) / (a.total() * b.total()) for a, b in tallies]
@@ -354,21 +322,18 @@ def prompt_change(
             if twice
         ]
     )
-    excess = shift = distance = None
+    excess = shift = None
     excess_ends: Interval | None = None
     shift_ends: Interval | None = None
     if len(again):
         gap = changed[repeated] - again
         excess = float(gap.mean())
         excess_ends = rows.only(repeated).mean_interval(gap)
-    if values is not None:
-        before, after = (np.array([np.mean(row) for row in side]) for side in values)
-        moves = after - before
-        distance = float(np.abs(moves).mean())
-        if ordered:
-            shift = float(moves.mean())
-            most = float(np.ptp([value for side in values for row in side for value in row]))
-            shift_ends = rows.mean_interval(moves, -most, most)
+    if scored:
+        before, after = (np.array([np.mean(row) for row in side]) for side in (first, second))
+        shift = float((after - before).mean())
+        most = float(np.ptp([score for side in (first, second) for row in side for score in row]))
+        shift_ends = rows.mean_interval(after - before, -most, most)
     return PromptChange(
         judge=judge,
         criterion=criterion,
@@ -380,10 +345,11 @@ def prompt_change(
         again=mean_or_none(again),
         excess=excess,
         excess_interval=excess_ends,
-        distance=distance,
         shift=shift,
         shift_interval=shift_ends,
-        more_than_again=excess is not None and excess > 0 and shows(excess, excess_ends, 0, floor),
+        more_than_again=excess is not None
+        and excess > 0
+        and shows(excess, excess_ends, 0, rows.floor),
         shifted=excludes(shift_ends, 0.0) and bool(shift),
     )
 
@@ -403,59 +369,44 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
     ends = f"{text.level(result.confidence_level)} interval"
     again = any(g.again is not None for g in groups)
 
-    changes: dict[str, Callable[[PromptChange], str]] = {
-        "rows": lambda g: text.number(g.n),
-        result.clustered_by: lambda g: text.number(g.clusters),
-        "changed": lambda g: text.percent(g.changed),
-        ends: lambda g: text.percent_interval(g.low, g.high),
+    tables: dict[str, dict[str, Callable[[PromptChange], str]]] = {
+        f"{result.answers.capitalize()} that differ between the two prompts": {
+            "rows": lambda g: text.number(g.n),
+            result.clustered_by: lambda g: text.number(g.clusters),
+            "changed": lambda g: text.percent(g.changed),
+            ends: lambda g: text.percent_interval(g.interval),
+        }
     }
-    if any(g.distance is not None for g in groups):
-        values = "scores" if result.answers == "scores" else "P(A)"
-        changes[f"|difference| of {values}"] = lambda g: text.number(g.distance, 2)
-    caption = f"{result.answers.capitalize()} that differ between the two prompts"
+    if again:
+        tables["What asking again with the same prompt changes, and what the new prompt adds"] = {
+            "asked twice": lambda g: text.number(g.repeated),
+            "same prompt, asked again": lambda g: text.percent(g.again),
+            "prompt adds": lambda g: text.percent(g.excess),
+            ends: lambda g: text.percent_interval(g.excess_interval),
+        }
+    if any(g.shift is not None for g in groups):
+        tables["Mean score"] = {
+            "second minus first": lambda g: text.signed(g.shift, 2),
+            ends: lambda g: text.show_interval(g.shift_interval, 2),
+        }
     lines = [f"first: {result.first}; second: {result.second}"]
     if not any(g.repeated for g in groups):
         lines.append("asked once each: a part can be chance, which judge --repeats 3 measures")
     facts = [
         Fact(
-            group.name,
-            f"{text.percent(group.changed)} {text.percent_interval(group.low, group.high)}",
+            name_group(group),
+            f"{text.percent(group.changed)} {text.percent_interval(group.interval)}",
             _describe_effect(group),
         )
         for group in groups
     ]
-    blocks: list[Block] = [
-        _prompts_headline(result),
-        *lines_of(facts),
-        Note([*lines, *left_out_together(result.dropped)]),
-        table_of_groups(groups, changes, caption),
-    ]
-    if again:
-        table = table_of_groups(
-            groups,
-            {
-                "asked twice": lambda g: text.number(g.repeated),
-                "same prompt, asked again": lambda g: text.percent(g.again),
-                "prompt adds": lambda g: text.percent(g.excess),
-                ends: lambda g: text.percent_interval(*ends_of(g.excess_interval)),
-            },
-            "What asking again with the same prompt changes, and what the new prompt adds",
-        )
-        blocks.append(table)
-    if any(g.shift is not None for g in groups):
-        table = table_of_groups(
-            groups,
-            {
-                "second minus first": lambda g: text.signed(g.shift, 2),
-                ends: lambda g: text.show_interval(g.shift_interval, 2),
-            },
-            "Mean score",
-        )
-        blocks.append(table)
     caption = "Answers that change with the prompt"
     caption += ", and (rings) when the same prompt is asked again." if again else "."
     return [
-        *blocks,
+        _prompts_headline(result),
+        *lines_of(facts),
+        Note([*lines, *left_out_together(result.dropped)]),
+        *(table_of_groups(groups, columns, table) for table, columns in tables.items()),
         *details_of(result.assumptions),
         Figure("changes", partial(prompts_figure, result), caption),
     ]

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.rows import Rows, confidences
-from adjudge.data.verdicts import CLUSTER
 from adjudge.diagnosis.measures import (
     BOTH_SCORES,
-    FLOOR,
     NO_INTERVAL,
     BiasRows,
     BiasTest,
     Measure,
     Sample,
+    Sampling,
     ends_of,
 )
-from adjudge.present.blocks import Block, Figure, table_of
-from adjudge.present.figure import ACCENT, MUTED, draw_interval, new_figure, themed
-from adjudge.present.result import Count, Proportion, frozen
-from adjudge.present.text import (
-    count,
-    level,
-    number,
-    percent,
-    percent_interval,
-    show_interval,
-    signed,
-)
+from adjudge.present.figure import ACCENT, MUTED, draw_interval
+from adjudge.present.result import Count, Proportion
+from adjudge.present.text import count, level, number, percent, percent_interval, signed
 from adjudge.records import Interval
 from adjudge.statistics.numbers import (
     Bins,
@@ -56,7 +44,6 @@ from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 #: Over-confidence is known if its interval is this close to zero.
 _CLOSE = 0.05
@@ -76,7 +63,7 @@ class ReliabilityBin:
     accuracy_interval: Interval | None
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class Reliability(BiasTest):
     """Whether the judge's confidence matches its accuracy.
 
@@ -84,7 +71,6 @@ class Reliability(BiasTest):
     ECE is at least this large. `over_confidence` is mean confidence minus accuracy.
     """
 
-    kind: ClassVar[str] = "reliability"
     title: ClassVar[str] = "confidence"
     clusters: Count
     accuracy: Proportion
@@ -120,75 +106,50 @@ class Reliability(BiasTest):
         words = f"ECE {self.ece_equal_mass:.3f}, equal mass"
         if self.ece_if_calibrated is not None:
             words += f" (a calibrated judge would show {self.ece_if_calibrated:.3f})"
-        if self.low is None or self.high is None:
+        low, high = ends_of(self.interval)
+        if low is None or high is None:
             return words + NO_INTERVAL
-        return f"{words}: {self._describe_finding(self.low, self.high)}"
+        return f"{words}: {self._describe_finding(low, high)}"
 
     def _describe_finding(self, low: float, high: float) -> str:
-        rows = count(self.n, "row")
-        over = self.over_confidence
+        rows, over, ends = count(self.n, "row"), self.over_confidence, self.interval
         if self.negligible and not self.miscalibrated:
             small = self.describe_negligible()
             return f"over-confidence {signed(100 * over, 1)} points, {small}"
         if low > 0:
-            return f"over-confident by {100 * abs(over):.1f} points {percent_interval(low, high)}"
+            return f"over-confident by {100 * over:.1f} points {percent_interval(ends)}"
         if high < 0:
-            return (
-                f"under-confident by {100 * abs(over):.1f} points {percent_interval(-high, -low)}"
-            )
+            ends = Interval(-high, -low, level=self.confidence_level)
+            return f"under-confident by {-100 * over:.1f} points {percent_interval(ends)}"
         if self.miscalibrated:
             return (
                 "not over- or under-confident on average, but miscalibrated at some confidence "
                 f"levels (p = {number(self.p_value)})"
             )
-        least, most = ends_of(self.accuracy_interval)
+        least, _ = ends_of(self.accuracy_interval)
         if least is None or least <= 0.5:
-            right = percent_interval(least, most)
+            right = percent_interval(self.accuracy_interval)
             return (
                 "whether its confidence can be trusted is not known, because its verdicts are not "
                 f"shown to beat chance ({percent(self.accuracy)} of {rows} right {right})"
             )
-        ends = f"{percent_interval(low, high, sign=True)} points"
+        points = f"{percent_interval(ends, sign=True)} points"
         if max(-low, high) <= _CLOSE:
-            return f"calibrated as far as {rows} show, over-confidence in {ends}"
+            return f"calibrated as far as {rows} show, over-confidence in {points}"
         return (
             f"no miscalibration shown, but with {rows} its over-confidence can be anywhere in "
-            f"{ends}"
+            f"{points}"
         )
-
-    def details(self) -> list[Block]:
-        ends = f"{level(self.confidence_level)} interval"
-        return [
-            table_of(
-                self.curve,
-                {
-                    "confidence": lambda b: f"{b.low:.3f} to {b.high:.3f}",
-                    "rows": lambda b: number(b.n),
-                    "mean confidence": lambda b: number(b.confidence),
-                    "right": lambda b: number(b.accuracy),
-                    ends: lambda b: show_interval(b.accuracy_interval),
-                },
-                caption="Right at each confidence",
-                detail=True,
-            ),
-            Figure(
-                "reliability",
-                partial(reliability_figure, self),
-                "How often the judge is right at each confidence; the dashed line is calibrated.",
-            ),
-        ]
 
 
 def reliability(
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
-    clusters: ArrayLike | Sequence[Any] | None = None,
     bins: int = 10,
-    floor: float = FLOOR,
-    confidence_level: float = 0.95,
     replicates: int = 1000,
     seed: Seed = 0,
+    **sampling: Unpack[Sampling],
 ) -> Reliability:
     """Reliability curve, expected calibration error and over-confidence.
 
@@ -201,17 +162,6 @@ def reliability(
     the truth at most as often as stated, and can be wide. `over_confidence` = mean confidence -
     share right, with a clustered t interval.
 
-    Args:
-        confidence: The judge's confidence in its verdict, in [0, 1].
-        correct: Whether the verdict is right, 1 or 0.
-        clusters: The cluster of each row, such as its prompt. Rows of one cluster can be alike.
-            Default: every row is a cluster.
-        bins: Number of bins of the curve and of the ECE.
-        floor: A smaller difference from an unbiased judge does not count as bias.
-        confidence_level: Level of all intervals.
-        replicates: Simulations of a calibrated judge, and bootstraps of the ECE.
-        seed: Seed of everything random.
-
     >>> judge = reliability([0.9] * 50, [1, 0] * 25)
     >>> round(judge.over_confidence, 3), round(judge.ece_uniform, 3), judge.biased
     (0.4, 0.4, True)
@@ -220,7 +170,7 @@ def reliability(
     n = same_length(confidence=sure, correct=right)
     check_count(bins, "bins", least=2)
     check_count(replicates, "replicates", least=1)
-    rows = Sample.of(n, clusters, confidence_level)
+    rows = Sample.of(n, **sampling)
     codes, groups = rows.codes, int(rows.codes.max()) + 1
     gap = sure - right
     over_confidence = float(gap.mean())
@@ -241,8 +191,9 @@ def reliability(
     if groups > len(sums.total):
         # ECE -+ a quantile of sum |noise of a bin|: by the triangle inequality never too narrow.
         moved = np.abs(sums.resample(replicates, random)).sum(axis=1)
-        reach = float(np.quantile(moved / n * sums.freedom, confidence_level))
-        ece_ends = Interval(max(0.0, ece - reach), min(1.0, ece + reach), level=confidence_level)
+        reach = float(np.quantile(moved / n * sums.freedom, rows.confidence_level))
+        low, high = max(0.0, ece - reach), min(1.0, ece + reach)
+        ece_ends = Interval(low, high, level=rows.confidence_level)
     curve = []
     for at in range(len(table.count)):
         among = table.which == at
@@ -256,7 +207,7 @@ def reliability(
         )
         curve.append(entry)
     return Reliability(
-        **rows.test(over_confidence, rows.mean_interval(gap), 0.0, floor),
+        **rows.test(over_confidence, rows.mean_interval(gap), 0.0),
         accuracy=float(right.mean()),
         accuracy_interval=rows.share_interval(right.astype(np.float64)),
         mean_confidence=float(sure.mean()),
@@ -291,10 +242,8 @@ def measure_reliability(rows: BiasRows) -> Reliability | str:
     result = reliability(
         confidences(frame),
         (frame["verdict"] == frame["label"]).to_numpy().astype(np.int64),
-        clusters=frame[CLUSTER].to_numpy(),
-        floor=rows.floor,
-        confidence_level=rows.confidence_level,
         seed=rows.seed,
+        **rows.sampling(frame),
     )
     return replace(result, dropped=decided.dropped)
 
@@ -362,14 +311,6 @@ def _draw_normal(
     zero = np.zeros(len(covariance))
     drawn = random.multivariate_normal(zero, covariance, replicates, method="eigh")
     return np.asarray(drawn, dtype=np.float64)
-
-
-def reliability_figure(result: Reliability) -> Drawing:
-    """How often the judge is right at each confidence."""
-    with themed():
-        figure = new_figure(6.1, 3.9)
-        draw_reliability(figure.subplots(), result)
-    return figure
 
 
 def draw_reliability(axes: Axes, result: Reliability) -> None:

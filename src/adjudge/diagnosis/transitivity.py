@@ -245,7 +245,7 @@ def _transitivity_group(
             if n >= 3
         ]
     )
-    documents = Sample.of(len(rates), None, confidence_level)
+    documents = Sample.of(len(rates), confidence_level=confidence_level)
     repeated = tournaments.asked > 1
     sure = np.maximum(tournaments.win_share, 1 - tournaments.win_share)[repeated]
     return TransitivityGroup(
@@ -316,7 +316,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
     facts = [
         Fact(
             name_group(g),
-            f"{percent(g.mean_rate)} {percent_interval(*ends_of(g.mean_interval))}",
+            f"{percent(g.mean_rate)} {percent_interval(g.mean_interval)}",
             f"{percent(g.eq1_mean)} over all triples (Eq. 1), {percent(g.expected_rate)} by noise",
         )
         for g in groups
@@ -326,7 +326,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
         "Cycles among the decisive triples of a document (by noise: expected from a transitive "
         "judge with noise)": {
             "mean": lambda g: percent(g.mean_rate),
-            ends: lambda g: percent_interval(*ends_of(g.mean_interval)),
+            ends: lambda g: percent_interval(g.mean_interval),
             "median": lambda g: percent(g.median_rate),
             "max": lambda g: percent(g.max_rate),
             "by noise": lambda g: percent(g.expected_rate),
@@ -341,7 +341,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
         "Documents with a cycle": {
             "documents": lambda g: number(g.documents),
             "share": lambda g: percent(g.share_with_cycle),
-            ends: lambda g: percent_interval(*ends_of(g.share_interval)),
+            ends: lambda g: percent_interval(g.share_interval),
             "by noise": lambda g: percent(g.expected_share),
             "if spread at random": lambda g: percent(g.same_rate_share),
         },

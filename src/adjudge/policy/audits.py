@@ -518,7 +518,7 @@ def _rates(monitor: Monitor) -> Table:
             "counted": lambda row: text.number(row[1].n),
             "wrong": lambda row: text.number(row[1].n_errors),
             "error rate": lambda row: text.percent(row[1].error_rate),
-            "interval (%)": lambda row: text.percent_interval(*row[1].interval),
+            "interval (%)": lambda row: text.percent_interval(row[1].interval),
             "e, limit": lambda row: text.powers_of_ten(row[1].log10_e)[0],
             "e, alpha": lambda row: text.powers_of_ten(row[1].log10_e_alpha)[0],
             "alarm": lambda row: "yes" if row[1].alarm else "no",

@@ -190,16 +190,16 @@ def show_interval(ends: Interval | None, digits: int = 3) -> str:
     return DASH if ends is None else interval(ends.low, ends.high, digits)
 
 
-def percent_interval(low: float | None, high: float | None, *, sign: bool = False) -> str:
+def percent_interval(ends: Interval | None, *, sign: bool = False) -> str:
     """An interval of shares, or of their differences, in percentage points, or a dash.
 
-    >>> percent_interval(0.1, 0.255), percent_interval(-0.1, 0.255, sign=True)
-    ('[10.0, 25.5]', '[-10.0, +25.5]')
+    >>> percent_interval(Interval(-0.1, 0.255, level=0.9), sign=True), percent_interval(None)
+    ('[-10.0, +25.5]', '–')
     """
-    if low is None or high is None:
+    if ends is None or ends.low is None or ends.high is None:
         return DASH
     form = "+z.1f" if sign else "z.1f"
-    return f"[{100 * low:{form}}, {100 * high:{form}}]"
+    return f"[{100 * ends.low:{form}}, {100 * ends.high:{form}}]"
 
 
 def span(low: str, high: str) -> str:

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from adjudge.diagnosis import diagnose_bias, position_bias
+from adjudge.diagnosis import diagnose_bias
+from adjudge.diagnosis.consistency import position_bias
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.result import plain
 

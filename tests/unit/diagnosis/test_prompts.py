@@ -10,7 +10,7 @@ import pytest
 
 from adjudge import diagnose_prompts, judge_pairs
 from adjudge.cli import run
-from adjudge.diagnosis import prompt_change
+from adjudge.diagnosis.prompts import prompt_change
 from adjudge.errors import ArgumentError, DataError
 from adjudge.simulate.pairs import simulate_pairs
 
@@ -25,7 +25,7 @@ def test_scores_that_change_are_counted_and_shift() -> None:
     [group] = done.groups
     assert (done.answers, done.clustered_by) == ("scores", "doc_id")
     assert (group.judge, group.criterion, group.n, group.clusters) == ("j", "c", 4, 2)
-    assert (group.changed, group.distance, group.shift) == (0.5, 0.75, 0.75)
+    assert (group.changed, group.shift) == (0.5, 0.75)
     # Asked once: what the judge changes by itself is not known.
     assert (group.again, group.excess, group.repeated) == (None, None, 0)
     assert diagnose_prompts(other, rows).groups[0].shift == -0.75
@@ -73,7 +73,6 @@ def test_a_verdict_that_becomes_none_has_changed() -> None:
     rows = {"id": ["a", "b"], "judge": ["j", "j"], "p_a": [0.9, 0.3]}
     [group] = diagnose_prompts(rows, {**rows, "p_a": [0.5, 0.2]}).groups
     assert group.changed == 0.5
-    assert group.distance == pytest.approx(0.25)
     # A shift of P(A) has no direction: which answer is A is arbitrary.
     assert group.shift is None
 

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.diagnosis import diagnose_bias, retest
+from adjudge.diagnosis import diagnose_bias
+from adjudge.diagnosis.consistency import retest
 from adjudge.errors import ArgumentError
 
 
