@@ -32,11 +32,8 @@ IN_ROOMS = {
     "adjudge.demo.check": "JudgeCheck",
     "adjudge.demo.run": "Demo",
     "adjudge.diagnosis": (
-        "Agreement BiasReport Contradictions CycleCount FamilyBias FamilyScores LengthBias "
-        "PositionBias PromptSensitivity Reliability Retest ScoreDiagnosis ScoreSets "
-        "Transitivity VerbosityBias agreement contradictions count_cycles family_bias "
-        "family_scores length_bias position_bias reliability retest score_set_rows "
-        "verbosity_bias"
+        "Agreement BiasReport FamilyScores PromptSensitivity ScoreDiagnosis ScoreSets Transitivity "
+        "agreement count_cycles family_scores score_set_rows"
     ),
     "adjudge.alignment": "Alignment AlignmentPlan AlignmentRun plan_alignment",
     "adjudge.estimation": (
