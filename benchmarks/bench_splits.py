@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from adjudge.selection import split_risks
 from adjudge.selection.guarantees.pac import exact_band
+from adjudge.selection.splits import split_risks
 
 ITEMS, SPLITS, LOOPED = 2_000, 1_000, 100
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)

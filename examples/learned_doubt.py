@@ -12,8 +12,9 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize
 
-from adjudge.selection import Jury, mean_jury, pac_threshold, scope_threshold
+from adjudge.selection import pac_threshold, scope_threshold
 from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
+from adjudge.selection.doubts.jury import Jury, mean_jury
 from adjudge.simulate.selective import misled_judges, several_judges
 from adjudge.statistics.ridge import HOME
 

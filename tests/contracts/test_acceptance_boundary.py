@@ -34,8 +34,8 @@ from adjudge.selection import (
     scope_threshold,
     select,
 )
-from adjudge.selection.split_counts import SplitCounts, SplitTable
 from adjudge.selection.splits import random_halves
+from adjudge.selection.thresholds import SplitCounts, SplitTable
 from adjudge.server.service import JudgeService
 
 #: The doubt of the calibration rows that are right; those above it are all wrong.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,24 +57,22 @@ class GapDoubt(Doubt):
         return ["the gap between orders decides"]
 
 
-@dataclass(frozen=True)
-class GapFit(DoubtFit):
-    def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
-        report = DoubtReport(
-            columns=("order gap",),
-            scales=(1.0,),
-            weights=(1.0,),
-            penalty=1.0,
-            stays_home=False,
-            lengths=None,
-            category=None,
-            categories=(),
-            n_learning=0,
-            n_verdicts=self.rows.height,
-            n_overturned=0,
-            coverage_without=coverage(self.rows),
-        )
-        return {"doubt": report}
+def report_gaps(rows: pl.DataFrame, coverage: Coverage, total: float) -> dict[str, Any]:
+    report = DoubtReport(
+        columns=("order gap",),
+        scales=(1.0,),
+        weights=(1.0,),
+        penalty=1.0,
+        stays_home=False,
+        lengths=None,
+        category=None,
+        categories=(),
+        n_learning=0,
+        n_verdicts=rows.height,
+        n_overturned=0,
+        coverage_without=coverage(rows),
+    )
+    return {"doubt": report}
 
 
 class GapRequest(DoubtRequest):
@@ -82,9 +80,9 @@ class GapRequest(DoubtRequest):
     asked_by = dict.fromkeys(("doubt",), "gap")
     refuses = NO_COSTS
 
-    def learn(self, labelled: Labelled) -> GapFit:
+    def learn(self, labelled: Labelled) -> DoubtFit:
         rows = GapDoubt().apply(labelled.frame).with_columns(IS_ERROR.alias(ERROR))
-        return GapFit(GapDoubt(), rows)
+        return DoubtFit(GapDoubt(), rows, entries=partial(report_gaps, rows))
 
 
 @pytest.fixture(autouse=True)

@@ -32,9 +32,9 @@ from adjudge.selection import (
     read_policy,
     register_guarantee,
     select,
-    split_risks,
     unregister_guarantee,
 )
+from adjudge.selection.splits import split_risks
 from adjudge.simulate.pairs import simulate_pairs
 
 ALPHA = 0.15

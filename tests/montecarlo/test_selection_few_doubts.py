@@ -15,8 +15,7 @@ from scipy import stats
 from adjudge.selection import pac_threshold
 from adjudge.selection.guarantees import Labels
 from adjudge.selection.guarantees.pac import PAC, _last_in_sequence
-from adjudge.selection.split_counts import Levels
-from adjudge.selection.thresholds import order_by_lot
+from adjudge.selection.thresholds import Levels, order_by_lot
 
 ALPHA, DELTA = Fraction(1, 10), Fraction(1, 10)
 #: One chance in a thousand that any of the judges is above its band though all promises hold.

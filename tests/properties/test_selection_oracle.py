@@ -10,16 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_band import slow_pac
 
-from adjudge.selection import (
-    Levels,
-    fdr_select,
-    pac_threshold,
-    pac_thresholds,
-    pooled_fdr_select,
-    scope_threshold,
-    weighted_fdr_select,
-)
+from adjudge.selection import Levels, fdr_select, pac_threshold, pac_thresholds, scope_threshold
 from adjudge.selection.guarantees import Labels
+from adjudge.selection.guarantees.fdr import pooled_fdr_select, weighted_fdr_select
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.thresholds import order_by_lot
 from adjudge.statistics.entropy import preference_entropy

@@ -8,7 +8,7 @@ import pytest
 from shown_cascade import CASCADE_PLAN, CASCADE_POLICY, CASCADE_SELECTION, RULE, point
 
 from adjudge.judges.summary import Judging, JudgingCascade
-from shown import assert_shown, html_lines, terminal_lines
+from shown import assert_shown, html_lines, legend, terminal_lines
 
 PLAN_LINES = [
     "cheap -> strong at tau 0.125: about 88 % accepted at alpha 0.1 for 33.3 % of the cost of "
@@ -107,14 +107,10 @@ def test_the_picture_of_a_plan() -> None:
     assert list(curve.get_ydata()) == [0.31, 0.88, 0.93, 0.95]
     assert [line.get_ydata()[0] for line in alone] == [0.0, 0.3, 0.94]
     assert (planned.get_xdata()[0], planned.get_ydata()[0]) == (pytest.approx(1 / 3), 0.88)
-    names = [text.get_text() for text in axes.texts]
-    assert names == ["useless, dropped", "cheap alone", "strong alone"]
-    axes.figure.draw_without_rendering()
-    inside = axes.get_window_extent()
-    for text in axes.texts:  # not over the numbers of an axis
-        box = text.get_window_extent()
-        assert inside.y0 <= box.y0
-        assert inside.x0 <= box.x0 < box.x1 <= inside.x1
+    assert legend(axes) == [
+        *("cascade, over tau", "useless, dropped", "cheap alone", "strong alone"),
+        f"planned tau {CASCADE_PLAN.rule.tau:.3g}",
+    ]
     assert axes.get_title("left") == (
         "About 88 % accepted at 33 % of the cost; the last judge alone: 94 %"
     )

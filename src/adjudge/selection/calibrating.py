@@ -33,10 +33,10 @@ from adjudge.selection.candidates import (
 )
 from adjudge.selection.cascade_plan import CascadePlan
 from adjudge.selection.choices import describe_choices
-from adjudge.selection.doubts.base import Doubt, DoubtOptions, Labelled, ask_doubt
+from adjudge.selection.doubts.base import DoubtFit, DoubtOptions, Labelled, ask_doubt
 from adjudge.selection.guarantees import DEFAULT, Guarantee, all_guarantees, find_guarantee
 from adjudge.selection.labelled import read_labelled, without_ids
-from adjudge.selection.split_counts import Levels
+from adjudge.selection.thresholds import Levels
 from adjudge.selection.verifying import levels_of
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.store import StorePlace, read_judge_parts
@@ -272,9 +272,9 @@ def calibrate(
     proof = (WITHOUT_PROOF,) if since_change else ()
     return replace(
         policy,
-        assumptions=(*_assumptions(policy, fit.doubt), *table.makers, *fit.assumptions, *proof),
+        assumptions=(*_assumptions(policy, fit), *table.makers, *proof),
         warnings=(
-            *_cautions(policy, fit.doubt, entries, frame),
+            *_cautions(policy, fit, entries),
             *_describe_lots(policy, candidates[chosen.name].over_lots()),
             *fit.remarks,
             *table.looks,
@@ -306,7 +306,7 @@ NOTED_COLUMNS = ("prompt_id", "sampled_by")
 _COUNTED = "each counts as an error and is never accepted"
 
 
-def _assumptions(policy: Policy, doubt: Doubt) -> list[str]:
+def _assumptions(policy: Policy, fit: DoubtFit) -> list[str]:
     """The conditions under which the promise holds, one sentence each."""
     lines = [find_guarantee(policy.guarantee).assumption]
     if policy.weights_column is not None:
@@ -336,8 +336,8 @@ def _assumptions(policy: Policy, doubt: Doubt) -> list[str]:
         lines.append(f"the promise is about all groups of {policy.by} together, not within each")
     elif policy.by is not None:
         lines.append(f"the promise holds within each group of {policy.by}")
-    lines += doubt.assumptions
-    if not doubt.judges and not policy.judge_fingerprints:
+    lines += fit.assumptions
+    if not fit.doubt.judges and not policy.judge_fingerprints:
         lines.append(
             "new rows have the same judge and prompt: without judge_fingerprint, select can only "
             "compare judge names"
@@ -375,18 +375,16 @@ def _describe_lots(policy: Policy, coverages: FloatArray) -> list[str]:
     ]
 
 
-def _cautions(
-    policy: Policy, doubt: Doubt, entries: Sequence[Entry], frame: pl.DataFrame
-) -> list[str]:
+def _cautions(policy: Policy, fit: DoubtFit, entries: Sequence[Entry]) -> list[str]:
     """What a reader of the policy should know in addition to the promise, one sentence each."""
-    lines = []
+    doubt, frame, lines = fit.doubt, fit.rows, []
     rules = {(entry.judge, entry.protocol) for entry in entries}
     if len(rules) > 1:
         lines.append(
             f"{len(rules)} judges, each with its own rule: do not use these labels to choose "
             "among them (select with --judge, combine with --jury)"
         )
-    lines += doubt.cautions
+    lines += fit.cautions
     if policy.delta is not None and len(entries) > 1:
         levels = find_guarantee(policy.guarantee).levels_per_rule(levels_of(policy), len(entries))
         lines.append(

@@ -27,9 +27,15 @@ from adjudge.policy.result import (
 from adjudge.present.text import count
 from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
-from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves
-from adjudge.selection.thresholds import ScoreOrder, order_by_lot, within_ratio
+from adjudge.selection.thresholds import (
+    Levels,
+    ScoreOrder,
+    SplitCounts,
+    SplitTable,
+    order_by_lot,
+    within_ratio,
+)
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import BoolArray, FloatArray, one_of
 

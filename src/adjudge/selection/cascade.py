@@ -28,7 +28,7 @@ from adjudge.judges.judging import JudgingRun, run_options
 from adjudge.judges.options import JudgingOptions, spread_options
 from adjudge.judges.rows import Outcome, StopRule
 from adjudge.judges.subjects import SubjectSource
-from adjudge.policy.doubts import CascadeReport, CascadeRule, LearningShare, Stage
+from adjudge.policy.doubts import CascadeReport, CascadeRule, LearningShare
 from adjudge.policy.result import Contradiction, Policy, PolicyGroup
 from adjudge.present.text import count
 from adjudge.records import MEASURED, About, Grade, Pair, Subject
@@ -375,14 +375,14 @@ class CascadeDoubt(Doubt):
     no_verdict = "margin 0"
     columns = (STAGE,)
 
-    @property
-    def judges(self) -> tuple[str, ...]:
-        return stage_names(self.rule.members)
-
-    @property
-    def fingerprints(self) -> tuple[str, ...]:
+    def __post_init__(self) -> None:
         prints = {stage.judge_fingerprint for stage in self.rule.stages}
-        return tuple(sorted(name for name in prints if name is not None))
+        vars(self).update(
+            judges=stage_names(self.rule.members),
+            fingerprints=tuple(sorted(name for name in prints if name is not None)),
+            stages=self.rule.stages,
+            not_servable=NO_LENGTHS if self.rule.lengths == "length" else None,
+        )
 
     @classmethod
     def load(cls, policy: Policy) -> CascadeDoubt | None:
@@ -414,14 +414,6 @@ class CascadeDoubt(Doubt):
                 f"{others[0]}; give rows that this policy verdicts",
                 differs=("judge",),
             )
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        return self.rule.stages
-
-    @property
-    def not_servable(self) -> str | None:
-        return NO_LENGTHS if self.rule.lengths == "length" else None
 
     def take_judges(
         self, policy: Policy, judges: Sequence[Judge]

@@ -7,7 +7,7 @@ seeded hash of their cluster or id. The other labels calibrate: `CascadeRequest`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,7 +30,7 @@ from adjudge.policy.doubts import (
     money,
 )
 from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of, warnings_of
-from adjudge.present.figure import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
+from adjudge.present.figure import ACCENT, GOOD, INK, MARKS, MUTED, WARM, new_figure, themed
 from adjudge.present.result import (
     Check,
     Count,
@@ -142,7 +142,7 @@ class CascadePlan(ResultWithDigest):
         return self.alone[-1]
 
     def view(self) -> list[Block]:
-        return view_cascade_plan(self)
+        return _view(self)
 
 
 def plan_cascade(
@@ -364,36 +364,26 @@ def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
     return None if prints.is_empty() else str(prints[0])
 
 
-@dataclass(frozen=True, kw_only=True)
-class CascadeFit(DoubtFit):
-    """A planned cascade and the labelled rows that calibrate it.
-
-    `last` are the usable rows of the last judge, `last_asked` is true if it was asked about all.
-    """
-
-    doubt: CascadeDoubt
-    plan: CascadePlan
-    decided: CascadeRows
-    last: pl.DataFrame
-    last_asked: bool
-
-    def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
-        rule, decided = self.plan.rule, self.decided
-        costs = np.cumsum([stage.cost for stage in rule.stages])
-        measured = self.last.height / decided.rows.height
-        report = CascadeReport(
-            rule=rule,
-            cost_source=self.plan.cost_source,
-            cost=float(costs[decided.stage].mean()),
-            cost_last=rule.stages[-1].cost,
-            coverage_last=coverage(self.last) * measured if self.last_asked else None,
-            n_verdicts=decided.rows.height,
-            n_overturned=count_overturned(decided.judged["verdict"], decided.rows["verdict"]),
-            stopped=tuple(np.bincount(decided.stage, minlength=len(costs)).tolist()),
-            failed=tuple(decided.failed.sum(axis=0).tolist()),
-            dropped_stages=self.plan.dropped_stages,
-        )
-        return {"cascade": report}
+def _report(
+    plan: CascadePlan, decided: CascadeRows, last: pl.DataFrame, coverage: Coverage, total: float
+) -> dict[str, Any]:
+    """The policy's field, given the rows of the last judge on what the cascade decided."""
+    rule, n = plan.rule, decided.rows.height
+    costs = np.cumsum([stage.cost for stage in rule.stages])
+    measured = last.filter(pl.col("status").is_in(list(MEASURED)))
+    report = CascadeReport(
+        rule=rule,
+        cost_source=plan.cost_source,
+        cost=float(costs[decided.stage].mean()),
+        cost_last=rule.stages[-1].cost,
+        coverage_last=coverage(measured) * (measured.height / n) if last.height == n else None,
+        n_verdicts=n,
+        n_overturned=count_overturned(decided.judged["verdict"], decided.rows["verdict"]),
+        stopped=tuple(np.bincount(decided.stage, minlength=len(costs)).tolist()),
+        failed=tuple(decided.failed.sum(axis=0).tolist()),
+        dropped_stages=plan.dropped_stages,
+    )
+    return {"cascade": report}
 
 
 class CascadeRequest(DoubtRequest):
@@ -408,7 +398,7 @@ class CascadeRequest(DoubtRequest):
         ("jury", "doubt", "weights", "judge"), "leave it out: it cannot be used with a cascade"
     )
 
-    def learn(self, labelled: Labelled) -> CascadeFit:
+    def learn(self, labelled: Labelled) -> DoubtFit:
         """Run the planned cascade on the labelled rows; those of its learning share are refused.
 
         So are rows that share a cluster with one of them. If some rows need a judge that was not
@@ -482,16 +472,13 @@ class CascadeRequest(DoubtRequest):
                 "learning share do not calibrate: if you want this judge alone in any case, "
                 f"calibrate --judge {rule.judges[0]} uses all labels"
             )
-        return CascadeFit(
-            doubt=doubt,
-            rows=ended.rows,
+        return DoubtFit(
+            doubt,
+            ended.rows,
             dropped=dropped,
             assumptions=tuple(assumptions),
             remarks=tuple(remarks),
-            plan=plan,
-            decided=ended,
-            last=last.filter(pl.col("status").is_in(list(MEASURED))),
-            last_asked=last.height == ended.rows.height,
+            entries=partial(_report, plan, ended, last),
         )
 
     def _planned(self, labelled: Labelled) -> CascadePlan:
@@ -522,15 +509,13 @@ class CascadeRequest(DoubtRequest):
         return plan
 
 
-def view_cascade_plan(plan: CascadePlan) -> list[Block]:
+def _view(plan: CascadePlan) -> list[Block]:
     """The planned cascade, the curve over tau, each judge alone, and the judges that do not pay."""
     learned = plan.candidate == "learned"
     curve = table_of(
-        shown_points(plan),
+        _shown_points(plan),
         {
-            "tau": lambda point: (
-                ("* " if point.tau == plan.rule.tau else "  ") + f"{point.tau:.3g}"
-            ),
+            "tau": lambda point: _star(point.tau == plan.rule.tau) + f"{point.tau:.3g}",
             "cost": lambda point: percent(point.cost / plan.last.cost),
             "accepted": lambda point: percent(point.coverage),
             "error share": lambda point: percent(point.wrong),
@@ -578,7 +563,7 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
     others = table_of(
         plan.candidates,
         {
-            "candidate": lambda one: ("* " if one.name == plan.candidate else "  ") + one.name,
+            "candidate": lambda one: _star(one.name == plan.candidate) + one.name,
             "judges": lambda one: _JOINED[one.name].join(one.judges),
             "cost": lambda one: percent(one.cost / plan.last.cost),
             "accepted": lambda one: percent(one.coverage),
@@ -587,40 +572,38 @@ def view_cascade_plan(plan: CascadePlan) -> list[Block]:
         text_columns=2,
         caption="Candidates, by what scope accepts of the learning share; --candidate plans one",
     )
-    tables: list[Block] = [_plan_headline(plan), curve, alone, *[others] * bool(plan.candidates)]
+    tables: list[Block] = [_headline(plan), curve, alone, *[others] * bool(plan.candidates)]
     return [*tables, *warnings_of(plan.warnings), Note(notes), *explain(plan.assumptions), figure]
 
 
-def _plan_headline(plan: CascadePlan) -> Headline:
+def _star(planned: bool) -> str:
+    return "* " if planned else "  "
+
+
+def _headline(plan: CascadePlan) -> Headline:
     stages, planned, last = plan.rule.judges, plan.planned, plan.last
+    level, accepted = f"at alpha {plan.alpha:g}", f"about {percent(planned.coverage)}"
     if not plan.feasible:
-        outcome = f"No tau passes at alpha {plan.alpha:g}: every row would go to {stages[-1]}"
+        outcome = f"No tau passes {level}: every row would go to {stages[-1]}"
         if plan.candidate == "jury":
-            outcome = f"The jury of {' + '.join(stages)} accepts nothing at alpha {plan.alpha:g}"
-        return Headline(
-            outcome,
-            "Allow a larger alpha, label more rows, or use better judges.",
-            tone="bad",
-        )
-    whole = percent(planned.cost / last.cost)
+            outcome = f"The jury of {' + '.join(stages)} accepts nothing {level}"
+        remedy = "Allow a larger alpha, label more rows, or use better judges."
+        return Headline(outcome, remedy, tone="bad")
     if len(stages) == 1:
-        return Headline(
-            f"No cascade saves cost: {stages[0]} alone accepts about {percent(planned.coverage)} "
-            f"at alpha {plan.alpha:g}",
-            f"Ask {stages[0]} about every row.",
-        )
-    tau = f"at tau {planned.tau:.3g}" + (" (yours)" if plan.tau_given else "")
+        alone = f"No cascade saves cost: {stages[0]} alone accepts {accepted} {level}"
+        return Headline(alone, f"Ask {stages[0]} about every row.")
+    tau = f"at tau {planned.tau:.3g}" + " (yours)" * plan.tau_given
     if plan.candidate != "learned":
         tau = "as a jury" if plan.candidate == "jury" else f"{tau}, label-free"
     return Headline(
-        f"{_JOINED[plan.candidate].join(stages)} {tau}: about {percent(planned.coverage)} accepted "
-        f"at alpha {plan.alpha:g} for {whole} of the cost of {last.judge} alone, which accepts "
+        f"{_JOINED[plan.candidate].join(stages)} {tau}: {accepted} accepted {level} for "
+        f"{percent(planned.cost / last.cost)} of the cost of {last.judge} alone, which accepts "
         f"about {percent(last.coverage)}",
         "Calibrate it on the other labels: adjudge calibrate --plan.",
     )
 
 
-def shown_points(plan: CascadePlan) -> list[CostPoint]:
+def _shown_points(plan: CascadePlan) -> list[CostPoint]:
     """Lines of the curve, evenly spaced, with the planned one and half of it."""
     points, last = plan.points, len(plan.points) - 1
     places = {round(at * last / (_LINES - 1)) for at in range(_LINES)}
@@ -630,62 +613,36 @@ def shown_points(plan: CascadePlan) -> list[CostPoint]:
 
 
 def cascade_figure(plan: CascadePlan) -> Drawing:
-    """Coverage against cost, the curve of the cascade and a dot for each judge alone."""
+    """Coverage against cost, the curve of the cascade and a mark for each judge alone."""
     with themed():
         figure = new_figure(7.4, 4.6)
         axes = figure.subplots()
-        whole = plan.last.cost
+        whole, planned = plan.last.cost, plan.planned
         points = sorted(plan.points, key=lambda point: (point.cost, point.coverage))
-        axes.plot(
-            [point.cost / whole for point in points],
-            [point.coverage for point in points],
-            color=ACCENT,
-            marker=".",
-            markersize=9,
-            label="cascade, over tau",
-            clip_on=False,
-            zorder=3,
-        )
+        cost, coverage = [p.cost / whole for p in points], [p.coverage for p in points]
+        style: dict[str, Any] = {"clip_on": False, "zorder": 3, "markersize": 9}
+        axes.plot(cost, coverage, color=ACCENT, marker=".", label="cascade, over tau", **style)
         dropped = {stage.judge for stage in plan.dropped_stages}
-        judges = [judge.judge for judge in plan.alone]
-        names = dict(zip(judges, clip_names(judges), strict=True))
-        for judge in plan.alone:
-            colour = WARM if judge.judge in dropped else MUTED
-            where = (judge.cost / whole, judge.coverage)
-            axes.plot(*where, "s", color=colour, markersize=7, clip_on=False)
-            name = names[judge.judge] + (", dropped" if judge.judge in dropped else " alone")
-            # The name stays inside the axes.
-            right, low = where[0] > 0.6, where[1] < 0.1
-            axes.annotate(
-                name,
-                where,
-                xytext=(-8 if right else 8, 8 if low else -14),
-                textcoords="offset points",
-                color=colour,
-                fontsize=9,
-                ha="right" if right else "left",
-                # If a judge alone is as good as the cascade, its name is over the curve.
-                bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
-                zorder=3,
-            )
-        planned = plan.planned
-        named = f"{'your' if plan.tau_given else 'planned'} tau {planned.tau:.3g}"
-        if plan.candidate == "jury":
-            named = "planned jury"
+        names = clip_names(judge.judge for judge in plan.alone)
+        for at, (name, judge) in enumerate(zip(names, plan.alone, strict=True)):
+            colour, kind = (WARM, ", dropped") if judge.judge in dropped else (MUTED, " alone")
+            style = {"color": colour, "clip_on": False, "linestyle": "", "label": name + kind}
+            axes.plot(judge.cost / whole, judge.coverage, marker=MARKS[at % len(MARKS)], **style)
+        tau = f"{'your' if plan.tau_given else 'planned'} tau {planned.tau:.3g}"
         axes.plot(
             planned.cost / whole,
             planned.coverage,
             "o",
             color=GOOD,
             markersize=11,
-            label=named,
+            label="planned jury" if plan.candidate == "jury" else tau,
             zorder=4,
             markerfacecolor="none",
             markeredgewidth=2.5,
             clip_on=False,
         )
         axes.set(xlim=(0, None), ylim=(0, 1.03))
-        axes.set_xlabel(f"cost of a row, as a share of {names[plan.last.judge]} alone")
+        axes.set_xlabel(f"cost of a row, as a share of {names[-1]} alone")
         axes.set_ylabel(f"share accepted at alpha {plan.alpha:g}")
         axes.set_title(
             f"About {percent(planned.coverage, 0)} accepted at "

@@ -168,12 +168,7 @@ class Sheet:
 
     @classmethod
     def plain(
-        cls,
-        evidence: StageEvidence,
-        prefers_a: IntArray,
-        *,
-        costs: Sequence[float],
-        alpha: float,
+        cls, evidence: StageEvidence, prefers_a: IntArray, *, costs: Sequence[float], alpha: float
     ) -> Sheet:
         """Nothing is learned: the mean log odds of the judges so far, and errors by the labels."""
         margin = LearnedMargin(("mean odds",), (), np.ones(1), np.ones(1), PENALTIES[0])

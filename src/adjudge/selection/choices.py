@@ -41,14 +41,7 @@ from adjudge.selection.doubts.base import (
     OwnDoubt,
     ScoredRows,
 )
-from adjudge.selection.doubts.jury import (
-    JURY,
-    MEMBER,
-    JuryDoubt,
-    JuryFit,
-    make_jury,
-    name_members,
-)
+from adjudge.selection.doubts.jury import JURY, JuryDoubt, fit_jury, make_jury, name_members
 from adjudge.selection.labelled import NewRows, read_new
 from adjudge.store import StorePlace
 from adjudge.validation import one_of
@@ -200,13 +193,10 @@ class ChoiceRequest(DoubtRequest):
         if self.options.jury is None:
             return DoubtFit(ChoiceDoubt(), frame)
         of_jury = pl.col("judge") == JURY
-        alone = name_members(frame.filter(~of_jury))
-        jury = make_jury(alone, "mean")
-        return JuryFit(
-            doubt=ChoiceJuryDoubt(jury.jury, jury.judges, jury.fingerprints),
-            rows=frame.filter(of_jury),
-            alone={name: alone.filter(pl.col(MEMBER) == name) for name in jury.judges},
-        )
+        members = name_members(frame.filter(~of_jury))
+        jury = make_jury(members, "mean")
+        doubt = ChoiceJuryDoubt(jury.jury, jury.judges, jury.fingerprints)
+        return fit_jury(doubt, frame.filter(of_jury), members)
 
 
 def describe_choices(frame: pl.DataFrame) -> list[str]:

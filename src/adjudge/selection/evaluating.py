@@ -48,8 +48,8 @@ from adjudge.selection.doubts.evidence import (
 )
 from adjudge.selection.guarantees import Guarantee, Labels, all_guarantees
 from adjudge.selection.labelled import LabelledRows, only_ids, read_labelled
-from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, random_halves, split_risks
+from adjudge.selection.thresholds import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import (
     auprc,

@@ -75,10 +75,7 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
     ]
     notes = [*(f"note: {line}" for line in evaluation.warnings), *left_out(evaluation.dropped)]
     rows = [
-        (
-            *(evaluation.judge_name(m.key), m.signal, m.method, f"{m.alpha:g}"),
-            *_method(m)[1:],
-        )
+        (*(evaluation.judge_name(m.key), m.signal, m.method, f"{m.alpha:g}"), *_method(m)[1:])
         for m in evaluation.methods
     ]
     every = Table(

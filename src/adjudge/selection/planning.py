@@ -50,15 +50,9 @@ from adjudge.present.result import (
 from adjudge.present.text import count, group_name, left_out, level, number, percent
 from adjudge.records import SampledBy
 from adjudge.selection.candidates import Entry, make_entries
-from adjudge.selection.guarantees import (
-    DEFAULT,
-    Guarantee,
-    Labels,
-    all_guarantees,
-    find_guarantee,
-)
+from adjudge.selection.guarantees import DEFAULT, Guarantee, Labels, all_guarantees, find_guarantee
 from adjudge.selection.labelled import cuts_of, read_labelled, read_scored
-from adjudge.selection.split_counts import Levels
+from adjudge.selection.thresholds import Levels
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, finite, open_unit, unit
 from adjudge.validation import count as check_count
 
@@ -287,12 +281,7 @@ class _Pool:
 
 
 def _point(
-    pool: _Pool,
-    n: int,
-    chosen: Guarantee,
-    levels: Levels,
-    repeats: int,
-    rng: np.random.Generator,
+    pool: _Pool, n: int, chosen: Guarantee, levels: Levels, repeats: int, rng: np.random.Generator
 ) -> PlanPoint:
     accepted, wrong, share = np.empty((3, repeats))
     for draw in range(repeats):

@@ -37,11 +37,7 @@ from adjudge.selection.doubts.base import Doubt, StageCount, load_doubt
 from adjudge.selection.doubts.evidence import count_overturned
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.labelled import BEYOND, lie_below, read_new
-from adjudge.selection.verifying import (
-    check_about,
-    levels_of,
-    read_policy,
-)
+from adjudge.selection.verifying import check_about, levels_of, read_policy
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, IntArray

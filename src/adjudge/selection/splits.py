@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
 from adjudge.selection.guarantees import all_guarantees
-from adjudge.selection.split_counts import (
+from adjudge.selection.thresholds import (
     Halves,
     Levels,
     Method,
     SplitCounts,
     SplitOutcome,
     SplitTable,
+    order_by_lot,
 )
-from adjudge.selection.thresholds import order_by_lot
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import (
     BoolArray,
@@ -123,24 +123,11 @@ def split_risks(
     threshold can lie (see `thresholds`). `methods` are names; the default is all known methods.
     `heuristic` needs `confidence`. Rows without a verdict (`has_verdict` False) are never accepted.
     With `clusters`, clusters are split into halves: one random row of each calibrates, and all rows
-    of the others are tested.
+    of the others are tested. `values` are the scores of a verdict, if the protocol allows only a
+    few (never from the data). A `finer` doubt orders tied scores; the rest is random.
 
     Both halves come from the same labelled rows, so the spread over splits is narrower than over
     new calibration sets. The rows are as random as the labels were.
-
-    Args:
-        scores: Doubts of the calibration rows, higher for more doubt.
-        errors: 1 for each wrong verdict, else 0, in the same order.
-        alphas: Error levels allowed among accepted verdicts.
-        methods: Names of baselines and guarantees. By default all of them.
-        confidence: Confidence of each verdict, which `heuristic` needs.
-        has_verdict: Whether each row has a verdict. Rows without one are never accepted.
-        clusters: Cluster of each row.
-        delta: How often a guarantee with high probability can fail.
-        splits: Number of random halves.
-        seed: Seed of everything random.
-        values: The doubts of a verdict, if the protocol allows only a few. Never from the data.
-        finer: A finer doubt that orders tied scores; the rest is random.
 
     >>> s = np.arange(200) / 200
     >>> e = (np.arange(200) % 7 == 0) & (s > 0.5)
@@ -179,11 +166,7 @@ def choose_methods(names: Sequence[str] | None = None) -> list[Method]:
 
 
 def random_halves(
-    n: int,
-    splits: int,
-    seed: Seed,
-    *,
-    clusters: ArrayLike | Sequence[object] | None = None,
+    n: int, splits: int, seed: Seed, *, clusters: ArrayLike | Sequence[object] | None = None
 ) -> Iterator[Halves]:
     """Random halves of n rows, a few hundred splits at a time, or one if n is large.
 

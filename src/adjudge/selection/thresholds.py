@@ -3,20 +3,23 @@
 Two sorted arrays are enough for every threshold: all scores, and the scores of the wrong rows.
 Between two errors a looser threshold only adds right verdicts, so the loosest feasible threshold
 always lies just before a block with an error, or at the end. One candidate per wrong row is
-enough.
+enough. On many splits together only these cuts are looked at, by running counts over one sorted
+order: columns are rows of the data sorted by score.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adjudge.policy.result import Accepts, Rule, share
-from adjudge.statistics.numbers import slices, sort_values
-from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 
 _SAFE = 2**62
 
@@ -69,32 +72,6 @@ class BatchSelection:
 
 
 @dataclass(frozen=True)
-class SortedScores:
-    """Scores and, separately, the scores of the wrong rows, both ascending."""
-
-    scores: FloatArray
-    wrong: FloatArray
-
-    def accepted(self, threshold: float) -> tuple[int, int]:
-        """How many rows and how many errors have a score of at most `threshold`."""
-        rows = int(np.searchsorted(self.scores, threshold, side="right"))
-        return rows, int(np.searchsorted(self.wrong, threshold, side="right"))
-
-    def loosest(self, level: Fraction) -> int:
-        """The most rows k, in complete tie blocks, with E + 1 <= level * k; 0 if none.
-
-        Candidate i is the threshold just before the i-th error: it accepts i errors and all rows
-        below. Within a tie block only the first candidate is real. The others count more errors
-        for the same rows, so they never pass if the first does not.
-        """
-        budget = np.arange(1, len(self.wrong) + 2)
-        below = np.searchsorted(self.scores, self.wrong, side="left")
-        rows = np.append(below, len(self.scores))
-        passing = rows[within_ratio(budget, rows, level)]
-        return int(passing[-1]) if len(passing) else 0
-
-
-@dataclass(frozen=True)
 class ScoreOrder:
     """The rows by score, and their scores, ascending."""
 
@@ -102,34 +79,40 @@ class ScoreOrder:
     scores: FloatArray
 
 
-def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:
-    """Check scores and 0/1 errors, and return both sorted arrays."""
-    s, e = paired(scores, errors)
-    return SortedScores(sort_values(s), sort_values(s[e.astype(np.bool_)]))
+def loosest_rows(scores: FloatArray, wrong: FloatArray, level: Fraction) -> int:
+    """The most rows k, in complete tie blocks, with E + 1 <= level * k; 0 if none.
+
+    `scores` and those of the `wrong` rows are sorted. Candidate i is the threshold just before the
+    i-th error: it accepts i errors and all rows below. Within a tie block only the first candidate
+    is real. The others count more errors for the same rows, so they never pass if it does not.
+    """
+    budget = np.arange(1, len(wrong) + 2)
+    rows = np.append(np.searchsorted(scores, wrong, side="left"), len(scores))
+    return int(np.max(rows[within_ratio(budget, rows, level)], initial=0))
 
 
 def threshold_at(
-    ordered: SortedScores,
+    scores: FloatArray,
+    wrong: FloatArray,
     rows: int,
     *,
     method: str,
     alpha: Fraction,
     delta: Fraction | None = None,
 ) -> Threshold:
-    """The rule that accepts the `rows` smallest scores (complete tie blocks)."""
-    n = len(ordered.scores)
+    """The rule that accepts the `rows` smallest of the sorted scores (complete tie blocks)."""
+    n = len(scores)
     accepts: Accepts = "all" if rows == n else "none" if rows == 0 else "below"
-    threshold = float(ordered.scores[rows - 1]) if accepts == "below" else None
-    errors = ordered.accepted(ordered.scores[rows - 1])[1] if rows else 0
+    errors = int(np.searchsorted(wrong, scores[rows - 1], side="right")) if rows else 0
     return Threshold(
         method=method,
         alpha=float(alpha),
         delta=None if delta is None else float(delta),
         accepts=accepts,
-        threshold=threshold,
+        threshold=float(scores[rows - 1]) if accepts == "below" else None,
         feasible=rows > 0,
         n_calibration=n,
-        n_errors=len(ordered.wrong),
+        n_errors=len(wrong),
         n_accepted=rows,
         n_accepted_errors=errors,
         empirical_risk=share(errors, rows),
@@ -138,42 +121,11 @@ def threshold_at(
 
 
 def order_by_lot(scores: FloatArray, seed: Seed, finer: FloatArray | None = None) -> ScoreOrder:
-    """The rows by score; ties by the `finer` score and then in random order, without the errors.
-
-    Sorting values is several times faster than `argsort`, which looks up rows all over the memory.
-    So the leading bits of a score and the place of its row in the random order are sorted as one
-    number. Rows whose scores differ only in the other bits are put in order afterwards.
-    """
-    n = len(scores)
-    lot = generator(seed).permutation(n)
-    place, keys = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint64)
-    place[lot] = np.arange(n, dtype=np.uint32)
-    if finer is not None:
-        rows = np.lexsort((place, finer, scores))
-        return ScoreOrder(rows, scores[rows])
-    low = np.uint64(max(n - 1, 1).bit_length())
-    for rows_here in slices(n):
-        keys[rows_here] = _to_rising_bits(scores[rows_here]) >> low << low | place[rows_here]
-    del place
-    keys = sort_values(keys)
-    rows = lot[(keys & ((np.uint64(1) << low) - np.uint64(1))).view(np.int64)]
-    del lot
-    s = scores[rows]
-    falls = s[1:] < s[:-1]
-    if falls.any():
-        block = keys >> low
-        starts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
-        mixed = np.logical_or.reduceat(np.append(falls, False), starts)
-        unordered = np.flatnonzero(np.repeat(mixed, np.diff(starts, append=n)))
-        again = unordered[np.argsort(s[unordered], kind="stable")]
-        rows[unordered], s[unordered] = rows[again], s[again]
-    return ScoreOrder(rows, s)
-
-
-def _to_rising_bits(scores: FloatArray) -> NDArray[np.uint64]:
-    """Integers in the order of the scores; 0.0 and -0.0 are the same."""
-    bits = (scores + 0.0).view(np.int64)
-    return (bits ^ ((bits >> 63) | np.int64(-(2**63)))).view(np.uint64)
+    """The rows by score; ties by the `finer` score and then in random order, without the errors."""
+    lot = generator(seed).permutation(len(scores))
+    keys = (scores[lot],) if finer is None else (finer[lot], scores[lot])
+    rows = lot[np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0], kind="stable")]
+    return ScoreOrder(rows, scores[rows])
 
 
 def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
@@ -187,7 +139,8 @@ def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
     array([ True, False])
     """
     p, q = ratio.numerator, ratio.denominator
-    largest = max(_reach(part) * q, _reach(whole) * p, p, q)
+    reach = [int(np.max(counts, initial=0)) for counts in (part, whole)]
+    largest = max(reach[0] * q, reach[1] * p, p, q)
     if largest < _SAFE:
         # Counts can be 32-bit, where numpy products would overflow without a warning.
         bits = np.int32 if largest < 2**31 else np.int64
@@ -201,7 +154,247 @@ def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
     return decided
 
 
-def _reach(values: IntArray) -> int:
-    if np.size(values) == 0:
-        return 0
-    return max(abs(int(np.min(values))), abs(int(np.max(values))))
+Counts = NDArray[np.signedinteger]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The allowed error level and failure probability, as the decimals that were typed."""
+
+    alpha: Fraction
+    delta: Fraction = Fraction(1, 10)
+
+
+class SplitOutcome(NamedTuple):
+    """Accepted test rows, wrong ones among them, and all test rows, per split."""
+
+    accepted: IntArray
+    wrong: IntArray
+    tested: IntArray
+
+
+class Method(ABC):
+    """A row of `evaluate`'s table: a guarantee, or a baseline without a guarantee."""
+
+    name: ClassVar[str]
+    baseline: ClassVar[bool] = False
+    #: Uses the judge's confidence, not the score.
+    needs_confidence: ClassVar[bool] = False
+
+    @abstractmethod
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        """What it accepts in the test half of each split after calibration on the other half."""
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Which rows calibrate in each split, and which are tested."""
+
+    calibrates: BoolArray
+    tested: BoolArray
+
+
+@dataclass(frozen=True)
+class SplitTable:
+    """What does not change between splits. A cut is a number of columns: those before it.
+
+    `before[i]` is the cut before the i-th block with an error; the last of `before` is the end of
+    all columns. `mute` marks rows without a verdict, which no method accepts. `values` are the
+    scores of a verdict, if the protocol allows only a few.
+    """
+
+    order: IntArray
+    scores: FloatArray
+    wrong: BoolArray
+    mute: BoolArray
+    before: IntArray
+    tied: bool
+    confidence: FloatArray | None
+    values: tuple[float, ...] = ()
+
+    @classmethod
+    def build(
+        cls,
+        scores: FloatArray,
+        errors: IntArray,
+        has_verdict: BoolArray | None,
+        confidence: FloatArray | None,
+        by_score: ScoreOrder | None = None,
+        values: tuple[float, ...] = (),
+    ) -> SplitTable:
+        """Sort once, with ties in a random order that ignores the errors, and compute the cuts."""
+        by_score = order_by_lot(scores, 0) if by_score is None else by_score
+        order, s, n = by_score.rows, by_score.scores, len(scores)
+        wrong = errors.astype(np.bool_)[order]
+        starts = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
+        has_error = np.logical_or.reduceat(wrong, starts)
+        return cls(
+            order=order,
+            scores=s,
+            wrong=wrong,
+            mute=np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order],
+            before=np.append(starts[has_error], n),
+            tied=len(starts) < n,
+            confidence=None if confidence is None else confidence[order],
+            values=values,
+        )
+
+    def block_start(self, columns: IntArray) -> IntArray:
+        """The cut before the tie block of each column."""
+        return np.searchsorted(self.scores, self.scores[columns], side="left")
+
+    def block_end(self, columns: IntArray) -> IntArray:
+        """The cut after the tie block of each column."""
+        return np.searchsorted(self.scores, self.scores[columns], side="right")
+
+
+@dataclass(frozen=True)
+class SplitCounts:
+    """Some splits, one per row: the columns that calibrate, and those that are tested."""
+
+    table: SplitTable
+    calibrates: BoolArray
+    tested: BoolArray
+
+    @classmethod
+    def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
+        """The halves in the order of the scores."""
+        both = (halves.calibrates, halves.tested)
+        return cls(table, *(np.take(half, table.order, axis=1) for half in both))
+
+    def __len__(self) -> int:
+        return len(self.calibrates)
+
+    @cached_property
+    def n_calibration(self) -> IntArray:
+        """Calibration rows per split."""
+        return _count(self.calibrates)
+
+    @cached_property
+    def n_tested(self) -> IntArray:
+        """Tested rows per split."""
+        return _count(self.tested)
+
+    @cached_property
+    def rows_before(self) -> Counts:
+        """Calibration rows before every cut."""
+        return _running(self.calibrates)
+
+    @cached_property
+    def wrong_before(self) -> Counts:
+        """Wrong calibration rows before every cut."""
+        return _running(self.calibrates & self.table.wrong)
+
+    @cached_property
+    def errors(self) -> Counts:
+        """Wrong calibration rows before each cut of `before`."""
+        return self.wrong_before[:, self.table.before]
+
+    @cached_property
+    def k(self) -> Counts:
+        """Calibration rows before each cut of `before`."""
+        return self.rows_before[:, self.table.before]
+
+    @cached_property
+    def tested_at(self) -> Counts:
+        """Tested rows before each cut of `before`."""
+        return _running(self.tested)[:, self.table.before]
+
+    def error_ranks(self, splits: IntArray, errors: IntArray) -> IntArray:
+        """In these splits, the ranks of the wrong calibration rows number `errors`, from 0.
+
+        n + 1 if there are not as many.
+        """
+        beyond = self._every_error_rank.shape[1] - 1
+        return np.asarray(self._every_error_rank[splits[:, None], np.minimum(errors, beyond)])
+
+    @cached_property
+    def _every_error_rank(self) -> Counts:
+        """The ranks of the wrong calibration rows, in each split, then n + 1."""
+        columns = np.flatnonzero(self.table.wrong)
+        marked, counts = self.calibrates[:, columns], self.wrong_before[:, -1]
+        ranks = np.full((len(self), counts.max() + 1), self.n_calibration[0] + 1, dtype=np.int32)
+        there = np.arange(ranks.shape[1]) < counts[:, None]
+        ranks[there] = self.rows_before[:, columns + 1][marked]
+        return ranks
+
+    @cached_property
+    def _cells(self) -> tuple[IntArray, IntArray]:
+        """The cells of the table that calibrate, and where those of each split begin."""
+        return np.flatnonzero(self.calibrates), np.cumsum(self.n_calibration) - self.n_calibration
+
+    def column(self, splits: IntArray, rank: IntArray) -> IntArray:
+        """The column of calibration row number `rank`, from 1, in each of `splits`."""
+        cells, begins = self._cells
+        return np.asarray(cells[begins[splits] + rank - 1] % self.calibrates.shape[1])
+
+    def block_ends(self, splits: IntArray, ranks: IntArray) -> IntArray:
+        """The last rank up to each of `ranks` at which a tie block ends, in these splits."""
+        split, rank = np.broadcast_arrays(splits[:, None], ranks)
+        column = self.column(split, np.maximum(rank, 1))
+        start, end = self.table.block_start(column), self.table.block_end(column)
+        whole = self.rows_before[split, end] == rank
+        return np.where(whole, rank, self.rows_before[split, start])
+
+    def last_cut(self, ratio: Fraction, *, extra: int = 0, of_tested: bool = False) -> IntArray:
+        """The last cut of each split with errors + extra <= ratio * rows; -1 if none has.
+
+        The rows are those that calibrate, or those that are tested.
+        """
+        rows = self.tested_at if of_tested else self.k
+        return last_passing(within_ratio(self.errors + extra, rows, ratio))
+
+    def before_cut(self, cut: IntArray) -> SplitOutcome:
+        """All test rows before cut number `cut` of each split accepted; -1: none."""
+        return self._outcome(np.where(cut < 0, 0, self.table.before[cut]))
+
+    def below_threshold(self, cut: IntArray) -> SplitOutcome:
+        """What a threshold at the last calibration score before each cut accepts; -1: nothing."""
+        end = np.where(cut < 0, 0, self.table.before[cut])
+        return self.below_rank(self.rows_before[np.arange(len(cut)), end])
+
+    def below_rank(self, k: Counts) -> SplitOutcome:
+        """What a threshold at the k-th calibration score of each split accepts; 0: nothing.
+
+        A threshold is an observed calibration score. Test rows between it and the next one are not
+        accepted, unless no calibration row is left above it: then everything is accepted.
+        """
+        column = self.column(np.arange(len(k)), np.maximum(k, 1))
+        end = np.where(k == 0, 0, self.table.block_end(column))
+        return self._outcome(np.where(k == self.n_calibration, len(self.table.order), end))
+
+    def as_sure_as(self, least: float) -> SplitOutcome:
+        """The tested rows whose confidence is at least `least`."""
+        sure = (np.asarray(self.table.confidence) >= least) & ~self.table.mute
+        accepted, wrong = (_count(self.tested & of) for of in (sure, sure & self.table.wrong))
+        return SplitOutcome(accepted, wrong, self.n_tested)
+
+    @cached_property
+    def _accepted_before(self) -> tuple[Counts, Counts]:
+        """Tested rows with a verdict before every cut, and the wrong ones of them."""
+        tested = self.tested & ~self.table.mute
+        return _running(tested), _running(tested & self.table.wrong)
+
+    def _outcome(self, end: IntArray) -> SplitOutcome:
+        """Test rows among the first `end` columns; blocks are complete. No mute row is accepted."""
+        splits = np.arange(len(end))
+        accepted, wrong = (counts[splits, end] for counts in self._accepted_before)
+        return SplitOutcome(accepted.astype(np.int64), wrong.astype(np.int64), self.n_tested)
+
+
+def _count(marked: BoolArray) -> IntArray:
+    """How many columns of each split are marked; with an axis, numpy would copy them first."""
+    return np.array([np.count_nonzero(split) for split in marked], dtype=np.int64)
+
+
+def _running(marked: BoolArray) -> Counts:
+    """How many columns of each split are marked before each cut."""
+    counts = np.zeros((marked.shape[0], marked.shape[1] + 1), dtype=np.int32)
+    np.cumsum(marked, axis=1, out=counts[:, 1:])
+    return counts
+
+
+def last_passing(passes: BoolArray) -> IntArray:
+    """The last cut that passes in each split; -1 if none does."""
+    last = passes.shape[1] - 1 - np.argmax(passes[:, ::-1], axis=1)
+    return np.where(passes.any(axis=1), last, -1)

@@ -46,7 +46,7 @@ from adjudge.records import About
 from adjudge.selection.doubts.base import load_doubt
 from adjudge.selection.guarantees import Guarantee, Labels, find_guarantee
 from adjudge.selection.guarantees.fdr import effective_size
-from adjudge.selection.split_counts import Levels
+from adjudge.selection.thresholds import Levels
 from adjudge.validation import exact_level
 
 _ABOUT: Mapping[About, str] = {

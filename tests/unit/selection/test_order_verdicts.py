@@ -15,8 +15,8 @@ from adjudge.policy.result import Contradiction, Policy
 from adjudge.selection import calibrate, evaluate, select
 from adjudge.selection.guarantees import Guarantee
 from adjudge.selection.guarantees.pac import PAC
-from adjudge.selection.split_counts import Levels, SplitCounts, SplitTable
 from adjudge.selection.splits import random_halves
+from adjudge.selection.thresholds import Levels, SplitCounts, SplitTable
 from adjudge.selection.verifying import contradictions
 from adjudge.statistics.entropy import entropy_of
 

@@ -10,19 +10,11 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.policy.result import Rule
-from adjudge.selection import (
-    Guarantee,
-    Levels,
-    all_guarantees,
-    fdr_select,
-    scope_threshold,
-    split_risks,
-)
+from adjudge.selection import Guarantee, Levels, all_guarantees, fdr_select, scope_threshold
 from adjudge.selection.guarantees import Labels
 from adjudge.selection.guarantees.pac import PAC
-from adjudge.selection.split_counts import SplitCounts, SplitTable
-from adjudge.selection.splits import choose_methods, random_halves
-from adjudge.selection.thresholds import order_by_lot
+from adjudge.selection.splits import choose_methods, random_halves, split_risks
+from adjudge.selection.thresholds import SplitCounts, SplitTable, order_by_lot
 
 
 def naive_rule(s, e, *, alpha):

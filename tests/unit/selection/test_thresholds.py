@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.selection import (
-    fdr_select,
-    pac_threshold,
-    pooled_fdr_select,
-    scope_threshold,
-    split_risks,
-    weighted_fdr_select,
-)
+from adjudge.selection import fdr_select, pac_threshold, scope_threshold
+from adjudge.selection.guarantees.fdr import pooled_fdr_select, weighted_fdr_select
+from adjudge.selection.splits import split_risks
 from adjudge.selection.thresholds import within_ratio
 
 

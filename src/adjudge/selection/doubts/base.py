@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from adjudge.data.judgments import (
-    BY_ORDERS,
-    Judgments,
-    doubt_ties,
-    fixed_doubts,
-    prepare_judgments,
-)
+from adjudge.data.judgments import BY_ORDERS, Judgments, doubt_ties, fixed_doubts, prepare_judgments
 from adjudge.data.rows import FAIL, PASS, Identity, identities
 from adjudge.data.source import Source
 from adjudge.data.tables import TableLike
@@ -125,30 +119,18 @@ class Doubt(ABC):
     #: Columns that it adds to the rows of a selection.
     columns: ClassVar[tuple[str, ...]] = ()
 
-    @property
-    def judges(self) -> tuple[str, ...]:
-        """The judges that it combines; empty if every row is of one judge."""
-        return ()
+    #: The judges that it combines, and their fingerprints; empty if every row is of one judge.
+    judges: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    #: The judges that a service asks one after the other; empty if it asks one.
+    stages: tuple[Stage, ...] = ()
+    #: Why a service cannot decide single requests by it; None if it can.
+    not_servable: str | None = None
 
     @property
     def overturns(self) -> bool:
         """Whether its verdict can differ from that of the judge, or of the first of several."""
         return self.learned or bool(self.judges)
-
-    @property
-    def fingerprints(self) -> tuple[str, ...]:
-        """The fingerprints of these judges."""
-        return ()
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the promise assumes because of it, one sentence each."""
-        return ()
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """What a reader of its policy should know."""
-        return ()
 
     def prepare(
         self, source: Source, judge: str | None, protocol: str | None, least: float | None
@@ -172,16 +154,6 @@ class Doubt(ABC):
     def check_decided(self, frame: pl.DataFrame) -> None:
         """PolicyMismatchError for rows that it cannot have decided."""
         return
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The judges that a service asks one after the other; empty if it asks one."""
-        return ()
-
-    @property
-    def not_servable(self) -> str | None:
-        """Why a service cannot decide single requests by it; None if it can."""
-        return None
 
     def take_judges(
         self, policy: Policy, judges: Sequence[Judge]
@@ -306,7 +278,8 @@ class DoubtFit:
     """A doubt, and the labelled rows that are left to calibrate, with its verdicts and errors.
 
     `evidence` is what was seen of each row, if a learned doubt can use it. `alone` are the rows of
-    each judge, if it combines several.
+    each judge, if it combines several. `assumptions` are what the promise assumes because of it,
+    `cautions` and `remarks` what a reader of the policy should know, first and last.
     """
 
     doubt: Doubt
@@ -314,12 +287,11 @@ class DoubtFit:
     evidence: Evidence | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     alone: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-
-    def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
-        """Its fields in the policy; `total` is the coverage of its own rows."""
-        return {}
+    #: Its fields in the policy, given the coverage of other rows and that of its own.
+    entries: Callable[[Coverage, float], dict[str, Any]] = lambda coverage, total: {}
 
 
 @dataclass(frozen=True)
@@ -412,8 +384,7 @@ def all_doubts() -> tuple[type[DoubtRequest], ...]:
     """Every doubt; the first that options ask for, or that a policy saves, is used."""
     from adjudge.selection.cascade_plan import CascadeRequest
     from adjudge.selection.choices import ChoiceRequest
-    from adjudge.selection.doubts.jury import JuryRequest
-    from adjudge.selection.doubts.learned import LearnedRequest
+    from adjudge.selection.doubts.jury import JuryRequest, LearnedRequest
 
     return (ChoiceRequest, CascadeRequest, LearnedRequest, JuryRequest, OwnRequest)
 

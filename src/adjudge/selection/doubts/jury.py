@@ -1,9 +1,13 @@
-"""Juries: the judges of a pair as one, by the mean of their log odds."""
+"""Juries, the judges of a pair as one; and learned doubt, over a jury or over one judge.
+
+A jury is the mean of its judges' log odds. A learned doubt uses a share of the labels to learn
+verdict and doubt; the rest calibrates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,31 +18,49 @@ from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.data.rows import Identity, identities, verdict_by
 from adjudge.errors import ArgumentError
 from adjudge.judges.judge import match_judge
-from adjudge.policy.doubts import JuryReport
+from adjudge.policy.doubts import DoubtReport, JuryReport, Lengths
 from adjudge.policy.result import Policy
-from adjudge.records import About
+from adjudge.records import About, Grade, Pair, Subject
 from adjudge.selection.doubts.base import (
     NO_COSTS,
+    NO_LENGTHS,
     NOT_LEARNED,
+    Answers,
     Coverage,
+    Decision,
     Doubt,
     DoubtFit,
     DoubtRequest,
     Labelled,
+    OwnDoubt,
+    OwnRequest,
     ScoredRows,
 )
 from adjudge.selection.doubts.evidence import (
+    FEWEST_LEARNING,
     MOST_ODDS,
+    ORDER_GAP,
     TAIL,
     Evidence,
+    LearnedMargin,
+    advise_learning,
+    check_context,
+    count_overturned,
+    judge_evidence,
+    lengths_in,
     log_odds,
     order_gap,
     sum_in_order,
+    take_rows,
+    with_context,
+    with_learned,
 )
 from adjudge.selection.labelled import NewRows
 from adjudge.statistics.entropy import preference_entropy
+from adjudge.statistics.numbers import cluster_codes
+from adjudge.statistics.ridge import PENALTIES
 from adjudge.store import StorePlace
-from adjudge.validation import FloatArray, one_of, probabilities
+from adjudge.validation import BoolArray, FloatArray, one_of, open_unit, probabilities
 
 JURIES = ("mean", "learned")
 #: The value in the judge column of a jury's rows.
@@ -83,11 +105,7 @@ class Jury:
 
 
 def mean_jury(judges: int, *, method: str = "mean") -> Jury:
-    """Every judge has the same weight; nothing is learned.
-
-    Args:
-        judges: Number of judges.
-        method: Name of the method in the policy.
+    """Every judge has the same weight; nothing is learned. The policy has the name of the method.
 
     >>> mean_jury(2).predict([[0.9, 0.5]]).round(3)
     array([0.75])
@@ -104,32 +122,10 @@ class JuryDoubt(Doubt):
     """
 
     jury: Jury
-    members: tuple[str, ...]
-    prints: tuple[str, ...]
+    judges: tuple[str, ...]
+    fingerprints: tuple[str, ...]
 
-    @property
-    def judges(self) -> tuple[str, ...]:
-        return self.members
-
-    @property
-    def fingerprints(self) -> tuple[str, ...]:
-        return self.prints
-
-    @property
-    def not_servable(self) -> str | None:
-        return "the policy of a jury needs several judges; serve takes one"
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        return (
-            "the coverage of each judge alone is for comparison: if you choose the best judge with "
-            "these labels, you need other labels to calibrate",
-        )
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        method = self.jury.method
-        return (f"the jury's weights ({method}) were not learned from the calibration labels",)
+    not_servable = "the policy of a jury needs several judges; serve takes one"
 
     @classmethod
     def load(cls, policy: Policy) -> JuryDoubt | None:
@@ -201,26 +197,40 @@ class JuryDoubt(Doubt):
         return rows, Evidence(judges=self.judges, p=members, order_gap=gaps), incomplete
 
 
-@dataclass(frozen=True)
-class JuryFit(DoubtFit):
-    """A jury and its labelled rows."""
+def fit_jury(
+    doubt: JuryDoubt, rows: pl.DataFrame, members: pl.DataFrame, **others: Any
+) -> DoubtFit:
+    """A jury and its labelled rows; `members` are those of its judges."""
+    jury = doubt.jury
+    alone = {name: members.filter(pl.col(MEMBER) == name) for name in doubt.judges}
 
-    doubt: JuryDoubt
+    def entries(coverage: Coverage, total: float) -> dict[str, Any]:
+        report = JuryReport(
+            method=jury.method,
+            judges=doubt.judges,
+            weights=tuple(jury.weights.tolist()),
+            most_odds=jury.most_odds,
+            tail=jury.tail,
+            n_training=0,
+            coverage=total,
+            coverage_alone={name: coverage(judged) for name, judged in alone.items()},
+        )
+        return {"jury": report}
 
-    def entries(self, coverage: Coverage, total: float) -> dict[str, Any]:
-        jury = self.doubt.jury
-        return {
-            "jury": JuryReport(
-                method=jury.method,
-                judges=self.doubt.judges,
-                weights=tuple(jury.weights.tolist()),
-                most_odds=jury.most_odds,
-                tail=jury.tail,
-                n_training=0,
-                coverage=total,
-                coverage_alone={name: coverage(rows) for name, rows in self.alone.items()},
-            )
-        }
+    return DoubtFit(
+        doubt,
+        rows,
+        assumptions=(
+            f"the jury's weights ({jury.method}) were not learned from the calibration labels",
+        ),
+        cautions=(
+            "the coverage of each judge alone is for comparison: if you choose the best judge with "
+            "these labels, you need other labels to calibrate",
+        ),
+        alone=alone,
+        entries=entries,
+        **others,
+    )
 
 
 class JuryRequest(DoubtRequest):
@@ -238,20 +248,15 @@ class JuryRequest(DoubtRequest):
             raise ArgumentError("jury", self.options.jury, remedy)
         super().check()
 
-    def learn(self, labelled: Labelled) -> JuryFit:
+    def learn(self, labelled: Labelled) -> DoubtFit:
         """A jury of every judge in the labelled rows; errors are the jury's own."""
         method = one_of(str(self.options.jury), JURIES, "jury")
         frame = name_members(labelled.frame)
         doubt = make_jury(frame, method)
-        judges = doubt.judges
         rows, evidence, incomplete = doubt.assemble(frame, labelled.about)
-        return JuryFit(
-            doubt=doubt,
-            rows=doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR)),
-            evidence=evidence,
-            dropped={INCOMPLETE: incomplete},
-            alone={name: frame.filter(pl.col(MEMBER) == name) for name in judges},
-        )
+        rows = doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR))
+        dropped = {INCOMPLETE: incomplete}
+        return fit_jury(doubt, rows, frame, evidence=evidence, dropped=dropped)
 
 
 def make_jury(frame: pl.DataFrame, method: str, *, judges: Sequence[str] = ()) -> JuryDoubt:
@@ -319,3 +324,149 @@ def _sigmoid(x: FloatArray) -> FloatArray:
     # sigma(-x) is computed as 1 - sigma(x), so that a swapped pair mirrors exactly.
     top = 1 / (1 + np.exp(-np.abs(x)))
     return np.where(x >= 0, top, 1 - top)
+
+
+LEARNED_FROM = "label used to learn the doubt"
+
+
+@dataclass(frozen=True)
+class LearnedDoubt(Doubt):
+    """Verdict and doubt learned from the evidence of another doubt: a judge's own, or a jury's."""
+
+    inner: Doubt
+    margin: LearnedMargin
+    lengths: Lengths | None
+    category: str | None
+
+    learned = True
+    no_verdict = "margin 0"
+
+    def __post_init__(self) -> None:
+        unservable = self.inner.not_servable or (NO_LENGTHS if self.lengths == "length" else None)
+        prints = self.inner.fingerprints
+        vars(self).update(judges=self.inner.judges, fingerprints=prints, not_servable=unservable)
+
+    @classmethod
+    def load(cls, policy: Policy) -> LearnedDoubt | None:
+        if (saved := policy.doubt) is None:
+            return None
+        margin = LearnedMargin.load(saved, saved.categories)
+        inner = JuryDoubt.load(policy) or OwnDoubt(policy.groups)
+        return cls(inner, margin, saved.lengths, saved.category)
+
+    def score(self, new: NewRows) -> ScoredRows:
+        scored = self.inner.score(new)
+        return replace(scored, rows=self.apply(scored.rows, scored.evidence, about=new.about))
+
+    def apply(
+        self, frame: pl.DataFrame, evidence: Evidence | None, *, about: About
+    ) -> pl.DataFrame:
+        """The rows with the learned verdict and uncertainty."""
+        evidence = judge_evidence(frame) if evidence is None else evidence
+        check_context(frame, lengths=self.lengths, category=self.category, who="the learned doubt")
+        if ORDER_GAP in self.margin.columns and evidence.order_gap is None:
+            raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
+        evidence = with_context(evidence, frame, lengths=self.lengths, category=self.category)
+        return with_learned(frame, *self.margin.predict(evidence), about=about)
+
+    def decide(
+        self, policy: Policy, subject: Subject, category: str | None, answers: Answers
+    ) -> Decision | None:
+        decision = self.inner.decide(policy, subject, category, answers)
+        if decision is None or not decision.measured:
+            return decision
+        [(judge, judgment)] = answers
+        row: dict[str, object] = {"judge": judge.backend.name, "protocol": judgment.protocol}
+        row |= {"verdict": decision.verdict, "p_fwd": None, "p_rev": None}
+        if isinstance(judgment, Grade):
+            row["p_a"] = judgment.p_pass
+        else:
+            row |= {name: getattr(judgment, name) for name in ("p_a", "p_fwd", "p_rev")}
+        if isinstance(subject, Pair):
+            row |= {"response_a": subject.response_a, "response_b": subject.response_b}
+        if self.category is not None:
+            row[self.category] = category
+        rows = self.apply(pl.DataFrame([row]), None, about=policy.about)
+        return replace(decision, verdict=rows["verdict"][0], doubt=float(rows["uncertainty"][0]))
+
+    def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
+        return self.inner.check_judges(frame, store=store)
+
+
+class LearnedRequest(DoubtRequest):
+    """A doubt learned from a random share of the labelled pairs, or of their clusters."""
+
+    doubt = LearnedDoubt
+    asked_by = dict.fromkeys(("jury", "doubt"), "learned")
+    reads_texts = True
+
+    @property
+    def plain(self) -> DoubtRequest:
+        without = replace(self.options, category=None)
+        return OwnRequest(without) if without.jury is None else JuryRequest(without)
+
+    def check(self) -> None:
+        self.plain.check()
+
+    def learn(self, labelled: Labelled) -> DoubtFit:
+        """The rows decide which columns are used. Human ties are not used for learning."""
+        inner, seed = self.plain.learn(labelled), labelled.settings["seed"]
+        share, category = self.options.learning_share, self.options.category
+        frame, about = inner.rows, labelled.about
+        evidence = judge_evidence(frame) if inner.evidence is None else inner.evidence
+        lengths = lengths_in(frame)
+        context = with_context(evidence, frame, lengths=lengths, category=category)
+        keys = frame.get_column(labelled.cluster or "id").to_list()
+        learning = _random_part(keys, open_unit(share, "learning_share"), seed)
+        label = frame.get_column("label").to_numpy()
+        used = learning & (label != "tie")
+        n = int(used.sum())
+        if n < FEWEST_LEARNING or learning.all():
+            raise ArgumentError(
+                "learning_share",
+                share,
+                f"leaves {n} labels to learn from and {int((~learning).sum())} to calibrate; "
+                f"{FEWEST_LEARNING} or more are needed to learn",
+            )
+        units = [key for key, here in zip(keys, used, strict=True) if here]
+        prefers_a = label[used] == WORDS[about][0]
+        margin = LearnedMargin.fit(take_rows(context, used), prefers_a, clusters=units, seed=seed)
+        judged = frame.filter(pl.Series(~learning))
+        doubt = LearnedDoubt(inner.doubt, margin, lengths, category)
+        rows = doubt.apply(judged, take_rows(evidence, ~learning), about=about)
+
+        def entries(coverage: Coverage, total: float) -> dict[str, Any]:
+            report = DoubtReport(
+                **margin.entries,
+                stays_home=margin.penalty == PENALTIES[0],
+                lengths=lengths,
+                category=category,
+                categories=margin.categories,
+                n_learning=n,
+                n_verdicts=rows.height,
+                n_overturned=count_overturned(judged["verdict"], rows["verdict"]),
+                coverage_without=coverage(judged),
+            )
+            over = inner.entries(coverage, total).items()
+            return {**{name: replace(e, n_training=n) for name, e in over}, "doubt": report}
+
+        return DoubtFit(
+            doubt,
+            rows.with_columns(IS_ERROR.alias(ERROR)),
+            assumptions=(
+                "verdict and doubt were learned from labels that do not calibrate; the promise is "
+                "about the learned verdict, which is not always the judge's",
+            ),
+            cautions=inner.cautions,
+            dropped={**inner.dropped, LEARNED_FROM: int(learning.sum())},
+            remarks=tuple(advise_learning(cluster_codes(keys)[1])),
+            entries=entries,
+        )
+
+
+def _random_part(keys: list[object], share: float, seed: int) -> BoolArray:
+    """Marks all rows of a random share of the distinct keys."""
+    codes, groups = cluster_codes(keys)
+    marked = np.zeros(groups, dtype=np.bool_)
+    marked[np.random.default_rng(seed).permutation(groups)[: round(share * groups)]] = True
+    return np.asarray(marked[codes])

@@ -20,21 +20,20 @@ from adjudge.errors import ArgumentError
 from adjudge.plugins import Builtin, Registry
 from adjudge.policy.result import Rule
 from adjudge.present.text import level
-from adjudge.selection.split_counts import (
+from adjudge.selection.thresholds import (
     Levels,
     Method,
+    ScoreOrder,
     SplitCounts,
     SplitOutcome,
-    last_passing,
-)
-from adjudge.selection.thresholds import (
-    ScoreOrder,
     Threshold,
-    sort_scores,
+    last_passing,
+    loosest_rows,
     threshold_at,
     within_ratio,
 )
-from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level
+from adjudge.statistics.numbers import sort_values
+from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, paired
 
 
 @dataclass(frozen=True)
@@ -176,9 +175,7 @@ class Guarantee(Method):
             accepted.append(np.count_nonzero(chosen))
             wrong.append(np.count_nonzero(chosen & table.wrong[new]))
         return SplitOutcome(
-            np.array(accepted, dtype=np.int64),
-            np.array(wrong, dtype=np.int64),
-            splits.n_tested,
+            np.array(accepted, dtype=np.int64), np.array(wrong, dtype=np.int64), splits.n_tested
         )
 
 
@@ -211,9 +208,10 @@ def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Frac
     >>> scope_threshold([0.1] * 10, [0] * 10, alpha=0.1).accepts
     'all'
     """
-    level = exact_level(alpha)
-    ordered = sort_scores(scores, errors)
-    return threshold_at(ordered, ordered.loosest(level), method="scope", alpha=level)
+    level, (s, e) = exact_level(alpha), paired(scores, errors)
+    ordered, wrong = sort_values(s), sort_values(s[e.astype(np.bool_)])
+    rows = loosest_rows(ordered, wrong, level)
+    return threshold_at(ordered, wrong, rows, method="scope", alpha=level)
 
 
 class Scope(Guarantee):

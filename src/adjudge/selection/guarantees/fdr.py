@@ -13,8 +13,14 @@ from adjudge.errors import ArgumentError
 from adjudge.policy.result import Rule
 from adjudge.present.text import level
 from adjudge.selection.guarantees import Guarantee, Labels
-from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, last_passing
-from adjudge.selection.thresholds import BatchSelection, within_ratio
+from adjudge.selection.thresholds import (
+    BatchSelection,
+    Levels,
+    SplitCounts,
+    SplitOutcome,
+    last_passing,
+    within_ratio,
+)
 from adjudge.validation import (
     BoolArray,
     FloatArray,
@@ -76,14 +82,6 @@ def pooled_fdr_select(
     scores and errors can differ between groups. The expected share of errors among everything
     accepted is at most alpha; within one group it can be larger. A group without calibration rows
     has p-value 1 and is not accepted.
-
-    Args:
-        scores: Doubts of the calibration rows, higher for more doubt.
-        errors: 1 for each wrong verdict, else 0, in the same order.
-        groups: Group of each calibration row.
-        new_scores: Doubts of the batch.
-        new_groups: Group of each row of the batch.
-        alpha: Error level allowed among accepted verdicts.
 
     >>> pooled_fdr_select([0.1] * 40, [0] * 40, ["x"] * 40, [0.1, 0.1], ["x", "y"],
     ...                   alpha=0.1).accepted.tolist()
@@ -165,14 +163,6 @@ def weighted_fdr_select(
     frequency of each kind of row can change. `effective_size` = (sum w)^2 / sum w^2 is the number
     of unweighted rows with the same information as the calibration set; if it is small, little is
     accepted.
-
-    Args:
-        scores: Doubts of the calibration rows, higher for more doubt.
-        errors: 1 for each wrong verdict, else 0, in the same order.
-        weights: Weight of each calibration row, above 0.
-        new_scores: Doubts of the batch.
-        new_weights: Weight of each row of the batch, above 0.
-        alpha: Error level allowed among accepted verdicts.
 
     >>> chosen = weighted_fdr_select([0.1] * 40, [0] * 40, [1] * 40, [0.1, 0.1], [1, 1], alpha=0.1)
     >>> chosen.accepted.tolist(), chosen.effective_size

@@ -24,10 +24,12 @@ from scipy.special import ndtri
 from adjudge.policy.result import Rule
 from adjudge.present.text import level
 from adjudge.selection.guarantees import Guarantee, Labels
-from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.selection.thresholds import (
+    Levels,
     ScoreOrder,
-    SortedScores,
+    SplitCounts,
+    SplitOutcome,
+    SplitTable,
     Threshold,
     order_by_lot,
     threshold_at,
@@ -360,8 +362,8 @@ def _labels_by_lot(scores: ArrayLike, errors: ArrayLike, seed: Seed) -> Labels:
 def _threshold(labels: Labels, alpha: Fraction, delta: Fraction) -> Threshold:
     """The loosest certified threshold of sorted rows; ties are in their random order."""
     rows = int(_loosest_ranks(_as_split(labels), alpha, delta)[0])
-    ordered = SortedScores(labels.scores, labels.scores[labels.errors == 1])
-    return threshold_at(ordered, rows, method="pac", alpha=alpha, delta=delta)
+    wrong = labels.scores[labels.errors == 1]
+    return threshold_at(labels.scores, wrong, rows, method="pac", alpha=alpha, delta=delta)
 
 
 def _as_split(labels: Labels) -> SplitCounts:
