@@ -133,29 +133,6 @@ class Row:
         return choices[number]
 
 
-def place_chosen(
-    row: Row,
-    key: str,
-    prompt: str,
-    chosen: tuple[str, str | None],
-    rejected: tuple[str, str | None],
-) -> Record:
-    """A pair whose better response and its model are A or B by the coin of `key`."""
-    at_a = row.context.coin(key)
-    first, second = (chosen, rejected) if at_a else (rejected, chosen)
-    return {
-        "id": key,
-        "prompt": prompt,
-        "response_a": first[0],
-        "response_b": second[0],
-        "model_a": first[1],
-        "model_b": second[1],
-        "label": "A" if at_a else "B",
-        "chosen_at": "A" if at_a else "B",
-        "placement_seed": row.context.seed,
-    }
-
-
 def _without_halves(value: Any) -> Any:
     """Replace half of a surrogate pair, which cannot be written, with a replacement character."""
     text = json.dumps(value, ensure_ascii=False)
@@ -274,36 +251,36 @@ class NativeFormat:
 
 #: Public data sets. A file looks like the first one whose signature fits.
 _PUBLIC = {
-    "lmarena-55k": Builtin("adjudge.data.public.lmarena:PREFERENCES_55K"),
-    "lmarena-140k": Builtin("adjudge.data.public.lmarena:PREFERENCES_140K"),
-    "lmarena-100k": Builtin("adjudge.data.public.lmarena:PREFERENCES_100K"),
-    "lmarena-33k": Builtin("adjudge.data.public.lmarena:CONVERSATIONS_33K"),
-    "mt-bench": Builtin("adjudge.data.public.mt_bench:MT_BENCH"),
-    "comparia": Builtin("adjudge.data.public.comparia:COMPARIA"),
-    "rewardbench-2": Builtin("adjudge.data.public.rewardbench:REWARDBENCH_2"),
-    "rewardbench": Builtin("adjudge.data.public.rewardbench:REWARDBENCH"),
-    "alpaca-eval": Builtin("adjudge.data.public.alpaca_eval:ALPACA_EVAL"),
-    "llmbar": Builtin("adjudge.data.public.llmbar:LLMBAR"),
-    "arena-hard": Builtin("adjudge.data.public.arena_hard:ARENA_HARD"),
-    "summeval": Builtin("adjudge.data.public.summeval:SUMMEVAL"),
-    "softelo": Builtin("adjudge.data.public.softelo:SOFTELO"),
-    "trust-or-escalate": Builtin("adjudge.data.public.trust_or_escalate:TRUST_OR_ESCALATE"),
-    "chosen-rejected": Builtin("adjudge.data.public.chosen_rejected:CHOSEN_REJECTED"),
+    "lmarena-55k": Builtin("adjudge.data.public.battles:PREFERENCES_55K"),
+    "lmarena-140k": Builtin("adjudge.data.public.battles:PREFERENCES_140K"),
+    "lmarena-100k": Builtin("adjudge.data.public.battles:PREFERENCES_100K"),
+    "lmarena-33k": Builtin("adjudge.data.public.battles:CONVERSATIONS_33K"),
+    "mt-bench": Builtin("adjudge.data.public.battles:MT_BENCH"),
+    "comparia": Builtin("adjudge.data.public.battles:COMPARIA"),
+    "rewardbench-2": Builtin("adjudge.data.public.pairs:REWARDBENCH_2"),
+    "rewardbench": Builtin("adjudge.data.public.pairs:REWARDBENCH"),
+    "alpaca-eval": Builtin("adjudge.data.public.pairs:ALPACA_EVAL"),
+    "llmbar": Builtin("adjudge.data.public.pairs:LLMBAR"),
+    "arena-hard": Builtin("adjudge.data.public.battles:ARENA_HARD"),
+    "summeval": Builtin("adjudge.data.public.pairs:SUMMEVAL"),
+    "softelo": Builtin("adjudge.data.public.battles:SOFTELO"),
+    "trust-or-escalate": Builtin("adjudge.data.public.pairs:TRUST_OR_ESCALATE"),
+    "chosen-rejected": Builtin("adjudge.data.public.pairs:CHOSEN_REJECTED"),
 }
 #: Logs of other tools.
 _RUNNERS = {
     "inspect": Builtin("adjudge.data.logs.inspect:INSPECT"),
     "promptfoo": Builtin("adjudge.data.logs.promptfoo:PROMPTFOO"),
-    "deepeval": Builtin("adjudge.data.logs.deepeval:DEEPEVAL"),
-    "lm-eval": Builtin("adjudge.data.logs.lm_eval:LM_EVAL"),
-    "mlflow": Builtin("adjudge.data.logs.mlflow:MLFLOW"),
-    "langfuse": Builtin("adjudge.data.logs.langfuse:LANGFUSE"),
-    "phoenix": Builtin("adjudge.data.logs.phoenix:PHOENIX"),
-    "label-studio": Builtin("adjudge.data.logs.label_studio:LABEL_STUDIO"),
-    "label-studio-min": Builtin("adjudge.data.logs.label_studio:LABEL_STUDIO_MIN"),
-    "argilla": Builtin("adjudge.data.logs.argilla:ARGILLA"),
-    "ragas": Builtin("adjudge.data.logs.ragas:RAGAS"),
-    "judgearena": Builtin("adjudge.data.logs.judgearena:JUDGEARENA"),
+    "deepeval": Builtin("adjudge.data.logs.metrics:DEEPEVAL"),
+    "lm-eval": Builtin("adjudge.data.logs.metrics:LM_EVAL"),
+    "mlflow": Builtin("adjudge.data.logs.traces:MLFLOW"),
+    "langfuse": Builtin("adjudge.data.logs.traces:LANGFUSE"),
+    "phoenix": Builtin("adjudge.data.logs.traces:PHOENIX"),
+    "label-studio": Builtin("adjudge.data.logs.labelling:LABEL_STUDIO"),
+    "label-studio-min": Builtin("adjudge.data.logs.labelling:LABEL_STUDIO_MIN"),
+    "argilla": Builtin("adjudge.data.logs.labelling:ARGILLA"),
+    "ragas": Builtin("adjudge.data.logs.metrics:RAGAS"),
+    "judgearena": Builtin("adjudge.data.public.battles:JUDGEARENA"),
 }
 _OURS = {**_PUBLIC, **_RUNNERS}
 #: Every format that is not native, by the name that --format takes.

@@ -1,10 +1,4 @@
-"""Shared code of several logs: grades, texts, and why a grader failed.
-
-One task of a labelling tool: its texts, the judge's suggestion, human answers.
-
-Label Studio and Argilla have these under different names. A task is about two answers (a side or a
-tie) or about one (pass or fail); the same parts make judgments, grades, labels, pairs and battles.
-"""
+"""Shared code of several logs: grades, texts, human answers, and why a grader failed."""
 
 from __future__ import annotations
 
@@ -13,15 +7,15 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from adjudge.data.columns import input_name
 from adjudge.data.conversations import NotTextError, is_conversation, render_conversation
-from adjudge.data.formats import Converter, Kind, Row, UnusableRow
+from adjudge.data.formats import Converter, Row, UnusableRow
 from adjudge.data.json_files import Record
 from adjudge.data.rows import FROM_JUDGE
 from adjudge.data.tables import Table
@@ -36,8 +30,6 @@ _WORDS = {
 _NOTHING = ("", "nan", "none", "null", "n/a", "na")
 _UNREADABLE = re.compile(r"\bpars|json|not found in model output|invalid .*verdict", re.IGNORECASE)
 _LONGEST_DETAIL = 500
-#: Why a person's answer is not a label.
-NO_MAJORITY = "raters without a majority"
 
 
 def read_share(value: Any) -> float:
@@ -81,16 +73,6 @@ def failure(reason: object) -> Record:
     text = str(reason)
     status: Status = "unparsed" if _UNREADABLE.search(text) else "error"
     return {"status": status, "detail": text[:_LONGEST_DETAIL]}
-
-
-def agree(values: Iterable[Any]) -> Any:
-    """The most frequent value; None if no value is more frequent than all others.
-
-    >>> agree([1, 1, 0]), agree([1, 0])
-    (1, None)
-    """
-    top = Counter(values).most_common(2)
-    return None if not top or (len(top) == 2 and top[0][1] == top[1][1]) else top[0][0]
 
 
 def as_written(value: Any) -> str | None:
@@ -150,10 +132,7 @@ COLUMNS = (
     *("model", "detail", "prompt", "response", "reference"),
 )
 #: Columns about the judge, not about the answer.
-_JUDGES = frozenset(
-    ("metric", "judge_name", "protocol", "status", "judge", "p_pass", "judge_score", "uncertainty")
-) | {"detail"}
-_THRESHOLD = 0.5
+_JUDGES = {*COLUMNS[COLUMNS.index("metric") : COLUMNS.index("human")], "detail"}
 
 
 def scored(score: Any) -> Record:
@@ -169,7 +148,7 @@ def decided(passed: bool, score: Any, threshold: Any = None) -> Record:
     >>> decided(True, 0.75, 0.5)
     {'status': 'ok', 'judge': 1, 'judge_score': 0.75, 'uncertainty': 0.75}
     """
-    cut = _THRESHOLD if not _is_number(threshold) else float(threshold)
+    cut = float(threshold) if _is_number(threshold) else 0.5
     known = _is_number(score) and (0 <= score <= 1 or _is_number(threshold))
     # Without a threshold the distance is unknown.
     given = float(score) if known else float(passed)
@@ -242,88 +221,6 @@ def identify(metric: str, judge: object) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
-    """The opinion of a judge or a person on one answer under one name, with its time."""
-
-    id: str
-    metric: str
-    by: Literal["judge", "person"]
-    who: str | None
-    value: Any
-    at: str
-    error: Any = None
-    #: Whether a person started from the judge's answer.
-    from_judge: bool = False
-    #: The columns about the answer.
-    answer: Record = field(default_factory=dict)
-
-
-def grades_of(opinions: Iterable[Opinion]) -> Iterator[Record | UnusableRow]:
-    """One row per answer, name and judge, with the human labels under that name."""
-    groups: dict[tuple[str, str], list[Opinion]] = {}
-    for opinion in opinions:
-        groups.setdefault((opinion.id, opinion.metric), []).append(opinion)
-    for (key, metric), group in groups.items():
-        group.sort(key=lambda opinion: opinion.at)
-        judges: dict[str | None, Opinion] = {}
-        for opinion in group:
-            if opinion.by == "judge" and opinion.who in judges:
-                yield UnusableRow("a second grade by the same judge")
-            elif opinion.by == "judge":
-                judges[opinion.who] = opinion
-        people = {o.who: o for o in group if o.by == "person" and not is_missing(o.value)}
-        own = [opinion for opinion in people.values() if not opinion.from_judge]
-        used = own or list(people.values())
-        yield from (UnusableRow(FROM_JUDGE) for _ in range(len(people) - len(used)))
-        try:
-            label = _label(used)
-        except UnusableRow as reason:
-            yield reason
-            label = {}
-        if not judges:
-            yield UnusableRow("a human label without a judge's grade")
-        for who, opinion in judges.items():
-            try:
-                judged = _judged(opinion)
-            except UnusableRow as reason:
-                yield reason
-                continue
-            yield {"id": key, **opinion.answer, **identify(metric, who), **judged, **label}
-
-
-def _judged(opinion: Opinion) -> Record:
-    if opinion.error or is_missing(opinion.value):
-        return failure(opinion.error or "the judge gave no value")
-    return scored(opinion.value)
-
-
-def _label(people: Sequence[Opinion]) -> Record:
-    """The majority of these people; all or none of them started from the judge's answer."""
-    if not people:
-        return {}
-    share = agree(read_share(opinion.value) for opinion in people)
-    if share is None:
-        raise UnusableRow(NO_MAJORITY)
-    raters = {opinion.who for opinion in people}
-    rater = raters.pop() if len(raters) == 1 else None
-    return label_of(share, rater, from_judge=people[0].from_judge)
-
-
-_WINNERS = {"A": "model_a", "B": "model_b", "tie": "tie"}
-_SIDES = {
-    **dict.fromkeys(("a", "left", "response_a", "response a", "answer_a", "answer a"), "A"),
-    **dict.fromkeys(("b", "right", "response_b", "response b", "answer_b", "answer b"), "B"),
-    **dict.fromkeys(("tie", "draw", "equal", "both", "neither", "same"), "tie"),
-}
-
-
-#: Columns that are made here; a task's column with such a name becomes input_NAME.
-_MADE = frozenset(
-    (*COLUMNS, "label", "judge", "verdict", "p_a", "p_fwd", "p_rev", "p_tie", "winner")
-) - {"id", "prompt_id", "model", "prompt", "response", "reference"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """An answer of a person or the judge; a judge can give its confidence (`score`)."""
 
@@ -336,203 +233,30 @@ class Answer:
     comment: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One question of a task: its name, the judge's answer and human answers."""
-
-    name: str
-    judge: Answer | None
-    people: tuple[Answer, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """One task: its columns (id, texts, models, other values) and its questions."""
-
-    columns: Record
-    questions: tuple[Question, ...]
-    #: Answers that are not labels, each with the reason.
-    left_out: tuple[UnusableRow, ...] = field(default=())
-
-
-TaskReader = Callable[[Row], Task]
-
-
-def task_columns(key: str, texts: Mapping[str, Any], *more: Any) -> Record:
-    """The columns of a task: its id, its texts, and its other plain values."""
-    columns: Record = {"id": key}
-    for name, value in texts.items():
-        if name != "id" and value is not None:
-            columns[input_name(name, columns) if name in _MADE else name] = as_written(value)
-    return columns | plain_columns(*more, taken={*columns, *_MADE})
-
-
-def side_of(value: Any) -> str:
-    """A, B or tie, as tools and people write them."""
-    side = _SIDES.get(str(value).strip().lower())
-    if side is None:
-        raise UnusableRow("an answer that is neither a side nor a tie")
-    return side
-
-
-def sureness(score: Any) -> float | None:
-    """The judge's confidence in its answer; None if it is not a share."""
-    known = isinstance(score, (int, float)) and not isinstance(score, bool) and 0 <= score <= 1
-    return float(score) if known else None
-
-
-def _task_judgments(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
-    """The judge's side on every question, with people's majority."""
-    for question, judge in _judged_annotation(task):
-        label, reasons = _annotation_label(question, side_of, "label")
-        yield from reasons
-        yield {
-            **task.columns,
-            "judge": judge.who or question.name,
-            "protocol": question.name,
-            "metric": question.name,
-            **_verdict(judge),
-            "label": None,
-            **label,
-        }
-
-
-def _task_grades(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
-    """The judge's grade on every question, with people's majority."""
-    for question, judge in _judged_annotation(task):
-        label, reasons = _annotation_label(question, read_share, "human")
-        yield from reasons
-        yield {
-            **task.columns,
-            **identify(question.name, judge.who),
-            **scored(judge.value),
-            **label,
-        }
-
-
-def _task_labels(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
-    """One label per person and question."""
-    read_word = side_of if is_comparison(task) else _word
-    for answer in (answer for question in task.questions for answer in question.people):
-        try:
-            word = read_word(answer.value)
-        except UnusableRow as reason:
-            yield reason
-            continue
-        yield {
-            **task.columns,
-            "label": word,
-            "rater": answer.who,
-            "labelled_by": "person",
-            "started_from": "judge" if answer.from_judge else None,
-            **({} if answer.comment is None else {"comment": answer.comment}),
-        }
-
-
-def _task_pairs(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
-    """The pair, with people's majority on the first question."""
-    for question in task.questions[:1] or (Question(name="", judge=None),):
-        label, reasons = _annotation_label(question, side_of, "label")
-        yield from reasons
-        yield {**task.columns, **label}
-
-
-def _task_battles(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
-    """One battle per question: the judge's side and people's majority."""
-    for side in ("model_a", "model_b"):
-        if not task.columns.get(side):
-            raise row.error("is missing", side, "battles need the names of both models")
-    for question in task.questions:
-        label, reasons = _annotation_label(question, side_of, "label")
-        yield from reasons
-        yield {
-            **task.columns,
-            **({} if question.judge is None else _verdict(question.judge)),
-            "judge": None if question.judge is None else question.judge.who,
-            "winner": _WINNERS.get(label.pop("label", None)),
-            **label,
-        }
-
-
-_TASK_CONVERTERS: dict[Kind, Callable[[Task, Row], Iterator[Record | UnusableRow]]] = {
-    "judgments": _task_judgments,
-    "grades": _task_grades,
-    "labels": _task_labels,
-    "pairs": _task_pairs,
-    "battles": _task_battles,
-}
-#: What a task of a labelling tool can be read as.
-TASK_KINDS = tuple(_TASK_CONVERTERS)
-
-
-def convert_task(read: TaskReader, kind: Kind, row: Row) -> Iterator[Record | UnusableRow]:
-    """The rows of that kind in one task of a labelling tool, which `read` reads."""
-    task = read(row)
-    yield from _reasons(task, needs_judge=kind in ("judgments", "grades"))
-    yield from _TASK_CONVERTERS[kind](task, row)
-
-
-def _judged_annotation(task: Task) -> Iterator[tuple[Question, Answer]]:
-    """The questions that a judge answered, and its answers."""
-    for question in task.questions:
-        if question.judge is not None:
-            yield question, question.judge
-
-
-def _reasons(task: Task, *, needs_judge: bool = False) -> Iterator[UnusableRow]:
-    """The parts of a task that are not rows, and the reasons."""
-    yield from task.left_out
-    if needs_judge:
-        silent = [question for question in task.questions if question.judge is None]
-        yield from (UnusableRow("no prediction of a judge") for _ in silent)
-
-
-def is_comparison(task: Task) -> bool:
-    """Whether the task is about two answers."""
-    return "response_b" in task.columns
-
-
-def _word(value: Any) -> str:
-    """1 or 0: the form of pass and fail labels that rates need."""
-    share = read_share(value)
-    if share not in (0, 1):
-        raise UnusableRow("an answer that is neither pass nor fail")
-    return str(int(share))
-
-
-def _verdict(judge: Answer) -> Record:
-    """The side the judge named. Its score is its confidence in that side; without one p_a is 1.
-
-    With a score below one half the judge does not favour the side it names: there is no p_a.
-    """
-    side = side_of(judge.value)
-    if side == "tie":
-        return {"status": "ok", "p_a": 0.5, "uncertainty": 1.0}
-    sure = 1.0 if judge.score is None else judge.score
-    p_a = sure if side == "A" else 1 - sure
-    if sure <= 0.5:
-        return {"status": "ok", "p_a": None, "verdict": side, "uncertainty": 1 - sure}
-    return {"status": "ok", "p_a": p_a, "verdict": side, "uncertainty": 1 - sure}
-
-
-def _annotation_label(
-    question: Question, read: Callable[[Any], Any], column: str
+def people_label(
+    answers: Sequence[Answer], read: Callable[[Any], Any], column: str
 ) -> tuple[Record, list[UnusableRow]]:
-    """The majority of human answers, and why others are not counted.
+    """The majority of human answers as the label in `column`, and why others are not counted.
 
     Answers that started from the judge's answer count only if all did.
+
+    >>> answers = [Answer(value=value, who="ann") for value in (1, 1, 0)]
+    >>> people_label(answers, read_share, "human")[0]
+    {'human': 1.0, 'rater': 'ann', 'labelled_by': 'person', 'started_from': None}
     """
-    given = [answer for answer in question.people if not is_missing(answer.value)]
+    given = [answer for answer in answers if not is_missing(answer.value)]
     own = [answer for answer in given if not answer.from_judge]
     used = own or given
     reasons = [UnusableRow(FROM_JUDGE)] * (len(given) - len(used))
     try:
-        value = agree(read(answer.value) for answer in used)
+        votes = Counter(read(answer.value) for answer in used).most_common(2)
     except UnusableRow as reason:
         return {}, [*reasons, reason]
-    if used and value is None:
-        return {}, [*reasons, UnusableRow(NO_MAJORITY)]
+    if not votes:
+        return {}, reasons
+    if len(votes) == 2 and votes[0][1] == votes[1][1]:
+        return {}, [*reasons, UnusableRow("raters without a majority")]
     raters = {answer.who for answer in used}
     rater = raters.pop() if len(raters) == 1 else None
-    label = label_of(value, rater, from_judge=bool(given) and not own)
+    label = label_of(votes[0][0], rater, from_judge=not own)
     return {column if key == "human" else key: said for key, said in label.items()}, reasons
