@@ -10,7 +10,7 @@ from adjudge.data.judgments import (
     prepare_judgments,
     read_judgments,
 )
-from adjudge.data.labels import LabelJoin, join_labels, join_values, read_labels
+from adjudge.data.labels import join_labels, join_values, read_labels
 from adjudge.data.names import refuse_values
 from adjudge.data.pairs import (
     Stream,
@@ -36,7 +36,6 @@ __all__ = [
     "Grades",
     "Identity",
     "Judgments",
-    "LabelJoin",
     "LogRows",
     "LogSummary",
     "Reading",

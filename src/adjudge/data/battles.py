@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from adjudge.data.answers import describe_same_answer, same_answers
 from adjudge.data.columns import Column, Layout, check_columns, settle_status
 from adjudge.data.files import Handle
-from adjudge.data.labels import count_model_labels, state_model_labels, without_dependent
+from adjudge.data.labels import usable_labels
 from adjudge.data.names import (
     PAIR,
     WINNER,
@@ -357,12 +357,12 @@ def prepare_battles(
     if jury:
         rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
-    makers: list[str] = []
+    makers: tuple[str, ...] = ()
     if votes in rows.frame.columns:
-        usable, dependent = without_dependent(rows.frame, rows.frame[votes], table.name)
-        by_model = count_model_labels(rows.frame, usable, table.name, allowed=model_labels)
+        usable, dependent, makers = usable_labels(
+            rows.frame, rows.frame[votes], table.name, model_labels=model_labels
+        )
         rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
-        makers = list(state_model_labels(by_model))
     coded = code_battles(
         rows.frame,
         said=said,

@@ -24,7 +24,7 @@ from adjudge.data.columns import (
     missing_columns,
     settle_status,
 )
-from adjudge.data.labels import count_model_labels, join_values, sampling_of, state_model_labels
+from adjudge.data.labels import join_values, note_model_labels, sampling_of
 from adjudge.data.names import (
     AS_SAID,
     GRADE,
@@ -406,7 +406,7 @@ def prepare_grades(
     _require(frame, name, needed, source.columns)
     chance = roles.pop("sampling_probability", "sampling_probability")
     labelled = tidy(frame[human_column], name, human_column)
-    by_model = count_model_labels(frame, labelled, name, allowed=model_labels)
+    makers = note_model_labels(frame, labelled, name, allowed=model_labels)
     drawn = sampling_of(frame, labelled, name, probability=chance)
     frame = frame.with_columns(
         drawn.labels.alias("__label"), drawn.probability.alias("__chance")
@@ -455,7 +455,7 @@ def prepare_grades(
         strata_names=layer_names,
         clusters=code_clusters(kept["__cluster"]) if "cluster" in roles else None,
         dropped=merge_dropped(rows.dropped, drawn.dropped),
-        makers=state_model_labels(by_model),
+        makers=makers,
         wins_of=model,
     )
 

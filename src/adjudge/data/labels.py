@@ -36,7 +36,6 @@ from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_
 from adjudge.errors import DataError
 from adjudge.present.text import count
 from adjudge.records import CUT_COLUMNS, About, LabelledBy, SampledBy, StartedFrom
-from adjudge.validation import one_of
 
 LABEL_COLUMNS = Layout(
     "labels",
@@ -52,27 +51,20 @@ LABEL_COLUMNS = Layout(
     apart=("rater",),
     texts_needed=True,
 )
-_OTHERS = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
-#: Labels of single answers: pass or fail, in `label` or in `human`.
-GRADE_LABEL_COLUMNS = Layout(
-    "labels",
-    *_OTHERS,
-    Column(name="label", required=True),
-    apart=LABEL_COLUMNS.apart,
-    texts_needed=True,
-    usual="grade_labels",
-)
+
+
+def _any_labels(usual: str, label: Column) -> Layout:
+    others = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
+    apart = LABEL_COLUMNS.apart
+    return Layout("labels", *others, label, apart=apart, texts_needed=True, usual=usual)
+
+
+#: Labels of single answers, in `label` or in `human`: pass or fail, or any words.
+GRADE_LABEL_COLUMNS = _any_labels("grade_labels", Column(name="label", required=True))
 #: Scores of single answers, in `label` or in `human_score`.
-SCORE_LABEL_COLUMNS = Layout(
-    "labels",
-    *_OTHERS,
-    Column(name="label", type="whole", low=0, required=True),
-    apart=LABEL_COLUMNS.apart,
-    texts_needed=True,
-    usual="score_labels",
+SCORE_LABEL_COLUMNS = _any_labels(
+    "score_labels", Column(name="label", type="whole", low=0, required=True)
 )
-#: Labels in any words, of any classes.
-VALUES = GRADE_LABEL_COLUMNS
 
 
 def read_labels(
@@ -145,92 +137,54 @@ def once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     return frame.filter(~again)
 
 
-Raters = Literal["majority", "refuse"]
 #: The columns that say who made a label and what it started from.
 MAKERS = ("labelled_by", "started_from")
-_CHOICES = {"labelled_by": get_args(LabelledBy), "started_from": get_args(StartedFrom)}
+_CHOICES = {
+    "labelled_by": get_args(LabelledBy),
+    "started_from": get_args(StartedFrom),
+    "sampled_by": get_args(SampledBy),
+}
 #: Columns that describe a label: who made it and from what, how its row was drawn, with which
 #: probability, below which cut.
 _BROUGHT = (*MAKERS, "sampled_by", "sampling_probability", *CUT_COLUMNS)
-#: The columns with the number of people who labelled a row, and with their labels.
-RATERS, LABELS_OF = "__raters", "__labels"
+#: The column with the label of each person.
+LABELS_OF = "__labels"
 #: A row that is drawn less often is in no sample, and its weight would outweigh all others.
 _SMALLEST_CHANCE = 1e-12
-_HUMAN = {"label": "human"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelJoin:
-    """Rows with their labels, and the counts of all labels.
-
-    `frame` has all rows in their order, with the label (null if there is none) and, if the labels
-    have them, `sampled_by`, `sampling_probability` and the columns of a cut; with several raters
-    also `RATERS` (the number of people) and `LABELS_OF` (the label of each).
-    """
-
-    frame: pl.DataFrame
-    #: Rows of the frame that now have a label.
-    matched: int
-    #: Rows of the frame without one.
-    unmatched: int
-    #: Label rows after the first of their id.
-    duplicates: int
-    #: Ids whose raters have no majority; they have no label.
-    split: int
-    #: Ids that were labelled but are not in the frame.
-    unused: int
-    #: Rows whose own label differed and was replaced.
-    replaced: int
-    #: Everything that was left out, by reason, including when the labels were read.
-    dropped: dict[str, int]
 
 
 def join_labels(
     frame: pl.DataFrame,
     labels: TableLike,
     *,
-    raters: Raters = "majority",
     about: About = "pairs",
     source: str = "the rows",
     ids_made: bool = False,
-) -> LabelJoin:
+) -> Rows:
     """Give each row of `frame` the label of its id: A, B or tie; pass or fail `about` grades.
 
-    If an id has several labels, `raters="majority"` uses the most frequent one. If two are equally
-    frequent, the id stays unlabelled and is counted in `split` (an even disagreement is not a
-    "tie"). `raters="refuse"` refuses a second label. A label from the file replaces the row's own;
-    rows where the two differ are counted in `replaced`. If any label of an id was sampled by doubt,
-    the id counts as sampled by doubt; else if any was drawn below a cut, it counts as drawn so. A
-    file whose ids match no row is refused. `source` is the name of the rows' own file, for errors;
-    `ids_made` is true if it has no ids itself.
+    If an id has several labels, the most frequent one is used, and `LABELS_OF` has the label of
+    each person. If two are equally frequent, the id stays unlabelled and is counted (an even
+    disagreement is not a "tie"). A label from the file replaces the row's own; rows where the two
+    differ are counted. If any label of an id was sampled by doubt, the id counts as sampled by
+    doubt; else if any was drawn below a cut, it counts as drawn so. A file whose ids match no row
+    is refused. `source` is the name of the rows' own file, for errors; `ids_made` is true if it has
+    no ids itself.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
     >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
-    >>> done.matched, done.unmatched, done.unused, done.frame["label"].to_list()
-    (1, 1, 1, ['A', None])
+    >>> done.frame["label"].to_list(), done.dropped
+    (['A', None], {'label of an id without a row': 1})
     """
-    one_of(raters, ("majority", "refuse"), "raters")
     opened = Source(labels).open("labels", about=about)
-    name = source_name(labels)
-    if raters == "refuse":
-        _refuse_second(opened.frame, name)
-    given, dependent = _independent(opened.frame.filter(pl.col("label").is_not_null()))
-    voted = _majority(given)
-    return _join(
-        frame,
-        voted,
-        column="label",
-        name=name,
-        source=source,
-        duplicates=given.height - voted.height,
-        unread=merge_dropped(opened.dropped, dependent),
-        ids_made=ids_made,
-    )
+    given, name = opened.frame.filter(pl.col("label").is_not_null()), source_name(labels)
+    joined = _join(frame, given, column="label", name=name, source=source, ids_made=ids_made)
+    return Rows(joined.frame, merge_dropped(opened.dropped, joined.dropped))
 
 
 def join_values(
     frame: pl.DataFrame, labels: TableLike, *, column: str, source: str = "the rows"
-) -> LabelJoin:
+) -> Rows:
     """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
 
     The file's own column of that name is read, else `human`, else `label`. If a column `rater`
@@ -243,12 +197,13 @@ def join_values(
     """
     name = source_name(labels)
     opened = open_values(labels)
-    own = {"label": column} if column in opened.frame.columns else {}
     if opened.kind is None:
-        table = VALUES.check(VALUES.load(opened, own), name)
+        own = {"label": column} if column in opened.frame.columns else {}
+        table = GRADE_LABEL_COLUMNS.check(GRADE_LABEL_COLUMNS.load(opened, own), name)
     else:
         # A converted log: human labels are in `label`, next to grades in `human`.
-        table = rename_columns(opened.frame, {} if "label" in opened.frame else _HUMAN, name)
+        theirs = {} if "label" in opened.frame else {"label": "human"}
+        table = rename_columns(opened.frame, theirs, name)
     given = table.select(
         as_text(table["id"]),
         read_words(tidy(table["label"], name, column), AS_SAID, opened.labels_as).alias("label"),
@@ -256,33 +211,28 @@ def join_values(
         *(tidy(table[c], name, c) for c in _BROUGHT if c in table.columns),
     )
     if "rater" not in given.columns:
-        _refuse_second(given, name)
+        labelled = pl.col("label").is_not_null()
+        again = labelled & ~pl.struct("id", labelled.alias("labelled")).is_first_distinct()
+        problem, remedy = "{} has more than one label", "keep one label per id"
+        refuse_where(given, again, problem, source=name, column="id", remedy=remedy)
     given = once_per_rater(given, name).filter(pl.col("label").is_not_null())
-    given, dependent = _independent(given)
-    voted = _majority(given)
-    return _join(
-        frame,
-        voted.drop(RATERS, LABELS_OF),
-        column=column,
-        name=name,
-        source=source,
-        duplicates=given.height - voted.height,
-        unread=merge_dropped(opened.dropped, dependent),
-    )
+    joined = _join(frame, given, column=column, name=name, source=source)
+    dropped = merge_dropped(opened.dropped, joined.dropped)
+    return Rows(joined.frame.drop(LABELS_OF), dropped)
 
 
 def _join(
     frame: pl.DataFrame,
-    given: pl.DataFrame,
+    labels: pl.DataFrame,
     *,
     column: str,
     name: str,
     source: str,
-    duplicates: int = 0,
-    unread: Mapping[str, int] | None = None,
     ids_made: bool = False,
-) -> LabelJoin:
-    """Each row with the label of its id; `given` has id, label and how it was sampled."""
+) -> Rows:
+    """Each row with the label of its id; `labels` has id, label and how it was sampled."""
+    independent, dependent = _independent(labels)
+    given = _majority(independent)
     known = "id" in frame.columns and not ids_made
     frame = add_ids(frame, source)
     rows = frame.with_columns(as_text(frame["id"]))
@@ -316,25 +266,12 @@ def _join(
         pl.when(from_file).then(new[theirs]).otherwise(ours).alias(ours)
         for ours, theirs in ((column, "label"), *((c, c) for c in brought))
     ).drop(new.values())
-    matched = rows.height - rows.get_column(column).null_count()
-    split = given.get_column("label").null_count()
-    return LabelJoin(
-        frame=rows,
-        matched=matched,
-        unmatched=rows.height - matched,
-        duplicates=duplicates,
-        split=split,
-        unused=unused,
-        replaced=replaced,
-        dropped=merge_dropped(
-            unread or {},
-            {
-                "raters without a majority": split,
-                "label of an id without a row": unused,
-                "label of the row, replaced by the one in the labels file": replaced,
-            },
-        ),
-    )
+    lost = {
+        "raters without a majority": given.get_column("label").null_count(),
+        "label of an id without a row": unused,
+        "label of the row, replaced by the one in the labels file": replaced,
+    }
+    return Rows(rows, merge_dropped(dependent, lost))
 
 
 def unmatched_ids(labels: pl.Series, rows: pl.Series, source: str) -> DataError:
@@ -377,8 +314,7 @@ def _majority(given: pl.DataFrame) -> pl.DataFrame:
     top = votes.group_by("id", maintain_order=True).agg(
         pl.when((pl.col("votes") == pl.col("votes").max()).sum() == 1)
         .then(pl.col("label").get(pl.col("votes").arg_max()))
-        .alias("label"),
-        pl.col("votes").sum().cast(pl.Int64).alias(RATERS),
+        .alias("label")
     )
     brought = {c: pl.col(c).drop_nulls().first() for c in _BROUGHT if c in given.columns}
     if "labelled_by" in brought:
@@ -392,18 +328,6 @@ def _majority(given: pl.DataFrame) -> pl.DataFrame:
         pl.col("label").alias(LABELS_OF), **brought
     )
     return top.join(each, on="id", how="left")
-
-
-def _refuse_second(given: pl.DataFrame, name: str) -> None:
-    labelled = pl.col("label").is_not_null()
-    refuse_where(
-        given,
-        labelled & ~pl.struct("id", labelled.alias("labelled")).is_first_distinct(),
-        "{} has more than one label",
-        source=name,
-        column="id",
-        remedy="keep one label per id",
-    )
 
 
 def leave_out_dependent(rows: Rows, name: str) -> Rows:
@@ -425,50 +349,53 @@ def without_dependent(
     return kept, {f"{FROM_JUDGE}: not used, its row is unlabelled": lost} if lost else {}
 
 
-def count_model_labels(frame: pl.DataFrame, labels: pl.Series, name: str, *, allowed: bool) -> int:
-    """How many of the labels a model made; refused unless the caller allows them."""
-    made = _says(frame, labels.is_not_null(), name, "labelled_by", "model")
-    number = int(made.sum())
-    if number and not allowed:
-        raise DataError(
-            name,
-            f"{count(number, 'label')} of {labels.len() - labels.null_count():,} "
-            f"{'was' if number == 1 else 'were'} made by a model",
-            column="labelled_by",
-            remedy="use labels of people, or allow these: --model-labels (model_labels=True)",
-        )
-    return number
+def note_model_labels(
+    frame: pl.DataFrame, labels: pl.Series, name: str, *, allowed: bool
+) -> tuple[str, ...]:
+    """The note of a result about labels that a model made, if any; refused unless `allowed`.
 
-
-def state_model_labels(number: int) -> tuple[str, ...]:
-    """The note of a result about labels that a model made; empty if there are none.
-
-    >>> state_model_labels(2)[0]
-    '2 labels were made by a model: every figure is about agreement with it, not with people'
+    >>> rows = pl.DataFrame({"label": ["A"], "labelled_by": ["model"]})
+    >>> note_model_labels(rows, rows["label"], "rows", allowed=True)[0]
+    '1 label was made by a model: every figure is about agreement with it, not with people'
     """
+    number = int(_says(frame, labels.is_not_null(), name, "labelled_by", "model").sum())
     if not number:
         return ()
-    verb = "was" if number == 1 else "were"
-    return (
-        f"{count(number, 'label')} {verb} made by a model: every figure is about agreement with "
-        "it, not with people",
-    )
+    made = f"{'was' if number == 1 else 'were'} made by a model"
+    if not allowed:
+        problem = f"{count(number, 'label')} of {labels.len() - labels.null_count():,} {made}"
+        remedy = "use labels of people, or allow these: --model-labels (model_labels=True)"
+        raise DataError(name, problem, column="labelled_by", remedy=remedy)
+    agreement = "every figure is about agreement with it, not with people"
+    return (f"{count(number, 'label')} {made}: {agreement}",)
+
+
+def usable_labels(
+    frame: pl.DataFrame, labels: pl.Series, name: str, *, model_labels: bool
+) -> tuple[pl.Series, dict[str, int], tuple[str, ...]]:
+    """Labels that did not start from the judge's answer, those left out, and the note on models."""
+    usable, dependent = without_dependent(frame, labels, name)
+    return usable, dependent, note_model_labels(frame, usable, name, allowed=model_labels)
 
 
 def _says(
     frame: pl.DataFrame, labelled: pl.Series, name: str, column: str, value: str
 ) -> pl.Series:
-    """Which labelled rows have this value in the column; an unknown value is refused."""
+    """Which labelled rows have this value in the column."""
     if column not in frame.columns:
         return pl.repeat(False, frame.height, eager=True)
-    said = tidy(frame[column], name, column)
-    strange = labelled & said.is_not_null() & ~said.is_in(_CHOICES[column])
-    remedy = "use " + " or ".join(_CHOICES[column])
+    return labelled & (_origin(frame, labelled, name, column) == value).fill_null(False)
+
+
+def _origin(frame: pl.DataFrame, labelled: pl.Series, name: str, column: str) -> pl.Series:
+    """The column as text; for a labelled row it must be a known value."""
+    said, choices = tidy(frame[column], name, column), _CHOICES[column]
+    strange = labelled & said.is_not_null() & ~said.is_in(choices)
+    remedy = "use " + (" or " if len(choices) == 2 else ", ").join(choices)
     refuse_values(said, strange, "{} is not known", source=name, remedy=remedy)
-    return labelled & (said == value).fill_null(False)
+    return said
 
 
-SAMPLED_BY = get_args(SampledBy)
 #: Drawn at random below a cut of a judge's score, which `CUT_COLUMNS` of the label give.
 CUT_BY = ("surest", "audit")
 #: Drawn by a judge's score: such rows are not like the others.
@@ -517,11 +444,7 @@ def _refuse_unclear(
 
 def ways_of(frame: pl.DataFrame, labelled: pl.Series, name: str) -> pl.Series:
     """The column `sampled_by` as text; for a labelled row it must be a known value."""
-    how = tidy(frame.get_column("sampled_by"), name, "sampled_by")
-    strange = labelled & how.is_not_null() & ~how.is_in(SAMPLED_BY)
-    remedy = "use " + ", ".join(SAMPLED_BY)
-    refuse_values(how, strange, "{} is not known", source=name, remedy=remedy)
-    return how
+    return _origin(frame, labelled, name, "sampled_by")
 
 
 @dataclass(frozen=True)
@@ -558,25 +481,15 @@ def sampling_of(
     bad = _refused(how, known, BY_SCORE)
     usable = pl.select(pl.when(~bad).then(labels)).to_series().alias(labels.name)
     planned = usable.is_not_null() & (how == "plan").fill_null(False)
+    unknown, problem = planned & chance.is_null(), "is empty for a row picked by a plan"
     remedy = "keep the column that plan --write-ids wrote"
-    refuse_values(
-        chance,
-        planned & chance.is_null(),
-        "is empty for a row picked by a plan",
-        source=name,
-        remedy=remedy,
-    )
-    return Sampling(
-        usable,
-        pl.select(pl.when(planned).then(chance)).to_series(),
-        dependent
-        | {
-            f"label sampled by {way}: not used, its row is unlabelled": int(
-                (bad & (how == way)).sum()
-            )
-            for way in how.filter(bad).unique().sort().to_list()
-        },
-    )
+    refuse_values(chance, unknown, problem, source=name, remedy=remedy)
+    by_score = {
+        f"label sampled by {way}: not used, its row is unlabelled": int((bad & (how == way)).sum())
+        for way in how.filter(bad).unique().sort().to_list()
+    }
+    probability = pl.select(pl.when(planned).then(chance)).to_series()
+    return Sampling(usable, probability, dependent | by_score)
 
 
 def _probabilities(frame: pl.DataFrame, name: str, column: str) -> pl.Series:

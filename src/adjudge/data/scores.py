@@ -12,13 +12,7 @@ import polars as pl
 
 from adjudge.data.columns import Column, Layout, absent_column, add_unnamed, check_columns
 from adjudge.data.formats import kinds_of
-from adjudge.data.labels import (
-    count_model_labels,
-    read_labels,
-    state_model_labels,
-    unmatched_ids,
-    without_dependent,
-)
+from adjudge.data.labels import read_labels, unmatched_ids, usable_labels
 from adjudge.data.names import add_documents, refuse_duplicates, refuse_where
 from adjudge.data.rows import (
     Rows,
@@ -207,10 +201,11 @@ def prepare_scores(
         frame = judge_names(rows.frame)
         given = None if source.labels is None else read_labels(source.labels, about="scores")
         place = "" if given is None else source_name(source.labels)
-    name, dropped, by_model = source.name, dict[str, int](), 0
+    name = source.name
     if given is not None:
-        usable, dependent = without_dependent(given, given["label"], place)
-        by_model = count_model_labels(given, usable, place, allowed=model_labels)
+        usable, dependent, makers = usable_labels(
+            given, given["label"], place, model_labels=model_labels
+        )
         frame, lost = _with_labels(frame, given.with_columns(usable), name, place)
         dropped = merge_dropped(lost, dependent)
     if "human_scores" not in frame.columns:
@@ -221,11 +216,11 @@ def prepare_scores(
             "rater, --raters NAME,NAME (raters=)",
         )
     if given is None:
-        usable, dropped = without_dependent(frame, frame["human_scores"], name)
-        by_model = count_model_labels(frame, usable, name, allowed=model_labels)
+        people = frame["human_scores"]
+        usable, dropped, makers = usable_labels(frame, people, name, model_labels=model_labels)
         frame = frame.with_columns(usable)
     dropped = merge_dropped(rows.dropped, dropped)
-    return Scores(frame=frame, name=name, dropped=dropped, makers=state_model_labels(by_model))
+    return Scores(frame=frame, name=name, dropped=dropped, makers=makers)
 
 
 def _with_labels(

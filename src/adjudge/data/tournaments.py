@@ -15,10 +15,10 @@ import polars as pl
 from adjudge.data.battles import VERDICTS, refuse_self_meetings
 from adjudge.data.columns import Column, Layout, add_unnamed, missing_columns
 from adjudge.data.names import PAIR, add_documents, refuse_where
+from adjudge.data.outcomes import OUTCOMES
 from adjudge.data.rows import judge_names, merge_dropped, verdict_by, without_numbers
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, source_name
-from adjudge.data.verdicts import LABEL_VALUES
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
 TOURNAMENT_COLUMNS = Layout(
@@ -233,7 +233,7 @@ def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list
 def _oriented(frame: pl.DataFrame) -> pl.DataFrame:
     """Rows with `value`, the answer about the model whose name sorts first."""
     answers = [pl.col("p_a")] if "p_a" in frame.columns else []
-    named = pl.col("verdict").replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+    named = pl.col("verdict").replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
     order = pl.col("order").fill_null("ab") if "order" in frame.columns else pl.lit("ab")
     swapped = pl.col("model_a") > pl.col("model_b")
     tie = pl.when(pl.col("verdict") == "tie").then(pl.lit(0.5))

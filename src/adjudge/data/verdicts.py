@@ -13,14 +13,9 @@ from adjudge.data.columns import Column, Layout
 from adjudge.data.conversion import sniff
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
-from adjudge.data.labels import (
-    count_model_labels,
-    join_labels,
-    state_model_labels,
-    without_dependent,
-)
+from adjudge.data.labels import join_labels, usable_labels
 from adjudge.data.names import ORDER_VERDICTS, add_ids, columns_here, shorten
-from adjudge.data.outcomes import VERDICTS
+from adjudge.data.outcomes import OUTCOMES, VERDICTS
 from adjudge.data.pairs import load_pairs
 from adjudge.data.rows import (
     Rows,
@@ -38,8 +33,6 @@ from adjudge.data.tables import Table, TableLike, as_text, parse_table, read_obj
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray
 
-#: Labels and verdicts as the share of a win for response_a.
-LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: How battles spell them.
 _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 #: Columns of judgments, or of verdicts or scores instead.
@@ -132,10 +125,10 @@ def _prepare(
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     makers: tuple[str, ...] = ()
     if "label" in frame.columns:
-        usable, dependent = without_dependent(frame, frame["label"], table.name)
-        by_model = count_model_labels(frame, usable, table.name, allowed=model_labels)
+        usable, dependent, makers = usable_labels(
+            frame, frame["label"], table.name, model_labels=model_labels
+        )
         frame, dropped = frame.with_columns(usable), merge_dropped(dropped, dependent)
-        makers = state_model_labels(by_model)
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
             length = as_text(frame[f"response_{side}"]).str.len_chars()
@@ -167,7 +160,7 @@ def label_values(labels: Sequence[Any] | pl.Series) -> FloatArray:
     [1.0, nan, 0.5]
     """
     given = pl.Series(labels, dtype=pl.String)
-    values = given.replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+    values = given.replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
     return values.fill_null(np.nan).to_numpy()
 
 
@@ -208,7 +201,7 @@ def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:
     """p_a as 1, 0 and one half from verdicts, else from two scores."""
     if "verdict" in table.columns:
         # A verdict of "tie" is not a verdict; p_a = 1/2 expresses that.
-        answer = pl.col("verdict").replace_strict(LABEL_VALUES, return_dtype=pl.Float64)
+        answer = pl.col("verdict").replace_strict(OUTCOMES, return_dtype=pl.Float64)
         return table.with_columns(p_a=answer).drop("verdict", "judge_verdict", strict=False)
     gap = pl.col("score_a") - pl.col("score_b")
     return table.with_columns(p_a=(gap.sign() + 1) / 2)

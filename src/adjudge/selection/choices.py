@@ -23,10 +23,10 @@ import polars as pl
 
 from adjudge.data.judgments import Judgments, doubt_ties, mark_off_answer, prepare_judgments
 from adjudge.data.labels import MAKERS, join_values
+from adjudge.data.outcomes import OUTCOMES
 from adjudge.data.rows import Rows, merge_dropped, tidy
 from adjudge.data.source import Source
 from adjudge.data.tables import TableLike, parse_table
-from adjudge.data.verdicts import LABEL_VALUES
 from adjudge.errors import ArgumentError, DataError
 from adjudge.policy.result import Policy
 from adjudge.present.text import count
@@ -222,7 +222,7 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
     share = pl.when(pl.col("status").is_in(list(MEASURED))).then("p_a")
     label = pl.lit(None, pl.Float64)
     if "label" in frame.columns:
-        label = pl.col("label").replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+        label = pl.col("label").replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
     pairs = (
         frame.with_columns(p=share, y=label)
         .select(

@@ -28,10 +28,9 @@ from adjudge.data.judgments import (
 )
 from adjudge.data.labels import (
     CUT_BY,
-    count_model_labels,
     leave_out_dependent,
     leave_out_sampled_by,
-    state_model_labels,
+    note_model_labels,
 )
 from adjudge.data.names import refuse_values, shorten
 from adjudge.data.rows import Rows, cluster_column, measured, sort_rows, text_column, tidy
@@ -140,9 +139,7 @@ def read_labelled(
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
     rows = leave_out_dependent(Rows(frame, prepared.dropped), prepared.name)
-    by_model = count_model_labels(
-        rows.frame, rows.frame["label"], prepared.name, allowed=model_labels
-    )
+    stated = note_model_labels(rows.frame, rows.frame["label"], prepared.name, allowed=model_labels)
     rows = leave_out_sampled_by(rows, prepared.name, ways=refused)
     rows = rows.without(pl.col("label").is_null(), "no label")
     if not keep_failed:
@@ -180,7 +177,6 @@ def read_labelled(
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
-    stated = state_model_labels(by_model)
     return LabelledRows(frame, column, rows.dropped, prepared.about, cuts, stated, looks)
 
 
