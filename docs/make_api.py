@@ -26,7 +26,7 @@ IN_ROOMS = {
     "adjudge.data": (
         "LogRows LogSummary Reading Source join_labels open_pairs "
         "prepare_battles prepare_grades prepare_judgments prepare_scores read_battles "
-        "read_binary read_grades read_items read_judgments read_labels read_pairs read_public "
+        "read_grades read_items read_judgments read_labels read_pairs read_public "
         "read_scores read_table read_tournaments write_rows"
     ),
     "adjudge.demo.check": "JudgeCheck",

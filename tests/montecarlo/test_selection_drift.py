@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.data.drift import DRIFT_LEVEL, drift_of, score_drift
+from adjudge.data.drift import DRIFT_LEVEL, drift_of
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from adjudge.data.drift import DRIFT_LEVEL, drift_of, score_drift
 )
 def test_false_alarms(draw, name, n, m, runs):
     rng = np.random.default_rng([n, m, len(name)])
-    alarms = sum(score_drift(draw(rng, n), draw(rng, m)).flagged for _ in range(runs))
+    alarms = sum(drift_of([("", draw(rng, n), draw(rng, m))]).flagged for _ in range(runs))
     assert alarms <= stats.binom.ppf(1 - 1e-5, runs, DRIFT_LEVEL)
 
 
@@ -39,18 +39,20 @@ def test_false_alarms_over_many_groups():
 
 def test_power_against_a_shift_of_a_quarter():
     rng = np.random.default_rng(2)
-    seen = [score_drift(rng.random(300), 0.25 + 0.75 * rng.random(300)).flagged for _ in range(50)]
+    seen = [
+        drift_of([("", rng.random(300), 0.25 + 0.75 * rng.random(300))]).flagged for _ in range(50)
+    ]
     assert np.mean(seen) > 0.95
 
 
 def test_a_large_sample_does_not_raise_trifles():
     rng = np.random.default_rng(3)
-    result = score_drift(rng.random(200_000), rng.random(200_000) ** 1.03)
+    result = drift_of([("", rng.random(200_000), rng.random(200_000) ** 1.03)])
     assert (result.p_value or 1) < 1e-6
     assert not result.flagged
 
 
 def test_too_few_rows_are_not_tested():
-    result = score_drift([0.1] * 5, [0.9] * 100)
+    result = drift_of([("", [0.1] * 5, [0.9] * 100)])
     assert not result.tested
     assert "fewer than" in (result.note or "")

@@ -23,8 +23,8 @@ from adjudge.data import (
     iter_items,
     iter_pairs,
     iter_rows,
+    prepare_grades,
     read_battles,
-    read_binary,
     read_judgments,
     read_labels,
     read_pairs,
@@ -47,7 +47,7 @@ from adjudge.errors import AdjudgeError
 
 READERS = (
     read_battles,
-    read_binary,
+    prepare_grades,
     read_judgments,
     read_labels,
     read_pairs,

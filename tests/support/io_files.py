@@ -12,7 +12,6 @@ from adjudge.data import (
     Source,
     Table,
     read_battles,
-    read_binary,
     read_items,
     read_judgments,
     read_labels,
@@ -20,6 +19,7 @@ from adjudge.data import (
     read_scores,
     read_tournaments,
 )
+from adjudge.data.grades import BINARY_COLUMNS
 
 FILES = {p.stem: p for p in sorted((Path(__file__).parents[1] / "unit/data/fixtures").iterdir())}
 READERS: dict[str, Callable[..., pl.DataFrame]] = {
@@ -30,7 +30,7 @@ READERS: dict[str, Callable[..., pl.DataFrame]] = {
     "scores": read_scores,
     "battles": read_battles,
     "tournaments": read_tournaments,
-    "binary": read_binary,
+    "binary": BINARY_COLUMNS.read,
 }
 
 

@@ -2,9 +2,9 @@
 
 from adjudge.data.battles import Battles, prepare_battles, read_battles
 from adjudge.data.conversion import LogRows, LogSummary, convert_log, read_public, sniff
-from adjudge.data.drift import drift_from_quantiles, score_drift
+from adjudge.data.drift import drift_from_quantiles, drift_of
 from adjudge.data.formats import FORMATS, Format, Row, UnusableRow, kinds_of
-from adjudge.data.grades import Grades, prepare_grades, read_binary, read_grades
+from adjudge.data.grades import Grades, prepare_grades, read_grades
 from adjudge.data.judgments import (
     Judgments,
     prepare_judgments,
@@ -51,6 +51,7 @@ __all__ = [
     "cluster_column",
     "convert_log",
     "drift_from_quantiles",
+    "drift_of",
     "iter_items",
     "iter_pairs",
     "iter_rows",
@@ -71,7 +72,6 @@ __all__ = [
     "prepare_tournaments",
     "prepare_verdicts",
     "read_battles",
-    "read_binary",
     "read_grades",
     "read_items",
     "read_judgments",
@@ -83,7 +83,6 @@ __all__ = [
     "read_table",
     "read_tournaments",
     "refuse_values",
-    "score_drift",
     "sniff",
     "write_result",
     "write_rows",

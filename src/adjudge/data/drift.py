@@ -42,26 +42,22 @@ class Drift:
     note: str | None = None
 
 
-def score_drift(calibration: ArrayLike, new: ArrayLike, *, level: float = DRIFT_LEVEL) -> Drift:
-    """Two-sample Kolmogorov-Smirnov test: the largest gap D between two distributions of scores.
-
-    D is also the most by which the share below any threshold, and so the coverage, can differ. If
-    no drift is detected, that is not a proof: people's preferences can change while the judge's
-    scores stay the same, and no test without labels can detect that.
-
-    >>> import numpy as np
-    >>> score_drift(np.linspace(0, 1, 200), np.linspace(0, 1, 150)).flagged
-    False
-    >>> score_drift(np.linspace(0, 1, 200), np.linspace(0.5, 1, 150)).flagged
-    True
-    """
-    return drift_of([("", calibration, new)], level=level)
-
-
 def drift_of(
     parts: Sequence[tuple[str, ArrayLike, ArrayLike]], *, level: float = DRIFT_LEVEL
 ) -> Drift:
-    """The test for each named part, with p-values corrected for their number; returns the worst."""
+    """Two-sample Kolmogorov-Smirnov test of each named part: calibration scores, new scores.
+
+    Returns the worst, with p-values corrected for the number of parts. The largest gap D between
+    two distributions is also the most by which the share below any threshold, and so the coverage,
+    can differ. If no drift is detected, that is not a proof: people's preferences can change while
+    the judge's scores stay the same, and no test without labels can detect that.
+
+    >>> import numpy as np
+    >>> drift_of([("", np.linspace(0, 1, 200), np.linspace(0, 1, 150))]).flagged
+    False
+    >>> drift_of([("", np.linspace(0, 1, 200), np.linspace(0.5, 1, 150))]).flagged
+    True
+    """
     from scipy.stats import ks_2samp
 
     share = open_unit(level, "level")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -15,8 +16,8 @@ from adjudge.data import (
     iter_items,
     iter_pairs,
     join_human_scores,
+    prepare_grades,
     read_battles,
-    read_binary,
     read_items,
     read_judgments,
     read_labels,
@@ -416,18 +417,14 @@ def test_tournaments_refused() -> None:
 
 @pytest.mark.parametrize("ones", [[1, 0], [True, False], ["1", "0"], [1.0, 0.0], ["True", "false"]])
 def test_binary_in_every_spelling(ones: list[Any]) -> None:
-    frame = read_binary({"gpt": ones, "human": [None, 1], "judge": ["x", "y"]}, judge_column="gpt")
-    assert frame.select("judge", "human", "judge_given").rows() == [
-        (1, None, "x"), (0, 1, "y"),
-    ]  # fmt: skip
+    rows = {"gpt": ones, "human": [None, 1], "judge": ["x", "y"]}
+    grades = prepare_grades(rows, judge_column="gpt")
+    assert (grades.scale, grades.judge.tolist()) == ("binary", [1, 0])
+    assert np.isnan(grades.human[0])
+    assert grades.human[1] == 1
 
 
 def test_binary_refused() -> None:
-    text = refusal(read_binary, {"judge": [1, 2], "human": [1, 0]})
-    assert text == "the dict of columns, row 2, column judge: 2 is neither 0 nor 1; give 0 or 1"
-    assert "row 2, column judge: is empty" in refusal(
-        read_binary, {"judge": [1, None], "human": [1, 0]}
-    )
     assert "column judge: is missing; name yours: --column judge=NAME (columns=)" in refusal(
-        read_binary, {"gpt": [1], "human": [1]}
+        prepare_grades, {"gpt": [1], "human": [1]}
     )

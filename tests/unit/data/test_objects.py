@@ -9,12 +9,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from peoples_files import saved_dataset, write_workbook
 
-from adjudge.data import iter_rows, open_pairs, read_binary, read_pairs, read_table, write_rows
+from adjudge.data import iter_rows, open_pairs, prepare_grades, read_pairs, read_table, write_rows
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
 
@@ -69,7 +70,7 @@ def test_every_object_is_read_and_named(make: Any, name: str) -> None:
     assert [pair.id for pair in open_pairs(source)] == ["x", "y"]
     assert judge_pairs(source, judge="simulated:", store=None).judgments.height == 2
     with pytest.raises(DataError) as caught:
-        read_binary(source)
+        prepare_grades(source)
     assert str(caught.value).startswith(f"{name}: looks like a pairs file of adjudge")
 
 
@@ -281,6 +282,8 @@ def test_a_workbook_without_the_package_that_reads_it(
 def test_text_as_excel_saves_it(tmp_path: Path) -> None:
     path = tmp_path / "table.txt"
     path.write_bytes("id\tjudge\thuman\r\nä\tTRUE\tFALSE\r\nb\tFALSE\t\r\n".encode("utf-16"))
-    assert read_binary(path).rows() == [("ä", 1, 0), ("b", 0, None)]
+    grades = prepare_grades(path)
+    assert (grades.frame["id"].to_list(), grades.judge.tolist()) == (["ä", "b"], [1, 0])
+    assert (grades.human[0], np.isnan(grades.human[1])) == (0, True)
     path.write_text("sep=;\nid;judge;human\na;1;0\n")
-    assert read_binary(path).rows() == [("a", 1, 0)]
+    assert prepare_grades(path).frame.rows() == [("a", "1", "0")]

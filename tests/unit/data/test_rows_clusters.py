@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.data.drift import drift_from_quantiles, score_drift
+from adjudge.data.drift import drift_from_quantiles, drift_of
 from adjudge.data.rows import (
     Rows,
     cluster_column,
@@ -85,7 +85,7 @@ def test_drift_against_quantiles_leaves_room_for_chance_and_strength() -> None:
     assert not drift_from_quantiles(quantiles, rng.normal(size=200)).flagged
     # A shift that a test of two samples would report is one that new models may bring along.
     moved = rng.normal(0.3, size=2000)
-    assert score_drift(old, moved).flagged
+    assert drift_of([("", old, moved)]).flagged
     assert not drift_from_quantiles(quantiles, moved).flagged
     assert drift_from_quantiles(quantiles, rng.normal(1.5, size=200)).flagged
     few = drift_from_quantiles(quantiles, rng.normal(5, size=20))

@@ -12,8 +12,8 @@ from adjudge.data import (
     iter_pairs,
     open_pairs,
     open_table,
+    prepare_grades,
     read_battles,
-    read_binary,
     read_grades,
     read_judgments,
     read_labels,
@@ -132,7 +132,7 @@ def test_winners_verdicts_and_labels_are_read_alike() -> None:
 )
 def test_grades(one: Any, zero: Any) -> None:
     given = {"id": [1, 2, 3], "judge": [one, zero, one], "human": [zero, one, None]}
-    assert read_binary(given)["judge"].to_list() == [1, 0, 1]
+    assert prepare_grades(given).judge.tolist() == [1, 0, 1]
     graded = read_grades({**given, "uncertainty": [0.1, 0.2, 0.3]})
     assert graded["label"].to_list() == ["fail", "pass", None]
 
