@@ -488,8 +488,8 @@ def sampling_of(
         f"label sampled by {way}: not used, its row is unlabelled": int((bad & (how == way)).sum())
         for way in how.filter(bad).unique().sort().to_list()
     }
-    probability = pl.select(pl.when(planned).then(chance)).to_series()
-    return Sampling(usable, probability, dependent | by_score)
+    chances = pl.select(pl.when(planned).then(chance)).to_series()
+    return Sampling(usable, chances, dependent | by_score)
 
 
 def _probabilities(frame: pl.DataFrame, name: str, column: str) -> pl.Series:
