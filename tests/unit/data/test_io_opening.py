@@ -18,6 +18,7 @@ from polars.testing import assert_frame_equal
 from adjudge.data import (
     FORMATS,
     Format,
+    LogSummary,
     Row,
     Table,
     UnusableRow,
@@ -42,7 +43,6 @@ from adjudge.data.formats import NATIVE, columns, looks_like, signature
 from adjudge.data.names import refuse_duplicates, refuse_where
 from adjudge.data.source import open_values
 from adjudge.errors import ArgumentError, BackendMissingError, DataError
-from adjudge.selection import scope_threshold
 
 DOORS: dict[str, Callable[..., Table]] = {
     "battles": open_battles,
@@ -128,7 +128,8 @@ def test_one_json_object_is_read_once(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 def test_result_files_are_counted_too(tmp_path: Path) -> None:
-    path = write_result(scope_threshold([0.1], [0], alpha=0.1), tmp_path / "r.json")
+    log = LogSummary(source="f", format="llmbar", title="LLMBar", rows_kind="pairs", rows=1)
+    path = write_result(log, tmp_path / "r.json")
     with count_parses() as parses:
         read_result(path)
     assert parses == {"r.json": 1}
