@@ -185,7 +185,6 @@ def test_the_widths_come_out_when_labels_are_drawn_from_the_judged_rows() -> Non
         )
         return float(np.mean([one.high - one.low for one in estimates]))
 
-    assert mean_width("ppi++", m) == pytest.approx(plan.ppi_width, rel=0.02)
     assert mean_width("conditional", m) == pytest.approx(plan.conditional_width, rel=0.02)
     assert mean_width("human-only", m) == pytest.approx(plan.human_only_width, rel=0.01)
     # Labels that fill both classes leave fewer rows to the judge, so that method gets wider.

@@ -11,7 +11,6 @@ from scipy.stats import binom
 from adjudge.estimation.classes import class_shares
 from adjudge.estimation.estimators import find_estimator
 from adjudge.estimation.estimators.conditional import adjust
-from adjudge.estimation.groups import judge_differs
 from adjudge.estimation.label_shift import LEVEL, fisher_exact, label_shift
 from adjudge.estimation.sample import Sample, make_sample
 
@@ -248,15 +247,3 @@ def test_honest_users_keep_their_method_and_its_coverage(
         covered = np.abs(centre - theta) <= z * se
         assert covered.mean() >= floor(runs)
         assert covered[odd].mean() >= floor(int(odd.sum()), 0.94)
-
-
-@pytest.mark.parametrize("runs", RUNS)
-def test_the_pooling_test_does_not_cry_wolf(runs: int) -> None:
-    rng = np.random.default_rng(9)
-    alarms = 0
-    for _ in range(runs):
-        truth = rng.random(400) < 0.6
-        sample = labelled_first(verdicts(truth, 0.8, 0.9, rng), truth, 200)
-        groups = rng.integers(0, 8, 400)
-        alarms += judge_differs(sample, groups, 8, rng, draws=199) < 0.05
-    assert alarms / runs <= float(binom.ppf(1 - 1 / 20_000, runs, 0.05)) / runs

@@ -316,13 +316,8 @@ PLAN = RatePlan(
     specificity=0.7,
     n_test=1000,
     labels=200,
-    optimal_m0=121,
-    optimal_m1=79,
-    optimal_width=0.215,
     expected_draws=201,
-    random_m=202,
     random_width=0.219,
-    ppi_width=0.112,
     human_only_labels=391,
     conditional_labels=261,
     conditional_width=0.198,
@@ -334,7 +329,6 @@ PLAN = RatePlan(
     variance_ratio=2.561,
     proposition_51=6,
     proposition_61=(0.223, 0.777),
-    proposition_61_says=True,
     next_labels=(
         NextLabels(extra=0, how="none yet", m0=41, m1=59, expected_width=0.287),
         NextLabels(extra=50, how="drawn at random", m0=73, m1=77, expected_width=0.246),
@@ -354,7 +348,6 @@ NO_PLAN = RatePlan(
     n_test=90,
     labels=104,
     judge_helps=False,
-    proposition_61_says=False,
     reason="sensitivity 0.490 + specificity 0.500 is not above 1",
     assumptions=("a human rate near 0.50",),
 )
@@ -503,8 +496,6 @@ RESULTS: dict[str, Result] = {
     "panel_estimate_refused": ONE_PANEL,
     "plan_rate": PLAN,
     "plan_rate_infeasible": NO_PLAN,
-    "label_shift": SHIFT,
-    "label_shift_doubtful": DOUBTFUL,
     "reproduction_reporting": PAPER,
     "reproduction_reporting_protocol": PROTOCOL,
 }

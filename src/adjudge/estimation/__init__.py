@@ -4,7 +4,7 @@ from adjudge.estimation.classes import ClassEstimate
 from adjudge.estimation.compare import AnyComparison, compare
 from adjudge.estimation.comparison import Comparison
 from adjudge.estimation.difference_plan import ComparisonPlan, plan_compare
-from adjudge.estimation.draw import draw_rows, rows_to_label
+from adjudge.estimation.draw import rows_to_label
 from adjudge.estimation.estimate import AnyEstimate, estimate
 from adjudge.estimation.estimators import register_estimator
 from adjudge.estimation.estimators.misclassification import (
@@ -51,7 +51,6 @@ __all__ = [
     "corrected_interval",
     "corrected_rate",
     "corrected_variance",
-    "draw_rows",
     "estimate",
     "optimal_split",
     "plan_compare",

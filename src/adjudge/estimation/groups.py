@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain, pairwise, repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -40,10 +40,8 @@ from adjudge.estimation.rate_view import (
 )
 from adjudge.estimation.sample import Sample, counts_of
 from adjudge.present.blocks import Block, Heading, Headline, Note
-from adjudge.present.result import Count, Level, Proportion, Result, frozen
+from adjudge.present.result import Count, Level, Result, frozen
 from adjudge.present.text import count, level
-from adjudge.statistics.numbers import slices
-from adjudge.validation import FloatArray, IntArray, generator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -54,8 +52,6 @@ POOLING = (
     "trivia answers of eight models: a 95 % interval covered 40 % for one of them). Calibrate per "
     "group unless you have a reason not to"
 )
-#: Groups times permutations: all of them, and those in memory together.
-_PERMUTED, _IN_MEMORY = 10_000_000, 1_000_000
 
 
 # --- the result ---
@@ -73,7 +69,6 @@ class GroupedEstimate(HasGroups, Result):
     by: str
     pooled: bool
     groups: tuple[Estimate | ClassEstimate, ...]
-    judge_differs_p_value: Proportion | None = None
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count] = field(default_factory=dict)
     seed: Count | None = None
@@ -169,7 +164,6 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
                         part, request, checks=checks, unpooled=own, exact=exact
                     )
                 groups.append(replace(rates[key], group=names[len(groups)]))
-    warnings, p_value = check_pooling(rows, sample, request)
     return GroupedEstimate(
         method=request.estimator.name,
         interval_method=groups[0].interval_method,
@@ -177,74 +171,10 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         by=str(rows.by),
         pooled=pool,
         groups=tuple(groups),
-        judge_differs_p_value=p_value,
-        warnings=warnings,
+        warnings=(POOLING,) if pool and checks > 1 else (),
         dropped=rows.dropped,
         seed=None if sample is None else known_seed(request.seed),
     )
-
-
-def group_sample(sample: Sample, rows: Grades, code: int, pool: bool) -> Sample:
-    """One group's rows, with the labels of all groups if they are pooled."""
-    members = np.asarray(rows.groups == code)
-    return sample.restrict(members, calibration=np.ones_like(members) if pool else None)
-
-
-def check_pooling(
-    rows: Grades, sample: Sample | None, request: Request
-) -> tuple[tuple[str, ...], float | None]:
-    """The warning about pooling, and the p-value for equal judge errors on all groups."""
-    if sample is None:
-        return (POOLING,) if request.pool else (), None
-    if rows.groups is None or len(rows.group_names) < 2:
-        return (), None
-    p_value = judge_differs(sample, rows.groups, len(rows.group_names), generator(request.seed))
-    if not request.pool:
-        return (), p_value
-    shown = "" if p_value is None else f" (these labels: p = {p_value:.2g} for no difference)"
-    return (POOLING + shown,), p_value
-
-
-def judge_differs(
-    sample: Sample, groups: IntArray, size: int, rng: np.random.Generator, *, draws: int = 1999
-) -> float | None:
-    """Permutation p-value for "sensitivity and specificity are the same in every group".
-
-    Pearson's statistic of verdict by group, summed over the two human classes. Groups are permuted
-    within a class, so the false-alarm rate is exact. With few labels per group the test has little
-    power: a large p-value does not justify pooling. None if no class has labels in two groups, and
-    for probabilities and labels that are shares. More than 5,000 groups are permuted less often,
-    at least 199 times.
-    """
-    if sample.scale != "binary" or sample.graded:
-        return None
-    draws = min(draws, max(199, _PERMUTED // size))
-    observed, drawn, any_table = 0.0, np.zeros(draws), False
-    for rows in (sample.negative, sample.positive):
-        sizes = np.bincount(groups[rows], minlength=size)
-        hits = np.bincount(groups[rows], weights=sample.judge[rows], minlength=size)[sizes > 0]
-        sizes = sizes[sizes > 0]
-        ones, total = int(hits.sum()), int(sizes.sum())
-        if len(sizes) < 2 or ones in (0, total):
-            continue
-        any_table = True
-        observed += float(_pearson(hits[None, :], sizes, ones, total)[0])
-        # Labels of many small groups are faster shuffled than drawn group by group.
-        small = size > 500 and total < 20 * len(sizes)
-        method: Literal["count", "marginals"] = "count" if small else "marginals"
-        for block in slices(draws, max(1, _IN_MEMORY // len(sizes))):
-            part = block.stop - block.start
-            permuted = rng.multivariate_hypergeometric(sizes, ones, size=part, method=method)
-            drawn[block] += _pearson(permuted, sizes, ones, total)
-    if not any_table:
-        return None
-    return float((1 + (drawn >= observed - 1e-9).sum()) / (draws + 1))
-
-
-def _pearson(hits: np.ndarray, sizes: IntArray, ones: int, total: int) -> FloatArray:
-    share = ones / total
-    gap = hits - sizes * share
-    return np.asarray((gap**2 / (sizes * share * (1 - share))).sum(axis=1))
 
 
 # --- the view ---

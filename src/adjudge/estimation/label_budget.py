@@ -230,15 +230,6 @@ class PlanInputs:
             + (1 - self.p) ** 2 * a0 * (1 - a0) / (m0 + 2)
         )
 
-    def ppi_variance(self, n: int, m: int) -> float:
-        """Variance of ppi++ at its best weight: theta (1-theta)/m (1 - rho^2 n/(n+m))."""
-        theta, p = self.theta, self.p
-        spread = theta * (1 - theta)
-        if spread == 0 or p in (0, 1):
-            return spread / m
-        correlation = theta * (self.q1 - p) / math.sqrt(spread * p * (1 - p))
-        return spread / m * (1 - min(correlation**2, 1.0) * n / (n + m))
-
     def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
         """Width of Eq. 6 with these labels, and all test rows or the given number."""
         n = self.n if rows is None else rows
@@ -311,13 +302,6 @@ class PlanInputs:
         """How many random labels give enough labels for each verdict that occurs."""
         share = min((s for s in (self.p, 1 - self.p) if s > 0), default=1.0)
         return math.ceil(min(BEHIND_EACH / share, MOST_LABELS))
-
-    def ppi_width(self, m: int) -> float | None:
-        """Width of ppi++, with labels sampled from the test rows; None if a normal one fails."""
-        if m < 30 or m * min(self.theta, 1 - self.theta) < 20:
-            return None
-        left = max(self.n + sum(self.have) - m, 0)
-        return self.normal_width(self.ppi_variance(left, m))
 
     def normal_width(self, variance: float) -> float:
         """Width of a normal interval, clipped to [0, 1]."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import stdtr
 
+from adjudge.estimation.estimators.base import Outcome
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.sample import Moments, Sample, active_clusters, variance
-from adjudge.present.blocks import Block, Fact, Facts, Headline
-from adjudge.present.result import Proportion, Result, frozen
-from adjudge.present.text import DASH, number, percent, show_interval, signed
+from adjudge.present.result import Proportion
+from adjudge.present.text import number, percent, show_interval
 from adjudge.records import Interval
 
 #: Below this p-value, divided by the number of groups, a declared random sample is questioned.
@@ -22,16 +22,14 @@ LEVEL = 0.001
 _TIE = 1e-7
 
 
-@frozen
-class LabelShift(Result):
+@dataclass(frozen=True, kw_only=True)
+class LabelShift:
     """Whether the labelled rows look like the test rows, judged by the judge's verdicts.
 
     `doubtful` is true if so few random samples look like this that the declaration is questioned;
     never if the labels are recorded as random. Then `unlabelled_estimate` is `conditional` with the
     judge's rate on the unlabelled rows alone, if the judge says 0 or 1.
     """
-
-    kind: ClassVar[str] = "label_shift"
 
     judge_rate_calibration: Proportion
     judge_rate_test: Proportion
@@ -41,17 +39,6 @@ class LabelShift(Result):
     explanation: str
     unlabelled_estimate: Proportion | None = None
     unlabelled_interval: Interval | None = None
-
-    def view(self) -> list[Block]:
-        """The judge's mean verdict on labelled and on test rows, and how rare such samples are."""
-        facts = [
-            Fact("judge's mean, labelled rows", number(self.judge_rate_calibration)),
-            Fact("judge's mean, test rows", number(self.judge_rate_test)),
-            Fact("difference", signed(self.difference)),
-            Fact("p-value", DASH if self.p_value is None else f"{self.p_value:.2g}"),
-        ]
-        text = self.explanation[:1].upper() + self.explanation[1:]
-        return [Headline(text, tone="bad" if self.doubtful else "plain"), Facts(facts)]
 
 
 def label_shift(
@@ -82,19 +69,16 @@ def label_shift(
     )
     text += "; too few rows for a test" if p_value is None else f" (p = {p_value:.2g})"
     doubtful = not recorded and p_value is not None and p_value < LEVEL / checks
-    estimate, interval = None, None
+    other = Outcome()
     if doubtful:
         text += f": {_how_rare(p_value or 0.0)}"
         if sample.random and sample.scale == "binary":
-            other = CONDITIONAL.estimate(
-                sample.drawn(random=False), confidence_level=confidence_level
-            )
-            estimate, interval = other.rate, other.interval(confidence_level)
+            unlabelled = sample.drawn(random=False)
+            other = CONDITIONAL.estimate(unlabelled, confidence_level=confidence_level)
+    estimate, interval = other.rate, other.interval(confidence_level)
     if estimate is not None:
-        text += (
-            f"; conditional from the unlabelled rows alone gives {number(estimate)} "
-            f"{show_interval(interval)}"
-        )
+        numbers = f"{number(estimate)} {show_interval(interval)}"
+        text += f"; conditional from the unlabelled rows alone gives {numbers}"
     return LabelShift(
         judge_rate_calibration=labelled.mean,
         judge_rate_test=test.mean,

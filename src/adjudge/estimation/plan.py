@@ -24,7 +24,6 @@ from adjudge.estimation.label_budget import (
     PlanInputs,
     check_share,
     one_each,
-    optimal_split,
     proposition_51,
     proposition_61,
 )
@@ -37,7 +36,6 @@ from adjudge.present.blocks import (
     Table,
     explain,
     notes_of,
-    table_of,
     warnings_of,
 )
 from adjudge.present.figure import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
@@ -104,13 +102,8 @@ class RatePlan(Result):
     specificity: Proportion
     n_test: Count
     labels: Count | None = None
-    optimal_m0: Count | None = None
-    optimal_m1: Count | None = None
-    optimal_width: NotNegative | None = None
     expected_draws: Count | None = None
-    random_m: Count | None = None
     random_width: NotNegative | None = None
-    ppi_width: NotNegative | None = None
     human_only_labels: Count | None = None
     conditional_labels: Count | None = None
     conditional_width: NotNegative | None = None
@@ -122,7 +115,6 @@ class RatePlan(Result):
     variance_ratio: float | None = None
     proposition_51: Count | None = None
     proposition_61: tuple[float, float] | None = None
-    proposition_61_says: bool
     reason: str | None = None
     next_labels: tuple[NextLabels, ...] = ()
     how_to_draw: tuple[str, ...] = ()
@@ -148,31 +140,16 @@ class RatePlan(Result):
         if self.reason is not None:
             blocks.append(Note([self.reason], tone="plain" if self.feasible else "bad"))
         planned = self.target_width is None or self.conditional_labels is not None
-        if planned and self.conditional_width is not None and self.simulated_coverage is not None:
-            blocks.append(
-                Note(
-                    [
-                        f"{REPEATS:,} simulated samples: mean width {self.conditional_width:.3f}, "
-                        f"{percent(self.simulated_coverage)} contain the rate"
-                    ]
-                )
-            )
+        if planned and self.conditional_width is not None:
+            trial = f"{REPEATS:,} simulated samples: mean width {self.conditional_width:.3f}"
+            blocks.append(Note([f"{trial}, {percent(self.simulated_coverage)} contain the rate"]))
         if self.m0 is not None:
             blocks.append(_ways(self))
-        if self.next_labels:
-            table = table_of(
-                self.next_labels,
-                {
-                    "next labels": lambda step: step.how,
-                    "more": lambda step: number(step.extra),
-                    "positive": lambda step: number(step.m1),
-                    "negative": lambda step: number(step.m0),
-                    "width": lambda step: number(step.expected_width),
-                },
-                caption="What more labels would buy (misclassification)",
-                detail=True,
-            )
-            blocks.append(table)
+        if steps := self.next_labels:
+            rows = [(s.how, *map(number, (s.extra, s.m1, s.m0, s.expected_width))) for s in steps]
+            names = ("next labels", "more", "positive", "negative", "width")
+            caption = "What more labels would buy (misclassification)"
+            blocks.append(Table(names, rows, caption, detail=True))
         draw = [f"how to draw: {text}" for text in self.how_to_draw]
         if lines := [*_judge_worth(self), *draw]:
             blocks.append(Note(lines, detail=True, title="What the judge is worth, how to draw"))
@@ -220,8 +197,8 @@ def plan_rate(
     `conditional`: `conditional_labels` is the fewest that give 10 labels per verdict and keep the
     width in 1,000 simulated samples of these rows. `conditional_width` is their mean width,
     `simulated_coverage` the share that contain the rate. The split is Algorithm 1's (pilot 10 per
-    class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. `judge_helps` is true if a way with
-    the judge needs fewer labels than people alone, or is narrower with the budget.
+    class). `judge_helps` is true if a way with the judge needs fewer labels than people alone, or
+    is narrower with the budget.
     `variance_ratio` compares misclassification alone with people, with random labels: Eq. 9 with
     m theta and m (1 - theta) labels against theta (1 - theta)/m. Proposition 6.1 is the same for
     q0 = q1 and infinitely many test rows. `next_labels` gives the effect of `step` more labels.
@@ -272,22 +249,15 @@ def plan_rate(
         )
         have, measured = _measure_judge(rows, judge_column, human_column, values)
         if measured["n_test"] == 0 and judge_rate is None and sum(have):
-            raise ArgumentError(
-                "data",
-                rows.name,
-                "every row has a human label, so no label is left to buy: adjudge estimate gives "
-                "the human rate",
-            )
-        values, makers = {**measured, **_known(values)}, rows.makers
-        dropped = merge_dropped(rows.dropped)
+            remedy = "no label is left to buy: adjudge estimate gives the human rate"
+            raise ArgumentError("data", rows.name, f"every row has a human label, so {remedy}")
+        values |= {name: value for name, value in measured.items() if values[name] is None}
+        makers, dropped = rows.makers, merge_dropped(rows.dropped)
     for name, value in values.items():
         if value is None:
-            raise ArgumentError(
-                name,
-                None,
-                f"no table gives it: give a guess with --{name.replace('_', '-')} ({name}=), or a "
-                "table with about 20 rows labelled at random",
-            )
+            guess = f"give a guess with --{name.replace('_', '-')} ({name}=)"
+            remedy = f"no table gives it: {guess}, or a table with about 20 rows labelled at random"
+            raise ArgumentError(name, None, remedy)
     inputs = PlanInputs(
         p=check_share(values["judge_rate"], "judge_rate"),
         q0=check_share(values["specificity"], "specificity"),
@@ -297,11 +267,8 @@ def plan_rate(
         level=open_unit(confidence_level, "confidence_level"),
     )
     if (width is None) == (budget is None):
-        raise ArgumentError(
-            "width, budget",
-            (width, budget),
-            "give one of the two: --width (width=) or --budget (budget=)",
-        )
+        remedy = "give one of the two: --width (width=) or --budget (budget=)"
+        raise ArgumentError("width, budget", (width, budget), remedy)
     if budget is not None:
         budget = count(budget, "budget", least=2)
     if width is not None:
@@ -314,10 +281,6 @@ def plan_rate(
     return replace(_plan(inputs, width, budget, step, makers), dropped=dropped)
 
 
-def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def _measure_judge(
     rows: Grades, judge_column: str, human_column: str, given: Mapping[str, Any]
 ) -> tuple[tuple[int, int], dict[str, Any]]:
@@ -325,21 +288,16 @@ def _measure_judge(
     sample = sample_of(rows)
     refuse_shares(sample, "a plan", rows.name, human_column)
     if sample is None or rows.scale != "binary":
-        raise ArgumentError(
-            "judge_column",
-            judge_column,
-            "give verdicts of 0 and 1, or the class that counts as 1: --positive NAME (positive=)",
-        )
+        remedy = "or the class that counts as 1: --positive NAME (positive=)"
+        raise ArgumentError("judge_column", judge_column, f"give verdicts of 0 and 1, {remedy}")
     counts = counts_of(sample)
     right = [float(counts.c0), float(counts.c1)]
     guessed = given["sensitivity"] is not None and given["specificity"] is not None
     if sample.planned and min(counts.m0, counts.m1) > 0 and not guessed:
         if not sample.weighted:
-            raise ArgumentError(
-                "table",
-                "some labels picked by a plan, others without a sampling probability",
-                "give --sensitivity and --specificity (sensitivity=, specificity=)",
-            )
+            mixed = "some labels picked by a plan, others without a sampling probability"
+            remedy = "give --sensitivity and --specificity (sensitivity=, specificity=)"
+            raise ArgumentError("table", mixed, remedy)
         fit = correct_means(sample)
         right = [counts.m0 * (1 - fit.mu0), counts.m1 * fit.mu1]
     # One right and one wrong label are added: a pilot without errors does not prove there are none.
@@ -367,23 +325,17 @@ def _plan(
     quota = inputs.by_class(m)
     ratio = inputs.variance_ratio(m)
     quality = (inputs.q0 + inputs.q1) / 2
-    region = proposition_61(quality)
     draws, reason = None, None
     sized: dict[str, Any] = {}
     if labels is not None:
         draws = inputs.draws(quota)
-        optimal = optimal_split(m, theta=theta, q0=inputs.q0, q1=inputs.q1)
         verdicts = inputs.by_verdict(m)
         sized = {
             "m0": quota.m0,
             "m1": quota.m1,
             "expected_width": inputs.corrected_width(*quota),
             "human_only_width": _human_width(theta, m, inputs.level),
-            "optimal_m0": optimal.m0,
-            "optimal_m1": optimal.m1,
-            "optimal_width": inputs.corrected_width(*optimal),
             "random_width": inputs.corrected_width(*one_each(m, theta)),
-            "ppi_width": inputs.ppi_width(m),
             "verdict_m0": verdicts.m0,
             "verdict_m1": verdicts.m1,
             "verdict_width": inputs.normal_width(inputs.conditional_variance(*verdicts)),
@@ -434,7 +386,6 @@ def _plan(
         rate=theta,
         labels=labels,
         expected_draws=draws,
-        random_m=labels,
         human_only_labels=people_need,
         conditional_labels=random_need,
         conditional_width=None if math.isinf(simulation.width) else simulation.width,
@@ -442,8 +393,7 @@ def _plan(
         judge_helps=helps,
         variance_ratio=ratio,
         proposition_51=proposition_51(quality),
-        proposition_61=region,
-        proposition_61_says=region is not None and region[0] <= theta <= region[1],
+        proposition_61=proposition_61(quality),
         reason=reason,
         next_labels=_next_labels(inputs, step) if min(inputs.have) > 0 else (),
         how_to_draw=(*HOW_TO_DRAW, *(() if by_class else split)),
@@ -475,10 +425,8 @@ def _plan_people_alone(
         **inputs.shown(),
         target_width=width,
         labels=m,
-        random_m=m,
         human_only_labels=m if labels is None else None,
         judge_helps=False,
-        proposition_61_says=False,
         reason=(
             f"sensitivity {inputs.q1:.3f} + specificity {inputs.q0:.3f} is not above 1: a judge "
             "not better than chance cannot be corrected"
@@ -578,23 +526,20 @@ def _split_warnings(inputs: PlanInputs, quota: Allocation, draws: int | None) ->
 
 def _ways(plan: RatePlan) -> Table:
     """Every way to draw that many labels, and the width of the interval of each method."""
-    optimal = _split(plan.optimal_m1, plan.optimal_m0)
-    corrected, any_class = "misclassification", number(plan.random_m)
+    corrected, labels = "misclassification", number(plan.labels)
     # As many random labels as the width needs, if one was asked for.
-    by_conditional = number(plan.conditional_labels or plan.random_m), plan.conditional_width
+    by_conditional = number(plan.conditional_labels or plan.labels), plan.conditional_width
     rows = [
         ("by human class (Algorithm 1)", corrected, _split(plan.m1, plan.m0), plan.expected_width),
-        ("by human class (least variance)", corrected, optimal, plan.optimal_width),
-        ("at random", corrected, any_class, plan.random_width),
+        ("at random", corrected, labels, plan.random_width),
         ("at random", "conditional", *by_conditional),
-        ("at random", "ppi++", any_class, plan.ppi_width),
-        ("at random", "human-only", any_class, plan.human_only_width),
+        ("at random", "human-only", labels, plan.human_only_width),
         ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
     ]
     draws = "no number of" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
     return Table(
         ("how the labels are drawn", "method", "labels", "width"),
-        [(how, method, labels, number(width)) for how, method, labels, width in rows],
+        [(*words, number(width)) for *words, width in rows],
         caption=f"Expected width of a {level(plan.confidence_level)} interval with "
         f"{counted(plan.labels or 0, 'label')} in all and {counted(plan.n_test, 'test row')}; "
         f"{draws} random draws fill both classes of Algorithm 1",

@@ -12,7 +12,6 @@ import pytest
 from adjudge.errors import ArgumentError
 from adjudge.estimation import (
     corrected_interval,
-    draw_rows,
     estimate,
     plan_rate,
     proposition_61,
@@ -31,7 +30,6 @@ def test_the_width_asked_for_is_met_and_not_by_one_label_fewer() -> None:
     assert fewer.expected_width > 0.2
     low, high, _ = corrected_interval(0.55, 0.7, 0.9, 1000, plan.m0, plan.m1)
     assert plan.expected_width == pytest.approx(float(high - low))
-    assert plan.optimal_width <= plan.expected_width + 1e-9
 
 
 def test_too_few_test_rows_make_a_width_infeasible() -> None:
@@ -101,7 +99,6 @@ def test_no_plan_has_fewer_labels_than_its_formula_can_be_trusted_with() -> None
     plan = plan_rate(**point, width=0.1)
     assert plan.rate == 0
     assert plan.conditional_labels * 0.3 >= 10
-    assert plan.ppi_width is None
     assert plan.recommendation.startswith(
         f"width 0.1 needs {plan.human_only_labels} with people alone, "
     )
@@ -185,7 +182,7 @@ def test_exact_variance_and_proposition_61_agree_where_the_proposition_holds() -
             plan = plan_rate(
                 judge_rate=p, sensitivity=q, specificity=q, n_test=10**12, budget=10**6
             )
-            assert (plan.variance_ratio <= 1) == inside == plan.proposition_61_says
+            assert (plan.variance_ratio <= 1) == inside
             assert plan.judge_helps == (
                 min(plan.conditional_width or 1, plan.expected_width) < plan.human_only_width
             )
@@ -208,10 +205,7 @@ def test_planned_variances_match_a_simulation() -> None:
     judge = np.where(rng.random((runs, n + m)) < np.where(truth, q1, q0), truth, ~truth)
     z, x, t = truth[:, :m], judge[:, :m], judge[:, m:]
     p = theta * q1 + (1 - theta) * (1 - q0)
-    lam = theta * (q1 - p) / (p * (1 - p)) / (1 + m / n)
-    ppi = lam * t.mean(1) + z.mean(1) - lam * x.mean(1)
     inputs = PlanInputs(p=p, q0=q0, q1=q1, n=n, have=(0, 0), level=0.95)
-    assert ppi.var() == pytest.approx(inputs.ppi_variance(n, m), rel=0.08)
     r1 = (z & x).sum(1) / x.sum(1)
     r0 = (z & ~x).sum(1) / (~x).sum(1)
     conditional = t.mean(1) * r1 + (1 - t.mean(1)) * r0
@@ -227,19 +221,20 @@ def test_drawn_rows_are_unlabelled_and_carry_their_probability() -> None:
             "human": [1] * 10 + [None] * 90,
         }
     )
-    random = draw_rows(frame, 20, seed=1)
+    plan = replace(plan_rate(**PAPER, budget=30), verdict_m0=15, verdict_m1=22)
+    random = rows_to_label(frame, plan, seed=1)
     assert random.height == 20
     assert random["human"].null_count() == 20
     assert set(random["sampled_by"]) == {"random"}
     assert random["sampling_probability"].to_list() == pytest.approx([20 / 90] * 20)
-    assert not random.equals(draw_rows(frame, 20, seed=2))
-    verdict = draw_rows(frame, 30, draw="verdict", verdict_sizes=(15, 12), seed=1)
+    assert not random.equals(rows_to_label(frame, plan, seed=2))
+    verdict = rows_to_label(frame, plan, draw="verdict", seed=1)
     assert verdict.group_by("judge").len().sort("judge")["len"].to_list() == [15, 12]
     chance = dict(verdict.select("judge", "sampling_probability").unique().iter_rows())
     assert chance == {0: 15 / 30, 1: 12 / 60}
     assert set(verdict["sampled_by"]) == {"plan"}
     with pytest.raises(ArgumentError, match="not labelled yet"):
-        draw_rows(frame.head(10), 5)
+        rows_to_label(frame.head(10), plan)
 
 
 def test_a_plan_for_verdicts_in_words_and_a_table_without_labels() -> None:
