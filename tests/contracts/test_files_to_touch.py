@@ -75,7 +75,7 @@ class _Midway(Estimator):
         alone = (NAIVE, HUMAN_ONLY)
         both = [one.compute(sample, confidence_level=confidence_level) for one in alone]
         mean = sum(outcome.estimate for outcome in both) / 2
-        return with_interval(mean, mean, 0.1, 0.05, both[0].influence)
+        return with_interval(mean, mean, 0.1, 0.05)
 
 
 MIDWAY = _Midway()

@@ -297,10 +297,9 @@ def estimate(
     group = None if rows.wins_of is None else f"win rate of {rows.wins_of}"
     del rows  # a large file is in memory once: its numbers are in `sample`
     exact = exact_intervals([sample], request)[0]
-    result, _ = estimate_rate(
+    return estimate_rate(
         sample, request, group=group, dropped=dropped, warnings=warnings, exact=exact
     )
-    return result
 
 
 def choose(

@@ -134,18 +134,13 @@ def rows_interval(
     return low / total, high / total
 
 
-def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, float] | None:
-    """The interval for the rows of a sample with labels 0 or 1; None if it would take too long.
-
-    Probabilities count as verdicts, 1 above one half: any fixed partition of the rows is valid.
-    """
-    return intervals_of([sample], confidence_level=confidence_level)[0]
-
-
 def intervals_of(
     samples: Sequence[Sample], *, confidence_level: float
 ) -> list[tuple[float, float] | None]:
-    """`interval_of` for many samples together."""
+    """The intervals for the rows of samples with labels 0 or 1; None if it would take too long.
+
+    Probabilities count as verdicts, 1 above one half: any fixed partition of the rows is valid.
+    """
     sums = [sample.sums for sample in samples]
     said_one = np.array([(s.test.ones, s.labelled.ones, s.positive.ones) for s in sums])
     everyone = np.array([(s.test.size, s.labelled.size, s.positive.size) for s in sums])

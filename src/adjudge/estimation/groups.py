@@ -152,15 +152,16 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         if pool:
             unpooled = chain.from_iterable(sample.split(rows.groups, checks))
         # Many small groups have the same counts, and so the same rate.
-        by_counts = sample.scale == "binary" and not sample.graded and isinstance(request.seed, int)
+        by_counts = sample.independent and sample.scale == "binary" and not sample.graded
+        by_counts &= isinstance(request.seed, int)
         for samples in sample.split(rows.groups, checks, pool=pool):
             rates: dict[object, Estimate] = {}
             for part, exact in zip(samples, exact_intervals(samples, request), strict=True):
                 own, key = next(unpooled), object()
-                if by_counts and part.lean:
+                if by_counts:
                     key = (counts_of(part), None if own is None else counts_of(own))
                 if key not in rates:
-                    rates[key], _ = estimate_rate(
+                    rates[key] = estimate_rate(
                         part, request, checks=checks, unpooled=own, exact=exact
                     )
                 groups.append(replace(rates[key], group=names[len(groups)]))

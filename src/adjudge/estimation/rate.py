@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adjudge.estimation.estimators import all_estimators, known_estimator
 from adjudge.estimation.estimators.alone import NAIVE
-from adjudge.estimation.estimators.base import Estimator, Outcome, refusal
+from adjudge.estimation.estimators.base import Estimator, refusal
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.estimators.ppi import PPI
@@ -275,16 +275,14 @@ def estimate_rate(
     group: str | None = None,
     dropped: Mapping[str, int] | None = None,
     warnings: tuple[str, ...] = (),
-    alternatives: bool = True,
     checks: int = 1,
     unpooled: Sample | None = None,
     exact: tuple[float, float] | None = None,
-) -> tuple[Estimate, Outcome]:
-    """The complete result of one sample, and the raw outcome behind it.
+) -> Estimate:
+    """The complete result of one sample.
 
     `checks` is how many samples are checked for label shift together. `unpooled` is the sample with
-    the labels of its rows only, if it has others. `alternatives` also runs the other methods. It is
-    left out for the sides of a difference, which have no profile interval either.
+    the labels of its rows only, if it has others.
     """
     estimator, confidence = request.estimator, request.confidence_level
     profile = request.interval == "profile"
@@ -296,23 +294,14 @@ def estimate_rate(
     judge_alone = NAIVE.compute(sample, confidence_level=confidence)
     recorded = request.labels_drawn == "recorded"
     shift = label_shift(sample, recorded=recorded, checks=checks, confidence_level=confidence)
-    has_profile = alternatives and no_profile_for(sample) is None
-    remedy = _PROFILE if has_profile else "label more rows"
+    remedy = _PROFILE if no_profile_for(sample) is None else "label more rows"
     if sample.graded:
         warnings = (*warnings, _SHARES)
     warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
     if shift is not None and shift.doubtful and estimator.needs_random_labels:
         warnings += (f"label shift: {shift.explanation}",)
-    others = []
-    if alternatives:
-        of_group = unpooled or sample
-        others = [
-            _alternative(other, of_group if other.needs_labels_of_group else sample, confidence)
-            for other in all_estimators()
-            if other is not estimator
-            and not (other.needs_verdicts and sample.scale == "probability")
-        ]
-    result = Estimate(
+    of_group = unpooled or sample
+    return Estimate(
         method=estimator.name,
         interval_method="profile" if profile else estimator.interval(sample),
         estimate=outcome.rate,
@@ -337,12 +326,16 @@ def estimate_rate(
             *request.notes,
         ),
         label_shift=shift,
-        alternatives=tuple(others),
+        alternatives=tuple(
+            _alternative(other, of_group if other.needs_labels_of_group else sample, confidence)
+            for other in all_estimators()
+            if other is not estimator
+            and not (other.needs_verdicts and sample.scale == "probability")
+        ),
         warnings=warnings,
         dropped=dropped or {},
         seed=known_seed(request.seed),
     )
-    return result, outcome
 
 
 def exact_intervals(

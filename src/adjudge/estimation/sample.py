@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,8 +80,6 @@ class Sample:
     random: bool = False
     #: The scale of the table, if these are some of its rows: they could all be 0 and 1.
     table_scale: Scale | None = None
-    #: Whether its sums are enough: then no estimator gives the influence of single rows.
-    lean: ClassVar[bool] = False
 
     @cached_property
     def scale(self) -> Scale:
@@ -95,6 +93,11 @@ class Sample:
     def sums(self) -> Sums:
         """The sums over its rows."""
         return next(_sums(self.judge, self.human, self.test, self.labelled))
+
+    @property
+    def independent(self) -> bool:
+        """Whether its sums say all about its rows."""
+        return self.clusters is None and self.strata is None and self.weights is None
 
     @property
     def graded(self) -> bool:
@@ -187,9 +190,8 @@ class Sample:
             members = groups[used] == code
             return self.take(used).restrict(members, calibration=np.ones_like(members))
 
-        independent = all(v is None for v in (self.clusters, self.strata, self.weights))
-        for block in slices(size, _BLOCK if independent else 1):
-            if not independent:
+        for block in slices(size, _BLOCK if self.independent else 1):
+            if not self.independent:
                 yield [cut(block.start)]
                 continue
             rows = order[starts[block.start] : starts[block.stop]]
@@ -209,8 +211,6 @@ class Sample:
 
 class _Group(Sample):
     """A group of independent rows by its sums; the rows are cut out if an estimator reads them."""
-
-    lean = True
 
     def __init__(self, sums: Sums, scale: Scale, random: bool, cut: Callable[[], Sample]) -> None:
         vars(self).update(sums=sums, scale=scale, random=random, cut=cut)

@@ -94,7 +94,6 @@ def test_one_stratum_is_the_plain_interval_and_two_add_up() -> None:
     two = stratify(replace(sample, strata=halves, strata_names=("a", "b")))
     parts = [misclassification(sample.restrict(halves == s)) for s in (0, 1)]
     assert two.estimate == pytest.approx(np.mean([p.estimate for p in parts]), abs=1e-12)
-    assert two.influence.sum() == pytest.approx(0, abs=1e-12)
 
 
 def test_a_stratum_without_labels_is_named() -> None:
@@ -200,9 +199,9 @@ def test_the_profile_interval_is_seeded_and_holds_the_estimate() -> None:
     counts = Counts(k=120, n=200, c0=7, m0=10, c1=9, m1=10)
     first, again = (profile_interval(counts, replicates=199) for _ in range(2))
     assert first == again
-    assert first.low < (0.6 + 0.7 - 1) / 0.6 < first.high
-    narrower = profile_interval(counts, confidence_level=0.8, replicates=199)
-    assert first.low < narrower.low < narrower.high < first.high
+    assert first[0] < (0.6 + 0.7 - 1) / 0.6 < first[1]
+    low, high = profile_interval(counts, confidence_level=0.8, replicates=199)
+    assert first[0] < low < high < first[1]
 
 
 def test_the_quick_search_for_the_profile_interval_gives_the_slow_ones_numbers() -> None:
@@ -222,7 +221,7 @@ def test_the_quick_search_for_the_profile_interval_gives_the_slow_ones_numbers()
         if counts.informative:
             quick = profile_interval(counts, replicates=199, seed=5)
             slow = slow_profile_interval(counts, replicates=199, seed=5)
-            assert (quick.low, quick.high) == slow, counts
+            assert quick == slow, counts
 
 
 def test_bounds_decide_as_the_converged_ratio_does() -> None:
@@ -240,7 +239,7 @@ def test_bounds_decide_as_the_converged_ratio_does() -> None:
 
 def test_large_samples_make_profile_and_wald_agree() -> None:
     counts = Counts(k=5500, n=10000, c0=1400, m0=2000, c1=1800, m1=2000)
-    low, high, _ = profile_interval(counts)
+    low, high = profile_interval(counts)
     sample = make_sample(
         np.repeat([1.0, 0, 0, 1, 1, 0], [5500, 4500, 1400, 600, 1800, 200]),
         [None] * 10000 + [0] * 2000 + [1] * 2000,

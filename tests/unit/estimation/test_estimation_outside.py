@@ -81,7 +81,7 @@ def test_part_of_the_interval_inside_is_clipped_not_refused() -> None:
     assert 0.5 < got.low < got.high == 1
 
     def settle(centre: float) -> Outcome:
-        return refuse_outside(with_interval(centre, centre, 0.03, 0.015, np.zeros(1)))
+        return refuse_outside(with_interval(centre, centre, 0.03, 0.015))
 
     assert settle(1.02).low == pytest.approx(0.99)
     assert settle(1.04).low is None

@@ -10,7 +10,7 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation import VerdictCounts, estimate, rows_interval
-from adjudge.estimation.exact_interval import MOST_LABELS, interval_of
+from adjudge.estimation.exact_interval import MOST_LABELS, intervals_of
 from adjudge.estimation.sample import make_sample
 
 
@@ -83,9 +83,8 @@ def test_estimate_gives_it_for_a_random_sample_alone() -> None:
     human[120:] = np.nan
     declared = estimate(judge=judge, human=human, labels_are_random=True)
     assert declared.estimate in declared.rows_interval
-    assert (*declared.rows_interval,) == interval_of(
-        make_sample(judge, human), confidence_level=0.95
-    )
+    [ends] = intervals_of([make_sample(judge, human)], confidence_level=0.95)
+    assert (*declared.rows_interval,) == ends
     unknown = estimate(judge=judge, human=human)
     assert unknown.rows_interval is None
     # Probabilities are divided at one half.
@@ -95,5 +94,5 @@ def test_estimate_gives_it_for_a_random_sample_alone() -> None:
         judge=judge, human=human, by=["x", "y"] * 200, pool=True, labels_are_random=True
     )
     assert all(group.rows_interval is None for group in groups.groups)
-    assert interval_of(make_sample([1] * 9000, [1] * 9000), confidence_level=0.95) is None
+    assert intervals_of([make_sample([1] * 9000, [1] * 9000)], confidence_level=0.95) == [None]
     assert MOST_LABELS < 9000

@@ -92,20 +92,23 @@ def _share(
     clusters.
     """
     size, mean, squares, _ = moments
-    rows, influence, se = None, None, math.sqrt(squares) / size
-    if not sample.lean:
-        values, rows = (getattr(sample, name) for name in arrays)
-        influence = np.where(rows, (values - mean) / size, 0.0)
+    se = math.sqrt(squares) / size
     if successes is not None:
         low, high = binomial_interval(successes, size, confidence_level)
-        return Outcome(mean, low, high, se, influence, (low + high) / 2, (high - low) / 2)
-    active = None if sample.clusters is None or rows is None else holding(sample.clusters, rows)
-    if active is not None and active < 2:
-        return refusal(TOO_FEW)
+        return Outcome(mean, low, high, se, (low + high) / 2, (high - low) / 2)
+    active, influence = None, None
+    if sample.clusters is not None:
+        values, rows = (getattr(sample, name) for name in arrays)
+        active, influence = (
+            holding(sample.clusters, rows),
+            np.where(rows, (values - mean) / size, 0),
+        )
+        if active < 2:
+            return refusal(TOO_FEW)
     widened = spread(influence, sample.clusters, active, confidence_level)
     floor = variance_floor(mean, floor_size or active or size) if se == 0 else 0.0
     se = max(se * widened.inflation, floor)
-    return with_interval(mean, mean, widened.critical * se, se, influence)
+    return with_interval(mean, mean, widened.critical * se, se)
 
 
 NAIVE = _Naive()

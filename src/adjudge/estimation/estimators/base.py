@@ -26,8 +26,7 @@ class Outcome:
     """A raw estimate with its interval clipped to [0, 1], or the reason why there is none.
 
     `estimate` can lie outside [0, 1]. Only the final result uses the clipped `rate`, so that
-    combinations stay unbiased. `influence` has each row's contribution to the estimate's error; it
-    sums to zero. `centre` and `half` are the interval before clipping, which differences and strata
+    combinations stay unbiased. `centre` and `half` are the interval before clipping, which strata
     need. `doubts` name cases in which a Wald-type interval covers too little; the remedy depends on
     the caller.
     """
@@ -36,7 +35,6 @@ class Outcome:
     low: float | None = None
     high: float | None = None
     standard_error: float | None = None
-    influence: FloatArray | None = None
     centre: float | None = None
     half: float | None = None
     reason: str | None = None
@@ -115,13 +113,12 @@ def with_interval(
     centre: float,
     half: float,
     se: float,
-    influence: FloatArray | None,
     warnings: tuple[str, ...] = (),
     doubts: tuple[str, ...] = (),
 ) -> Outcome:
     """An estimate with the interval centre -+ half, clipped to [0, 1]."""
     low, high = clamp(centre - half), clamp(centre + half)
-    return Outcome(estimate, low, high, se, influence, centre, half, None, warnings, doubts)
+    return Outcome(estimate, low, high, se, centre, half, None, warnings, doubts)
 
 
 def widen(
@@ -139,26 +136,25 @@ def widen(
 ) -> Outcome:
     """An estimate with a normal interval; with clusters, Student's, widened by their variance.
 
-    `se` is the standard error of independent rows, by default from the influence values, which are
-    computed unless the sample is `lean`. `floor`
-    replaces it if it is zero. `around` is the centre of the interval and the standard error there,
-    if they are not the estimate and `se` (Eq. 6). `freedom` gives Student's quantile for
-    independent rows too. Refused with fewer than two clusters.
+    The influence of a row is its contribution to the estimate's error; they sum to zero. `se` is
+    the standard error of independent rows, by default from the influence values. `floor` replaces
+    it if it is zero. `around` is the centre of the interval and the standard error there, if they
+    are not the estimate and `se` (Eq. 6). `freedom` gives Student's quantile for independent rows
+    too. Refused with fewer than two clusters.
     """
     active = active_clusters(sample)
     if active is not None and active < 2:
         return refusal(TOO_FEW)
-    influence = None if sample.lean else influence_of_rows()
+    influence = influence_of_rows() if se is None or active is not None else None
     wide = spread(influence, sample.clusters, active, confidence_level, freedom)
-    if se is None:
-        rows = influence_of_rows() if influence is None else influence
-        se = math.sqrt(variance(rows, None, None))
-    se = se * wide.inflation or floor
+    if se is None and influence is not None:
+        se = math.sqrt(variance(influence, None, None))
+    se = (se or 0.0) * wide.inflation or floor
     centre, half = estimate, wide.critical * se
     if around is not None:
         centre, half = around[0], wide.critical * around[1] * wide.inflation
     warnings = (*warnings, *few_clusters(active))
-    return with_interval(estimate, centre, half, se, influence, warnings, doubts)
+    return with_interval(estimate, centre, half, se, warnings, doubts)
 
 
 def refuse_outside(outcome: Outcome) -> Outcome:

@@ -425,9 +425,7 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         return refusal("no test rows to stratify")
     names = sample.strata_names
     theta = centre = variance = 0.0
-    rates, shares = [], []
-    influence = np.zeros_like(sample.judge)
-    refused, warnings, doubts, unused = [], [], [], []
+    strata, refused, warnings, doubts, unused = [], [], [], [], []
     z = normal_quantile(confidence_level)
     wider = normal_quantile(1 - (1 - confidence_level) / max(len(names), 1)) / z
     flat = replace(sample, clusters=None, strata=None)
@@ -447,14 +445,10 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
                 "interval outside [0, 1]: by chance, or the judge's errors differ on its test rows"
             )
         share = stratum.n / sample.n
-        rates.append(outcome.estimate)
-        shares.append(share)
+        strata.append((stratum, share, outcome.estimate))
         theta += share * outcome.estimate
         centre += share * outcome.centre
         variance += (share * outcome.half / z) ** 2
-        if outcome.influence is not None:
-            influence += share * outcome.influence
-        influence[stratum.test] += outcome.estimate / sample.n
         warnings += [f"stratum {name}: {text}" for text in outcome.warnings]
         doubts += [f"stratum {name}: {text}" for text in outcome.doubts]
     if refused:
@@ -464,14 +458,21 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
             f"{len(refused)} of {len(names)} strata have no estimate ({shown}{more}); merge "
             "strata or label more rows in them"
         )
-    influence[sample.test] -= theta / sample.n
-    between = sum(s * (r - theta) ** 2 for s, r in zip(shares, rates, strict=True)) / sample.n
+    between = sum(share * (rate - theta) ** 2 for _, share, rate in strata) / sample.n
     if unused:
         warnings.append(f"strata without test rows, their labels unused: {', '.join(unused)}")
+
+    def influence() -> FloatArray:
+        values = np.zeros_like(sample.judge)
+        for stratum, share, rate in strata:
+            values += share * correct_means(stratum).influence
+            values[stratum.test] += (rate - theta) / sample.n
+        return values
+
     return widen(
         sample,
         theta,
-        lambda: influence,
+        influence,
         confidence_level,
         around=(centre, math.sqrt(variance + between)),
         warnings=tuple(warnings),
@@ -534,11 +535,10 @@ class _Misclassification(Estimator):
             return refuse_everything(wald)
         if wald.estimate is None and uninformative(counts) is None:
             return wald  # there was a rate, and its entire interval lay outside [0, 1]
-        low, high, _ = profile_interval(counts, confidence_level=confidence_level, seed=seed)
+        low, high = profile_interval(counts, confidence_level=confidence_level, seed=seed)
         if wald.estimate is None:
             return refuse_everything(Outcome(None, low, high, reason=wald.reason))
-        profile = Outcome(wald.estimate, low, high, wald.standard_error, wald.influence)
-        return refuse_everything(profile)
+        return refuse_everything(Outcome(wald.estimate, low, high, wald.standard_error))
 
 
 MISCLASSIFICATION = _Misclassification()
