@@ -178,6 +178,16 @@ def estimate(
     (0.7, 0.6)
     """
     level = open_unit(confidence_level, "confidence_level")
+    table: dict[str, Any] = {
+        "labels": labels,
+        "by": by,
+        "cluster": cluster,
+        "judge_column": judge_column,
+        "human_column": human_column,
+        "positive": positive,
+        "model_labels": model_labels,
+        **reading,
+    }
     if share and not judges:
         raise ArgumentError("share", share, "is for several judges: --judge A --judge B (judges=)")
     if judges:
@@ -190,31 +200,17 @@ def estimate(
             "judge, human": judge is not None or human is not None,
             "model": model is not None,
         }
+        remedy = "leave it out, or name the column of one judge with --judge-column instead of "
+        remedy += "--judge (judge_column= instead of judges=)"
         for option, present in for_one_judge.items():
             if present:
-                raise ArgumentError(
-                    option,
-                    "given",
-                    "is for one judge: leave it out, or name the column of one judge with "
-                    "--judge-column instead of --judge (judge_column= instead of judges=)",
-                )
+                raise ArgumentError(option, "given", f"is for one judge: {remedy}")
         for option, column in (("by", by), ("cluster", cluster)):
             if column is not None and not isinstance(column, str):
                 raise ArgumentError(option, "an array", "name a column of the table")
         if isinstance(data, Grades):
             raise ArgumentError("data", "prepared grades", "give the table that has the judges")
-        panel = prepare_panel(
-            data,
-            judges,
-            labels=labels,
-            by=by if isinstance(by, str) else None,
-            cluster=cluster if isinstance(cluster, str) else None,
-            judge_column=judge_column,
-            human_column=human_column,
-            positive=positive,
-            model_labels=model_labels,
-            **reading,
-        )
+        panel = prepare_panel(data, judges, **table)
         return estimate_panel(
             panel,
             labels_are_random=labels_are_random,
@@ -226,18 +222,11 @@ def estimate(
         data,
         judge=judge,
         human=human,
-        labels=labels,
-        by=by,
-        cluster=cluster,
         strata=strata,
         sampling_probability=sampling_probability,
         model=model,
-        judge_column=judge_column,
-        human_column=human_column,
-        positive=positive,
-        model_labels=model_labels,
         paired=pool,
-        **reading,
+        **table,
     )
     if pool and rows.by is None:
         raise ArgumentError("pool", pool, "needs groups: name their column with --by model (by=)")

@@ -26,10 +26,10 @@ from adjudge.estimation.rate_view import (
     table_by_group,
 )
 from adjudge.estimation.sample import Sample, counts_of, missing
-from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, Tone, table_of
+from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, table_of
 from adjudge.present.figure import ACCENT, MUTED, WARM, new_figure, themed
 from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
-from adjudge.present.text import DASH, clip, count, level, number, show_interval, span
+from adjudge.present.text import clip, count, level, number, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import Seed
@@ -169,7 +169,7 @@ class Estimate(Rate, Result):
         return [RateInterval.of(self.group, self, self.reason, self.naive)]
 
     def view(self) -> list[Block]:
-        """The rate; folded: the judge alone, how good the judge is, and the other methods."""
+        """The rate; folded: how good the judge is, and the other methods."""
         labels = f"{count(self.n_calibration, 'human label')} ({self.n_calibration_positive:,} "
         labels += f"positive, {self.n_calibration_negative:,} negative)"
         details = [f"method: {self.why}"]
@@ -184,7 +184,7 @@ class Estimate(Rate, Result):
         return show_rates(
             self,
             _rate_headline(self),
-            _rate_facts(self),
+            *_judge_facts(self),
             notes=[f"{labels}, {count(self.n_test, 'test row')}", *offer_declaration([self])],
             tables=_other_methods(self),
             assumptions=self.assumptions,
@@ -448,37 +448,21 @@ def _widths(rates: Sequence[Rate]) -> str:
     return span(number(min(widths)), number(max(widths))) if widths else ""
 
 
-def _level_and_ends(result: Estimate, other: Rate) -> str:
-    return f"{level(result.confidence_level)} interval {show_interval(other.interval)}"
-
-
-def _rate_facts(result: Estimate) -> Facts:
-    tone: Tone = "bad" if result.estimate is None else "good"
-    ends = "" if result.low is None else interval_text(result)
-    facts = [Fact(result.estimator.title, number(result.estimate), ends, tone=tone)]
-    if result.estimator.uses_labels:
-        ends = show_interval(result.naive_interval)
-        confidence = level(result.confidence_level)
-        note = f"naive {confidence} interval {ends}, not corrected for judge errors"
-        facts.append(Fact(NAIVE.title, number(result.naive), "" if result.naive is None else note))
-    alone = result.people_alone
-    if alone is not None and alone.estimate is None:
-        facts.append(Fact("people alone", DASH, alone.reason or ""))
-    elif alone is not None:
-        note = _level_and_ends(result, alone)
-        if result.people_are_narrower:
-            note += f", narrower than with the judge{condition_of_people(result)}"
-        facts.append(Fact("people alone", number(alone.estimate), note))
-    for name, value, within in (
-        ("sensitivity", result.sensitivity, result.sensitivity_interval),
-        ("specificity", result.specificity, result.specificity_interval),
-    ):
-        if value is not None:
-            facts.append(Fact(name, number(value), "" if within is None else show_interval(within)))
-    positive, negative = result.n_calibration_positive, result.n_calibration_negative
-    classes = f"{positive:,} positive, {negative:,} negative"
-    facts.append(Fact("human labels", number(result.n_calibration), classes))
-    return Facts([*facts, Fact("test rows", number(result.n_test))], detail=True)
+def _judge_facts(result: Estimate) -> list[Block]:
+    """What the judge says, and how good it is."""
+    facts = [
+        Fact(name, number(value), "" if within is None else show_interval(within))
+        for name, value, within in (
+            ("sensitivity", result.sensitivity, result.sensitivity_interval),
+            ("specificity", result.specificity, result.specificity_interval),
+        )
+        if value is not None
+    ]
+    if result.estimator.uses_labels and result.naive is not None:
+        ends = f"{level(result.confidence_level)} interval {show_interval(result.naive_interval)}"
+        note = f"naive {ends}, not corrected for judge errors"
+        facts.insert(0, Fact(NAIVE.title, number(result.naive), note))
+    return [Facts(facts, detail=True)] if facts else []
 
 
 def _other_methods(result: Estimate) -> list[Block]:
