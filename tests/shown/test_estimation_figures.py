@@ -28,20 +28,19 @@ from shown_estimation import (
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation import plan_rate
-from adjudge.present.figure import ACCENT, MUTED, WARM
 from shown import legend, panel, texts, title, y_ticks
 
 
-def lines_of(axes: Axes) -> list[tuple[list[float], list[float], str, str]]:
-    """What is drawn: x, y, colour and marker of every line and point."""
+def rows_of(axes: Axes) -> list[tuple[str, list[float], list[float]]]:
+    """Every line: its name, the ends of its interval, and its dot and its ring."""
+    ends = {round(float(line.get_ydata()[0])): line.get_xdata() for line in axes.lines}
+    dots: dict[int, list[float]] = {}
+    for mark in axes.collections:
+        ((x, y),) = mark.get_offsets()
+        dots.setdefault(round(float(y)), []).append(float(x))
     return [
-        (
-            [float(x) for x in line.get_xdata()],
-            [round(float(y), 2) for y in line.get_ydata()],
-            line.get_color(),
-            line.get_marker(),
-        )
-        for line in axes.lines
+        (name, [float(x) for x in ends.get(at, ())], dots.get(at, []))
+        for at, name in enumerate(y_ticks(axes))
     ]
 
 
@@ -50,29 +49,16 @@ def heights(axes: Axes) -> list[list[float]]:
     return [[round(float(y), 6) for y in line.get_ydata()] for line in axes.lines]
 
 
-def bar(
-    low: float, value: float, high: float, at: float, colour: str, marker: str
-) -> list[tuple[list[float], list[float], str, str]]:
-    """An interval and its point."""
-    return [([low, high], [at, at], colour, "None"), ([value], [at], colour, marker)]
-
-
 def test_the_picture_of_an_estimate() -> None:
     axes = panel(ESTIMATE)
     assert title(axes) == "Corrected rate 0.412, judge alone 0.528"
     assert axes.get_xlabel() == "rate, with 95 % intervals"
-    assert y_ticks(axes) == [
-        "judge alone (naive)",
-        "ppi++",
-        "conditional",
-        "human-only",
-        "misclassification (this result)",
-    ]
-    assert lines_of(axes) == [
-        *bar(0.487, 0.528, 0.566, 0, WARM, "o"),
-        *bar(0.342, 0.437, 0.541, 1, MUTED, "o"),
-        *bar(0.353, 0.423, 0.498, 2, MUTED, "o"),
-        *bar(0.311, 0.412, 0.523, 4, ACCENT, "s"),
+    assert rows_of(axes) == [
+        ("misclassification (this result)", [0.311, 0.523], [0.412]),
+        ("ppi++", [0.342, 0.541], [0.437]),
+        ("conditional", [0.353, 0.498], [0.423]),
+        ("human-only", [], []),
+        ("judge alone (naive)", [0.487, 0.566], [0.528]),
     ]
     assert texts(axes) == ["no estimate"]
 
@@ -80,13 +66,13 @@ def test_the_picture_of_an_estimate() -> None:
 def test_the_picture_of_other_estimates() -> None:
     refused = panel(REFUSED)
     assert title(refused) == "No misclassification estimate from these labels"
-    assert lines_of(refused)[-1] == ([0.013, 0.987], [1, 1], ACCENT, "None")
+    assert rows_of(refused)[0] == ("misclassification (this result)", [0.013, 0.987], [])
     assert texts(refused) == ["no estimate"]
-    assert refused.texts[0].get_position()[1] > 1.1  # not on the line of its interval
+    assert refused.texts[0].get_position()[1] < -0.1  # not on the line of its interval
     alone = panel(NAIVE)
     assert title(alone) == "Judge alone: 0.527, not corrected for judge errors"
-    assert y_ticks(alone) == ["ppi++", "conditional", "human-only", "naive (this result)"]
-    assert lines_of(alone)[-2:] == bar(0.486, 0.527, 0.565, 3, ACCENT, "s")
+    assert y_ticks(alone) == ["naive (this result)", "ppi++", "conditional", "human-only"]
+    assert rows_of(alone)[0][1:] == ([0.486, 0.565], [0.527])
 
 
 def test_the_picture_of_groups() -> None:
@@ -95,16 +81,13 @@ def test_the_picture_of_groups() -> None:
     assert title(axes) == (
         "Estimates for 2 of 3 groups.\nThe judge's rate lies outside the interval for 1 of 2 groups"
     )
-    assert y_ticks(axes) == ["small", "large", "<bare>"]
-    assert lines_of(axes) == [
-        *bar(0.487, 0.528, 0.566, 0.13, WARM, "o"),
-        *bar(0.311, 0.412, 0.523, -0.13, ACCENT, "s"),
-        *bar(0.549, 0.587, 0.621, 1.13, WARM, "o"),
-        *bar(0.519, 0.634, 0.742, 0.87, ACCENT, "s"),
-        *bar(0.459, 0.493, 0.529, 2.13, WARM, "o"),
+    assert rows_of(axes) == [
+        ("large", [0.519, 0.742], [0.634, 0.587]),
+        ("small", [0.311, 0.523], [0.412, 0.528]),
+        ("<bare>", [], [0.493]),
     ]
     assert texts(axes) == ["no estimate"]
-    assert legend(figure) == ["judge alone (naive)", "misclassification"]
+    assert legend(figure) == ["misclassification", "judge alone (naive)"]
     assert axes.get_xlabel() == "rate, with 95 % intervals"
     assert title(panel(OVERLAPPING)) == (
         "The judge's rate lies outside the interval for 1 of 2 groups\nlabels of all groups pooled"
@@ -124,17 +107,14 @@ def test_the_picture_of_groups() -> None:
 
 
 def test_the_picture_of_several_judges() -> None:
-    figure = PANEL.plot()
-    axes = figure.axes[0]
+    axes = panel(PANEL)
     assert title(axes) == "All judges give a narrower interval than one judge for 1 of 2 groups"
-    assert y_ticks(axes) == ["y", "x"]
-    assert lines_of(axes) == [
-        *bar(0.319, 0.433, 0.547, 0.13, WARM, "o"),
-        *bar(0.319, 0.433, 0.547, -0.13, ACCENT, "s"),
-        *bar(0.518, 0.607, 0.696, 1.13, WARM, "o"),
-        *bar(0.541, 0.612, 0.683, 0.87, ACCENT, "s"),
+    assert rows_of(axes) == [
+        ("x, 2 judges", [0.541, 0.683], [0.612]),
+        ("x, gpt alone", [0.518, 0.696], [0.607]),
+        ("y, 2 judges", [0.319, 0.547], [0.433]),
+        ("y, gpt alone", [0.319, 0.547], [0.433]),
     ]
-    assert legend(figure) == ["narrowest judge alone", "2 judges"]
     assert texts(panel(ONE_PANEL)) == ["no estimate"]
     assert title(panel(ONE_PANEL)) == "All judges give no narrower interval than one judge"
 
@@ -143,14 +123,10 @@ def test_the_picture_of_classes() -> None:
     figure = CLASSES.plot()
     axes = figure.axes[0]
     assert title(axes) == "The judge's share lies outside the interval for 1 of 2 classes"
-    naive, corrected = figure.legends[0].legend_handles
-    assert (naive.get_linestyle(), corrected.get_linestyle()) == ("None", "-")  # as they are drawn
-    assert y_ticks(axes) == ["tie", "A"]
-    assert lines_of(axes) == [
-        ([0.417], [0.13], WARM, "o"),
-        *bar(0.447, 0.548, 0.649, -0.13, ACCENT, "s"),
-        ([0.483], [1.13], WARM, "o"),
-        *bar(0.352, 0.451, 0.549, 0.87, ACCENT, "s"),
+    assert legend(figure) == ["misclassification", "judge alone (naive)"]
+    assert rows_of(axes) == [
+        ("A", [0.352, 0.549], [0.451, 0.483]),
+        ("tie", [0.447, 0.649], [0.548, 0.417]),
     ]
     assert axes.get_xlabel() == "share of the class, with 90 % intervals"
     assert texts(panel(NO_CLASSES)) == ["no estimate", "no estimate"]

@@ -245,10 +245,7 @@ PANEL = PanelEstimate(
             estimate=0.612,
             interval=Interval(0.541, 0.683, level=0.95),
             standard_error=0.036,
-            weight=0.871,
             shared_interval=Interval(0.545, 0.677, level=0.95),
-            prior_mean=0.573,
-            prior_sd=0.091,
             alone=(
                 alone("gpt", "conditional", 0.607, 0.518, 0.696),
                 alone("small judge", "ppi++", 0.589, 0.495, 0.692),
@@ -265,7 +262,6 @@ PANEL = PanelEstimate(
             estimate=0.433,
             interval=Interval(0.319, 0.547, level=0.95),
             standard_error=0.058,
-            weight=None,
             alone=(
                 alone("gpt", "conditional", 0.433, 0.319, 0.547),
                 alone("small judge", "ppi++", 0.441, 0.322, 0.561),

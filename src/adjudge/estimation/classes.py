@@ -20,10 +20,10 @@ from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything
 from adjudge.estimation.rate import INTERVALS, RateInterval, Request, assumes_of, independence
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
-    Line,
     Rate,
     describe_outside,
     rates_figure,
+    row_of,
     sentence,
     show_rates,
 )
@@ -489,14 +489,8 @@ def class_table(result: ClassEstimate, *, detail: bool = False) -> Table:
 
 def class_figure(result: ClassEstimate) -> Drawing:
     """The share of each class, the judge's own and the one to report."""
-    classes = result.classes[::-1]
-    return rates_figure(
-        result,
-        [Line(rate.label, rate, rate.naive) for rate in classes],
-        title=describe_outside("share", classes, "classes")
-        if result.estimated
-        else f"No {result.method} estimate from these labels",
-        other_bar=False,
-        quantity="share of the class",
-        size=(7.2, 0.55),
-    )
+    classes, title = result.classes, f"No {result.method} estimate from these labels"
+    if result.estimated:
+        title = describe_outside("share", classes, "classes")
+    rows = [row_of(rate.label, rate, rate.naive) for rate in classes]
+    return rates_figure(result, rows, title, dot=result.method, quantity="share of the class")

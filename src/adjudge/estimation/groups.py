@@ -30,13 +30,14 @@ from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
     HasGroups,
-    Line,
     describe_outside,
     level_text,
     list_names,
     rates_figure,
+    row_of,
     sentence,
     show_rates,
+    with_groups,
 )
 from adjudge.estimation.sample import Sample, counts_of
 from adjudge.present.blocks import Block, Heading, Headline, Note
@@ -107,11 +108,7 @@ class GroupedEstimate(HasGroups, Result):
             tables.append(
                 Note([f"{count(more, 'more group')} in the result: -o FILE.json keeps all"])
             )
-        reasons: dict[str, list[str | None]] = {}
-        for group in self.groups:
-            if group.reason:
-                reasons.setdefault(group.reason, []).append(group.group)
-        notes = [f"{list_names(names)}: {reason}" for reason, names in reasons.items()]
+        notes = with_groups((each.group, each.reason) for each in self.groups if each.reason)
         details = [f"method: {first.why}"]
         narrower = [rate for rate in rates if rate.people_are_narrower]
         if narrower:
@@ -119,8 +116,8 @@ class GroupedEstimate(HasGroups, Result):
             condition = condition_of_people(narrower[0])
             details.append(f"people alone give a narrower interval for {names}{condition}")
         caption = (
-            f"The {known_estimator(self.method).title} and the judge alone by {self.by}, with "
-            f"{level(self.confidence_level)} intervals."
+            f"The {known_estimator(self.method).title} by {self.by}, with "
+            f"{level(self.confidence_level)} intervals, and the judge alone."
         )
         return show_rates(
             self,
@@ -219,9 +216,8 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         raise ArgumentError("result", "classes by group", "draw one group's result at a time")
     rates = sorted(
         result.rates[:SHOWN],
-        key=lambda rate: (rate.estimate is None, rate.estimate or rate.naive or 0),
+        key=lambda rate: (rate.estimate is None, -(rate.estimate or rate.naive or 0)),
     )
-    lines = [Line(rate.group, rate, rate.naive, rate.naive_interval) for rate in rates]
     estimated = [rate for rate in rates if rate.estimate is not None]
     title = "No estimate for any group from these labels"
     if estimated:
@@ -232,4 +228,5 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         title += f"\nthe first {SHOWN} of {count(len(result.rates), 'group')}"
     if result.pooled:
         title += "\nlabels of all groups pooled"
-    return rates_figure(result, lines, title=title)
+    rows = [row_of(rate.group, rate, rate.naive) for rate in rates]
+    return rates_figure(result, rows, title, dot=result.method)

@@ -31,7 +31,7 @@ from adjudge.data.tables import TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, clamp
-from adjudge.estimation.estimators.ppi import PPI, tuned_weight
+from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.label_shift import label_shift
 from adjudge.estimation.panel_statistics import (
     FEWEST_OTHERS,
@@ -52,11 +52,11 @@ from adjudge.estimation.rate import (
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     HasGroups,
-    Line,
     Rate,
     list_names,
     rates_figure,
     reported_interval,
+    row_of,
     show_rates,
     table_by_group,
 )
@@ -117,7 +117,7 @@ class PanelRate(Rate):
     """One group's rate from several judges, next to simpler methods.
 
     `shared_interval` uses the other groups' rates; `alone` has each judge without the others,
-    `human_only...` people alone. `weight` is lambda.
+    `human_only...` people alone.
     """
 
     group: str | None
@@ -125,11 +125,8 @@ class PanelRate(Rate):
     estimate: float | None
     interval: Interval | None
     standard_error: NotNegative | None
-    weight: Proportion | None
     reason: str | None = None
     shared_interval: Interval | None = None
-    prior_mean: float | None = None
-    prior_sd: NotNegative | None = None
     alone: tuple[JudgeAlone, ...]
     human_only: Proportion | None
     human_only_interval: Interval | None
@@ -194,17 +191,16 @@ class PanelEstimate(HasGroups, Result):
 
     def view(self) -> list[Block]:
         """The rates, next to each judge alone, and what is promised."""
-        reasons = [f"{rate.name}: {rate.reason}" for rate in self.groups if rate.reason is not None]
         shared = self.share_promise
         return show_rates(
             self,
             _panel_headline(self),
             _panel_table(self),
-            notes=reasons,
+            notes=[f"{rate.name}: {rate.reason}" for rate in self.groups if rate.reason],
             tables=[_alone_table(self)],
             assumptions=self.assumptions,
             assumes="random labels in each group; approximate",
-            promises=[self.promise, *([] if shared is None else [f"shared interval: {shared}"])],
+            promises=[self.promise, *([f"shared interval: {shared}"] if shared else [])],
             figure=(
                 "rates",
                 panel_figure,
@@ -258,12 +254,9 @@ def prepare_panel(
     """
     names = tuple(judges)
     if len(names) < 2 or len(set(names)) < len(names):
-        raise ArgumentError(
-            "judge",
-            ", ".join(names),
-            "name two or more different judges; the column of one judge is --judge-column NAME "
-            "(judge_column=), the same as --column judge=NAME",
-        )
+        remedy = "name two or more different judges; the column of one judge is --judge-column "
+        remedy += "NAME (judge_column=), the same as --column judge=NAME"
+        raise ArgumentError("judge", ", ".join(names), remedy)
     for other in (human_column, by, cluster):
         if other in names:
             raise ArgumentError("judge", other, "is used for something else: name verdicts")
@@ -295,12 +288,8 @@ def prepare_panel(
         lost[f"no verdict of {judge}"] = int((column.is_null() & ~missing).sum())
         missing = missing | column.is_null()
     if missing.all():
-        raise DataError(
-            name,
-            "no row has a verdict of every judge",
-            column=names[0],
-            remedy="name judges that judged the same rows",
-        )
+        problem, remedy = "no row has a verdict of every judge", "name judges of the same rows"
+        raise DataError(name, problem, column=names[0], remedy=remedy)
     first = pl.select(pl.when(~missing).then(first)).to_series().alias(names[0])
     frame = frame.with_columns(first, *others.values())
     cluster = DEFAULT_CLUSTER if cluster is None and DEFAULT_CLUSTER in frame.columns else cluster
@@ -314,9 +303,8 @@ def prepare_panel(
         model_labels=model_labels,
     )
     if grades.scale == "classes":
-        raise ArgumentError(
-            "judge", names, "name the class that counts as 1: --positive NAME (positive=)"
-        )
+        remedy = "name the class that counts as 1: --positive NAME (positive=)"
+        raise ArgumentError("judge", names, remedy)
     dropped = dict(grades.dropped)
     lost[f"no verdict of {names[0]}"] = dropped.pop("no judge verdict", 0) - sum(
         lost[f"no verdict of {judge}"] for judge in others
@@ -366,15 +354,11 @@ def _one_row_each(
     refuse_duplicates(rows, ["id", named], source=name, remedy="keep one verdict per row and judge")
     others = [c for c in rows.columns if c not in ("id", named, judge_column)]
     if human_column in others:
-        people = rows.group_by("id").agg(pl.col(human_column).drop_nulls().n_unique().alias("n"))
-        if (people["n"] > 1).any():
-            at = people.filter(pl.col("n") > 1)["id"][0]
-            raise DataError(
-                name,
-                f"id {at!r} has different labels for different judges",
-                column=human_column,
-                remedy="keep one label per id",
-            )
+        labels = rows.group_by("id").agg(pl.col(human_column).drop_nulls().n_unique())
+        torn = labels.filter(pl.col(human_column) > 1)["id"]
+        if len(torn):
+            problem = f"id {torn[0]!r} has different labels for different judges"
+            raise DataError(name, problem, column=human_column, remedy="keep one label per id")
     first = rows.group_by("id", maintain_order=True).agg(
         pl.col(c).drop_nulls().first() for c in others
     )
@@ -406,20 +390,20 @@ class _Fit:
 
     def rate(self, code: int, name: str | None, predicted: FloatArray, *, share: bool) -> PanelRate:
         """One group's rate; with `share` also the interval that uses the other groups' rates."""
-        level, groups = self.level, self.panel.grades.group_names
+        level, groups, method = self.level, self.panel.grades.group_names, METHOD
         first = self.sample.restrict(np.asarray(self.groups == code))
         combined = replace(first, judge=predicted)
-        warnings: list[str] = []
-        enough = first.m >= FEWEST_LABELS
-        method = METHOD
-        single = [
-            (best_for_random_labels(sample.scale), sample)
-            for sample in (replace(first, judge=column) for column in self.panel.verdicts.T)
+        single = [replace(first, judge=column) for column in self.panel.verdicts.T]
+        methods = [best_for_random_labels(sample.scale) for sample in single]
+        outcomes = [
+            estimator.estimate(sample, confidence_level=level)
+            for estimator, sample in zip(methods, single, strict=True)
         ]
-        alone = [method.estimate(sample, confidence_level=level) for method, sample in single]
-        outcome = PPI.estimate(combined, confidence_level=level) if enough else alone[0]
-        if not enough:
-            method = single[0][0].name
+        warnings: list[str] = []
+        if enough := first.m >= FEWEST_LABELS:
+            outcome = PPI.estimate(combined, confidence_level=level)
+        else:
+            outcome, method = outcomes[0], methods[0].name
             warnings.append(
                 f"fewer than {FEWEST_LABELS} labels: {method} with {self.panel.judges[0]} alone, "
                 "since they are too few to weight several judges"
@@ -430,8 +414,7 @@ class _Fit:
         )
         if shift is not None and shift.doubtful:
             warnings.append(f"label shift: {shift.explanation}")
-        used = enough and outcome.estimate is not None
-        prior = self.prior(code, len(groups)) if share and used else None
+        prior = self.prior(code, len(groups)) if share and enough else None
         people = HUMAN_ONLY.estimate(first, confidence_level=level)
         return PanelRate(
             group=name,
@@ -439,11 +422,8 @@ class _Fit:
             estimate=outcome.rate,
             interval=outcome.interval(level),
             standard_error=outcome.standard_error,
-            weight=tuned_weight(combined) if used else None,
             reason=outcome.reason,
             shared_interval=None if prior is None else _share(combined, outcome, prior, level),
-            prior_mean=None if prior is None else prior.mean,
-            prior_sd=None if prior is None else prior.sd,
             alone=tuple(
                 JudgeAlone(
                     judge=judge,
@@ -451,8 +431,8 @@ class _Fit:
                     estimate=result.rate,
                     interval=result.interval(level),
                 )
-                for judge, (estimator, _), result in zip(
-                    self.panel.judges, single, alone, strict=True
+                for judge, estimator, result in zip(
+                    self.panel.judges, methods, outcomes, strict=True
                 )
             ),
             human_only=people.rate,
@@ -465,22 +445,13 @@ class _Fit:
 
     def prior(self, code: int, groups: int) -> Prior | None:
         """The distribution of the other groups' rates, predicted without this group's labels."""
-        predicted = replace(self.sample, judge=self.predict(without=code))
-        outcomes = [
-            PPI.compute(
-                predicted.restrict(np.asarray(self.groups == other)), confidence_level=self.level
-            )
-            for other in range(groups)
-            if other != code
-        ]
-        rates = [
-            (outcome.estimate, outcome.standard_error)
-            for outcome in outcomes
-            if outcome.estimate is not None and outcome.standard_error
-        ]
-        if len(rates) < FEWEST_OTHERS:
-            return None
-        return prior_from([rate for rate, _ in rates], [error for _, error in rates])
+        predicted, rates = replace(self.sample, judge=self.predict(without=code)), []
+        for other in set(range(groups)) - {code}:
+            sample = predicted.restrict(np.asarray(self.groups == other))
+            outcome = PPI.compute(sample, confidence_level=self.level)
+            if outcome.estimate is not None and outcome.standard_error:
+                rates.append((outcome.estimate, outcome.standard_error))
+        return prior_from(*zip(*rates, strict=True)) if len(rates) >= FEWEST_OTHERS else None
 
 
 def estimate_panel(
@@ -495,29 +466,21 @@ def estimate_panel(
         recorded=rows.drawn_at_random,
     )
     refuse_shares(sample, "a panel of judges", rows.name, "human")
-    if sample is None or labels_drawn == "plan":
-        raise ArgumentError(
-            "judge",
-            ", ".join(panel.judges),
-            "labels were picked by a plan: use one judge and method conditional",
-        )
-    if labels_drawn == "unknown":
-        raise ArgumentError(
-            "judge",
-            ", ".join(panel.judges),
-            "several judges in one rate need labels that are a random sample of each group's rows: "
-            "declare it with --labels-are-random (labels_are_random=True)",
-        )
-    sample = replace(sample, random=True)
+    remedies = {
+        "plan": "labels were picked by a plan: use one judge and method conditional",
+        "unknown": "several judges in one rate need labels that are a random sample of each "
+        "group's rows: declare it with --labels-are-random (labels_are_random=True)",
+    }
+    if sample is None or labels_drawn in remedies:
+        raise ArgumentError("judge", ", ".join(panel.judges), remedies[labels_drawn])
     names = rows.group_names or (None,)
     groups = np.zeros(len(rows.judge), dtype=np.int64) if rows.groups is None else rows.groups
     if share and len(names) <= FEWEST_OTHERS:
-        raise ArgumentError(
-            "share", share, f"needs {FEWEST_OTHERS + 1} groups or more (--by), to learn from others"
-        )
+        remedy = f"needs {FEWEST_OTHERS + 1} groups or more (--by), to learn from others"
+        raise ArgumentError("share", share, remedy)
     fit = _Fit(
         panel=panel,
-        sample=sample,
+        sample=replace(sample, random=True),
         columns=make_columns(panel.verdicts, groups, len(names), rows.clusters),
         groups=groups,
         folds=_fold(rows, generator(seed)),
@@ -584,53 +547,49 @@ def _panel_headline(result: PanelEstimate) -> Headline:
         text += f": {widths} of the width of the narrowest judge alone"
         if len(shares) < len(estimated):
             text += f" in {len(shares)} of {count(len(estimated), 'group')}"
-    refused = [rate.name for rate in result.groups if rate.estimate is None]
     rates = [f"{rate.name} {rate.text}" for rate in estimated]
     decision = "; ".join(rates) if len(rates) <= IN_A_SENTENCE else text
-    if refused:
-        names = list_names(refused)
-        why = f"No estimate for {names}: the reasons are below."
-        return Headline(text, why, tone="bad", decision=decision if rates else "")
+    refused = list_names([rate.name for rate in result.groups if rate.estimate is None])
     wider = [rate for rate in estimated if rate.narrowing is not None and rate.narrowing >= 1]
-    if not wider:
-        action = "Report them as approximate, with their intervals."
-        return Headline(text, action, decision=decision)
     judges = ", ".join(dict.fromkeys(rate.narrowest.judge for rate in wider if rate.narrowest))
-    if len(wider) == len(estimated):
+    if refused:
+        why = f"No estimate for {refused}: the reasons are below."
+        return Headline(text, why, tone="bad", decision=decision if rates else "")
+    action = "Report them as approximate"
+    if not wider:
+        action += ", with their intervals."
+    elif len(wider) == len(estimated):
         remedy = f"report one judge, --judge-column {judges}"
-        helps = f"Several judges do not help here: {remedy}."
-        return Headline(text, helps, decision=f"Several judges do not help: {remedy}")
-    names = list_names([rate.name for rate in wider])
-    action = f"Report them as approximate, except for {names}: {judges} alone is narrower there."
+        action = f"Several judges do not help here: {remedy}."
+        decision = f"Several judges do not help: {remedy}"
+    else:
+        names = list_names([rate.name for rate in wider])
+        action += f", except for {names}: {judges} alone is narrower there."
     return Headline(text, action, decision=decision)
 
 
 def _panel_table(result: PanelEstimate) -> Table:
     confidence = level(result.confidence_level)
-    shared = "shared interval"
     columns: dict[str, Callable[[PanelRate], str]] = {
         "group": lambda rate: rate.name,
         "rate": lambda rate: number(rate.estimate),
         f"{confidence} interval": reported_interval,
-        shared: lambda rate: show_interval(rate.shared_interval),
+        "shared interval": lambda rate: show_interval(rate.shared_interval),
         "width": lambda rate: number(rate.width),
     }
-    for at, judge in enumerate(result.judges):
-        columns[f"{judge} alone"] = partial(_width_alone, at=at)
     if result.share_promise is None:
-        del columns[shared]
-    alone = [f"{judge} alone" for judge in reversed(result.judges)]
+        del columns["shared interval"]
+    alone = {
+        f"{judge} alone": partial(lambda at, rate: number(rate.alone[at].width), at)
+        for at, judge in enumerate(result.judges)
+    }
     return table_by_group(
         result.groups,
         result.by or "rows",
-        columns,
+        columns | alone,
         caption="width: of the interval by all judges, and by each alone",
-        optional=alone,
+        optional=[*reversed(alone)],
     )
-
-
-def _width_alone(rate: PanelRate, *, at: int) -> str:
-    return number(rate.alone[at].width)
 
 
 def _alone_table(result: PanelEstimate) -> Table:
@@ -660,25 +619,16 @@ def _alone_table(result: PanelEstimate) -> Table:
 
 
 def panel_figure(result: PanelEstimate) -> Drawing:
-    """A line for each group: the narrowest judge alone above, all judges below."""
-    rates = sorted(result.groups, key=lambda rate: (rate.estimate is None, rate.estimate or 0))
+    """Two lines for each group: all judges, and below them the narrowest judge alone."""
+    rates = sorted(result.groups, key=lambda rate: (rate.estimate is None, -(rate.estimate or 0)))
     narrower = sum(rate.narrowing is not None and rate.narrowing < 1 for rate in rates)
-    title = f"All judges give {'a' if narrower else 'no'} narrower interval than one judge"
+    few, of_groups = "a" if narrower else "no", ""
     if len(rates) > 1:
-        title = (
-            "All judges give a narrower interval than one judge for "
-            f"{narrower} of {len(rates)} groups"
-        )
-    lines = [
-        Line(rate.name, rate, None, None)
-        if (best := rate.narrowest) is None
-        else Line(rate.name, rate, best.estimate, best.interval)
-        for rate in rates
-    ]
-    return rates_figure(
-        result,
-        lines,
-        title=title,
-        method=f"{len(result.judges)} judges",
-        other="narrowest judge alone",
-    )
+        few, of_groups = "a", f" for {narrower} of {len(rates)} groups"
+    title = f"All judges give {few} narrower interval than one judge{of_groups}"
+    rows = []
+    for rate in rates:
+        rows.append(row_of(f"{rate.name}, {len(result.judges)} judges", rate))
+        if (best := rate.narrowest) is not None:
+            rows.append(row_of(f"{rate.name}, {best.judge} alone", best))
+    return rates_figure(result, rows, title)

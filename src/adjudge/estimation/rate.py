@@ -16,10 +16,8 @@ from adjudge.estimation.exact_interval import intervals_of
 from adjudge.estimation.label_shift import LabelShift, label_shift
 from adjudge.estimation.rate_view import (
     Rate,
-    draw_bar,
-    draw_no_estimate,
     interval_text,
-    rate_axis,
+    rates_figure,
     reported_interval,
     sentence,
     show_rates,
@@ -27,7 +25,7 @@ from adjudge.estimation.rate_view import (
 )
 from adjudge.estimation.sample import Sample, counts_of, missing
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, table_of
-from adjudge.present.figure import ACCENT, MUTED, WARM, new_figure, themed
+from adjudge.present.figure import ForestRow
 from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
 from adjudge.present.text import clip, count, level, number, show_interval, span
 from adjudge.records import Interval
@@ -535,34 +533,18 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
 
 
 def estimate_figure(result: Estimate) -> Drawing:
-    """All methods on the same rows: the judge alone first, this result last."""
-    bars = [
-        (other.method, other.estimate, other.interval, MUTED, "o")
+    """All methods on the same rows: this result first, the judge alone last."""
+    rows = [ForestRow(f"{result.method} (this result)", result.estimate, result.interval)]
+    rows += [
+        ForestRow(other.method, other.estimate, other.interval)
         for other in result.alternatives
         if known_estimator(other.method).uses_labels
     ]
+    title = f"Judge alone: {number(result.estimate)}, not corrected for judge errors"
     if result.estimator.uses_labels:
-        naive = ("judge alone (naive)", result.naive, result.naive_interval, WARM, "o")
-        bars.insert(0, naive)
-    reported = f"{result.method} (this result)"
-    bars.append((reported, result.estimate, result.interval, ACCENT, "s"))
-    with themed():
-        figure = new_figure(7.2, 1.4 + 0.42 * len(bars))
-        axes = figure.subplots()
-        for at, (_, value, within, colour, marker) in enumerate(bars):
-            if value is None:
-                # An interval can be known without an estimate: the words are above its line.
-                draw_no_estimate(axes, at if within is None else at + 0.22)
-            draw_bar(axes, at, value, within, colour, marker)
-        rate = clip(result.group or "rate", 48)
-        label = f"{rate}, with {level(result.confidence_level)} intervals"
-        rate_axis(axes, [name for name, *_ in bars], label)
-        if result.estimate is None:
-            title = f"No {result.method} estimate from these labels"
-        elif not result.estimator.uses_labels:
-            title = f"Judge alone: {number(result.estimate)}, not corrected for judge errors"
-        else:
-            rate = f"{result.estimator.title.capitalize()} {number(result.estimate)}"
-            title = f"{rate}, judge alone {number(result.naive)}"
-        axes.set_title(title)
-    return figure
+        rows.append(ForestRow("judge alone (naive)", result.naive, result.naive_interval))
+        rate = f"{result.estimator.title.capitalize()} {number(result.estimate)}"
+        title = f"{rate}, judge alone {number(result.naive)}"
+    if result.estimate is None:
+        title = f"No {result.method} estimate from these labels"
+    return rates_figure(result, rows, title, quantity=clip(result.group or "rate", 48))

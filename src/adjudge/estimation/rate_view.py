@@ -1,15 +1,11 @@
-"""What the views of rates share: the blocks around the numbers, and pictures with a line for each.
-
-A line has the rate to report and the one that it is compared with: the judge's own, or another
-method's.
-"""
+"""What the views of rates share: the blocks around the numbers, and the picture of rates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjudge.estimation.estimators import known_estimator
 from adjudge.present.blocks import (
@@ -23,20 +19,11 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.figure import (
-    ACCENT,
-    MUTED,
-    WARM,
-    draw_interval,
-    legend_mark,
-    new_figure,
-    themed,
-)
+from adjudge.present.figure import ForestRow, forest_figure
 from adjudge.present.text import clip, left_out, level, number, show_interval
-from adjudge.records import HasInterval, Interval
+from adjudge.records import HasInterval
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 #: At most this many rates fit into a sentence; more are counted, and are in the table.
@@ -54,7 +41,9 @@ class Rate(HasInterval):
     @property
     def width(self) -> float | None:
         """The width of the interval; None without an estimate."""
-        return None if self.estimate is None else width_of(self.interval)
+        if self.estimate is None or self.low is None or self.high is None:
+            return None
+        return self.high - self.low
 
     @property
     def text(self) -> str:
@@ -71,21 +60,8 @@ class HasGroups:
     @property
     def all_warnings(self) -> tuple[str, ...]:
         """General warnings, then those of single groups, each once with the groups named."""
-        named: dict[str, list[str]] = {}
-        for group in self.groups:
-            for text in group.warnings:
-                named.setdefault(text, []).append(group.group or "all rows")
-        return (
-            *self.warnings,
-            *(f"{list_names(names)}: {text}" for text, names in named.items()),
-        )
-
-
-def width_of(interval: Interval | None) -> float | None:
-    """The width of an interval, None without one."""
-    if interval is None or interval.low is None or interval.high is None:
-        return None
-    return interval.high - interval.low
+        texts = ((group.group, text) for group in self.groups for text in group.warnings)
+        return (*self.warnings, *with_groups(texts))
 
 
 # --- sentences and blocks ---
@@ -95,6 +71,14 @@ def list_names(names: Sequence[str | None]) -> str:
     """The names, and how many more there are than can be shown."""
     listed, more = ", ".join(map(str, names[:SHOWN])), len(names) - SHOWN
     return f"{listed} and {more:,} more" if more > 0 else listed
+
+
+def with_groups(texts: Iterable[tuple[str | None, str]]) -> list[str]:
+    """Each text once, after the names of the groups that it is about."""
+    named: dict[str, list[str | None]] = {}
+    for group, text in texts:
+        named.setdefault(text, []).append(group or "all rows")
+    return [f"{list_names(names)}: {text}" for text, names in named.items()]
 
 
 def sentence(group: str | None, text: str) -> str:
@@ -180,80 +164,19 @@ def reported_interval(rate: Any) -> str:
 # --- pictures ---
 
 
-class Line(NamedTuple):
-    """A line of a picture: the rate to report, and the one that it is compared with."""
-
-    name: str | None
-    rate: Rate
-    other: float | None
-    other_interval: Interval | None = None
-
-
 def rates_figure(
-    result: Any,
-    lines: Sequence[Line],
-    *,
-    title: str,
-    method: str | None = None,
-    other: str = "judge alone (naive)",
-    other_bar: bool = True,
-    quantity: str = "rate",
-    size: tuple[float, float] = (7.6, 0.42),
+    result: Any, rows: Sequence[ForestRow], title: str, *, dot: str = "", quantity: str = "rate"
 ) -> Drawing:
-    """The lines, from below; `size` is the width of the picture and the height of a line."""
-    with themed():
-        figure = new_figure(size[0], 1.5 + size[1] * len(lines))
-        axes = figure.subplots()
-        draw_lines(axes, lines, f"{quantity}, with {level(result.confidence_level)} intervals")
-        add_legend(figure, method or result.method, other, other_bar=other_bar)
-        axes.set_title(title)
-    return figure
+    """A line for each rate with its interval; a ring is the judge's own rate."""
+    axis = f"{quantity}, with {level(result.confidence_level)} intervals"
+    naive = "judge alone (naive)"
+    return forest_figure(rows, title=title, axis=axis, dot=dot, ring=naive, scale=1)
 
 
-def draw_lines(axes: Axes, lines: Sequence[Line], label: str) -> None:
-    """Each line: what it is compared with above, the rate to report below."""
-    for at, (_, rate, other, other_interval) in enumerate(lines):
-        draw_bar(axes, at + 0.13, other, other_interval, WARM, "o")
-        if rate.estimate is None:
-            draw_no_estimate(axes, at - 0.13)
-        else:
-            draw_bar(axes, at - 0.13, rate.estimate, rate.interval, ACCENT, "s")
-    rate_axis(axes, [clip(line.name) for line in lines], label)
-
-
-def draw_bar(
-    axes: Axes, at: float, value: float | None, interval: Interval | None, colour: str, marker: str
-) -> None:
-    """A rate and its interval, as far as they are known."""
-    draw_interval(axes, at, interval, scale=1, color=colour, linewidth=2.2, solid_capstyle="butt")
-    if value is not None:
-        axes.plot([value], [at], marker, color=colour, markersize=6, zorder=3)
-
-
-def draw_no_estimate(axes: Axes, at: float) -> None:
-    """The words for a rate that is not known."""
-    axes.text(0.01, at, "no estimate", color=MUTED, fontsize=8.5, va="center")
-
-
-def rate_axis(axes: Axes, names: Sequence[str], label: str) -> None:
-    """An axis from 0 to 1, and the names of the lines, from below."""
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(-0.6, len(names) - 0.4)
-    axes.set_xlim(0, 1)
-    axes.set_xlabel(label)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
-
-
-def add_legend(
-    figure: Drawing, method: str, other: str = "judge alone (naive)", *, other_bar: bool = True
-) -> None:
-    """What the two colours are."""
-    handles = [
-        legend_mark(other, color=WARM, marker="o", linestyle="-" if other_bar else ""),
-        legend_mark(method, color=ACCENT, marker="s"),
-    ]
-    figure.legend(handles=handles, loc="outside lower right", fontsize=8.5, ncols=2)
+def row_of(name: str | None, rate: Rate, naive: float | None = None) -> ForestRow:
+    """The line of a rate; without an estimate there are no ends."""
+    interval = None if rate.estimate is None else rate.interval
+    return ForestRow(clip(name), rate.estimate, interval, naive)
 
 
 def describe_outside(what: str, rates: Sequence[Any], noun: str) -> str:

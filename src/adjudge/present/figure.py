@@ -203,7 +203,7 @@ class ForestRow:
     """A line of a forest: a dot, its interval if there is one, and a ring to compare it with."""
 
     name: str
-    value: float
+    value: float | None
     interval: Interval | None = None
     ring: float | None = None
 
@@ -223,7 +223,11 @@ def forest_figure(
         axes = figure.subplots()
         for place, row in enumerate(rows):
             draw_interval(axes, place, row.interval, scale=scale, color=ACCENT, linewidth=1.6)
-            axes.scatter(scale * row.value, place, s=44, color=ACCENT, zorder=3)
+            if row.value is None:
+                above = place if row.interval is None else place - 0.22  # not on its line
+                axes.text(0.01, above, "no estimate", color=MUTED, fontsize=8.5, va="center")
+            else:
+                axes.scatter(scale * row.value, place, s=44, color=ACCENT, zorder=3)
             if row.ring is not None:
                 draw_ring(axes, scale * row.ring, place, INK, size=40, width=1.5, zorder=4)
         name_rows(axes, [row.name for row in rows], fontsize=8.5)

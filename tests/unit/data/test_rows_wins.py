@@ -165,6 +165,6 @@ def test_the_command_takes_annotations_of_alpaca_eval(
     assert run(["estimate", *given, *words]) == 0
     shown = capsys.readouterr().out
     assert "win rate of mine: corrected rate" in shown
-    assert "people alone 0.667" in " ".join(shown.split())
+    assert "human-only random labels 0.667" in " ".join(shown.split())
     assert run(["estimate", *given]) == 1
     assert "adjudge estimate --model NAME" in capsys.readouterr().err
