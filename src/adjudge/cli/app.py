@@ -19,8 +19,8 @@ from adjudge.cli.output import (
     BAD_FINDING,
     DONE,
     FAILED,
-    print_reader_remarks,
     read_no_further,
+    reader_remarks,
     remark,
     running,
 )
@@ -81,15 +81,15 @@ class VerbCommand(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         help_option = self.get_help_option(ctx)
-        return [*self._parameters, _help_all(), *([help_option] if help_option else [])]
+        help_all = _eager("--help-all", "Show all options.", _print_all)
+        return [*self._parameters, help_all, *([help_option] if help_option else [])]
 
     @cached_property
     def _parameters(self) -> list[click.Parameter]:
-        parameters: list[click.Parameter] = []
-        for name, option in self.verb.parameters.items():
-            positional = name in self.verb.positional
-            parameters.append(_argument(option) if positional else _option(option))
-        return parameters
+        return [
+            _argument(option) if name in self.verb.positional else _option(option)
+            for name, option in self.verb.parameters.items()
+        ]
 
     def invoke(self, ctx: click.Context) -> int:
         defaults = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
@@ -184,23 +184,6 @@ def _option(option: Option) -> click.Option:
     )
 
 
-def _help_all() -> click.Option:
-    def print_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-        if wanted and not ctx.resilient_parsing:
-            ctx.meta[_ALL] = True
-            click.echo(ctx.get_help())
-            ctx.exit()
-
-    return click.Option(
-        ["--help-all"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=print_all,
-        help="Show all options.",
-    )
-
-
 class VerbGroup(click.Group):
     """A group of verbs. Without a verb it prints its help and could not run."""
 
@@ -246,7 +229,6 @@ def build() -> click.Group:
         context_settings={"max_content_width": 100},
         params=[
             _eager("--version", "Print the version and exit.", _print_version),
-            _eager("--install-completion", "Install completion for this shell.", _install),
             _eager("--show-completion", "Print completion for this shell.", _show_completion),
         ],
     )
@@ -299,6 +281,11 @@ def _eager(flag: str, text: str, action: Callable[[click.Context], None]) -> cli
     )
 
 
+def _print_all(ctx: click.Context) -> None:
+    ctx.meta[_ALL] = True
+    click.echo(ctx.get_help())
+
+
 def _print_version(_: click.Context) -> None:
     from adjudge import __version__
 
@@ -306,33 +293,11 @@ def _print_version(_: click.Context) -> None:
 
 
 def _show_completion(_: click.Context) -> None:
-    click.echo(_completion()[1])
-
-
-def _install(_: click.Context) -> None:
-    """Write the completion of the current shell where the shell finds it."""
-    shell, script = _completion()
-    home = Path.home()
-    if shell == "fish":
-        target = home / ".config" / "fish" / "completions" / "adjudge.fish"
-    else:
-        target = home / ".config" / "adjudge" / f"completion.{shell}"
-        startup, line = home / f".{shell}rc", f". '{target}'\n"
-        written = startup.read_text(encoding="utf-8") if startup.exists() else ""
-        if line not in written:
-            startup.write_text(f"{written.rstrip()}\n{line}".lstrip(), encoding="utf-8")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(script, encoding="utf-8")
-    click.echo(f"wrote {target}: start a new {shell} to use it")
-
-
-def _completion() -> tuple[str, str]:
-    """The name of the current shell, and its completion as a script."""
     shell = Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(shell)
     if kind is None:
         raise ArgumentError("SHELL", shell, "completion is made for bash, zsh and fish")
-    return shell, kind(build(), {}, "adjudge", COMPLETION).source()
+    click.echo(kind(build(), {}, "adjudge", COMPLETION).source())
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -362,7 +327,7 @@ def run(arguments: list[str]) -> int:
             " processes: put it into PGPASSWORD or ~/.pgpass, or put the URL into ADJUDGE_STORE"
         )
     try:
-        with print_reader_remarks(), running(arguments):
+        with reader_remarks(remark), running(arguments):
             return _execute(build(), arguments)
     except AdjudgeError as error:
         remark(f"adjudge: {_readable(str(error))}")
@@ -408,11 +373,8 @@ def _readable(message: str) -> str:
 
 def _refuse(error: OSError) -> int:
     place = f"{error.filename}: " if error.filename else ""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    remedy = (
-        "free space on the disk and run the same command again"
-        if full
-        else "check the path and its permissions"
-    )
+    remedy = "check the path and its permissions"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        remedy = "free space on the disk and run the same command again"
     remark(f"adjudge: {place}{error.strerror or error}; {remedy}")
     return FAILED

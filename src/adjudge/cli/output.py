@@ -219,32 +219,24 @@ def watch_run(title: str) -> Iterator[Watch]:
         yield Watch(title, bar)
 
 
-class _ReaderRemarks(logging.Handler):
-    """Prints each message of the readers once. A file can be read twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._printed: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if text not in self._printed:
-            self._printed.add(text)
-            remark(text)
-
-
 @contextmanager
-def print_reader_remarks() -> Iterator[None]:
-    """While a command runs, print the messages of the readers to standard error."""
-    log, handler = logging.getLogger("adjudge.data"), _ReaderRemarks()
-    before = log.propagate
-    log.addHandler(handler)
-    log.propagate = False
+def reader_remarks(take: Callable[[str], object]) -> Iterator[None]:
+    """Inside, `take` gets each message of the readers once. A file can be read twice."""
+    seen = set[str]()
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if (text := record.getMessage()) not in seen:
+                seen.add(text)
+                take(text)
+
+    log = logging.getLogger("adjudge.data")
+    before = log.handlers, log.propagate
+    log.handlers, log.propagate = [Handler()], False
     try:
         yield
     finally:
-        log.removeHandler(handler)
-        log.propagate = before
+        log.handlers, log.propagate = before
 
 
 _RUNNING: ContextVar[Sequence[str]] = ContextVar("arguments", default=())

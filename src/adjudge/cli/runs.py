@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -36,6 +37,7 @@ from adjudge.present.text import count, group_name, safe, safe_json
 if TYPE_CHECKING:
     from adjudge.judges.judging import JudgingRun
     from adjudge.judges.options import JudgingOptions
+    from adjudge.server.guard import Guard
 
 Values = dict[str, Any]
 #: Options of rank that --anchors refuses: the anchors fix them, or only a full board has them.
@@ -469,26 +471,25 @@ def _open_page(round_: Any, store: str, options: Values) -> None:
     import webbrowser
 
     from adjudge.server.label_page import label_app
-    from adjudge.server.running import serve
     from adjudge.store import store_name
-
-    host, token = options["host"], os.environ.get("ADJUDGE_TOKEN") or None
 
     def ready(address: str) -> None:
         place = store_name(store)
         remark(f"labelling page: {address}  (Ctrl-C when done; labels are in {place})")
-        if token is not None:
+        if os.environ.get("ADJUDGE_TOKEN"):
             remark("the page asks for the token in ADJUDGE_TOKEN")
         if options["browser"]:
             webbrowser.open(address)
 
-    serve(
-        lambda port: label_app(round_, host=host, port=port, token=token),
-        host=host,
-        port=options["port"],
-        token=token,
-        ready=ready,
-    )
+    _listen(partial(label_app, round_), options, ready)
+
+
+def _listen(make_app: Callable[..., Guard], options: Values, ready: Callable[[str], None]) -> None:
+    from adjudge.server.running import serve
+
+    host, token = options["host"], os.environ.get("ADJUDGE_TOKEN") or None
+    app = partial(make_app, host=host, token=token)
+    serve(lambda port: app(port=port), host=host, port=options["port"], token=token, ready=ready)
 
 
 def run_serve(arguments: Values, options: Values) -> bool:
@@ -498,7 +499,6 @@ def run_serve(arguments: Values, options: Values) -> bool:
     from adjudge.server.audits import AuditTrail, MonitorMetrics
     from adjudge.server.guard import Limits
     from adjudge.server.judge_app import judge_app
-    from adjudge.server.running import serve
     from adjudge.server.service import PolicyFile, make_service
     from adjudge.store import open_store, store_name
 
@@ -514,7 +514,6 @@ def run_serve(arguments: Values, options: Values) -> bool:
         trail = AuditTrail(AuditCoin(audit_rate, secret), service, store)
     if options["state"] is not None:
         monitor = MonitorMetrics(options["state"], source.policy)
-    host, token = options["host"], os.environ.get("ADJUDGE_TOKEN") or None
     limits = Limits(
         body_bytes=4_000_000, answer_seconds=options["timeout"], stop_seconds=options["grace"]
     )
@@ -528,20 +527,6 @@ def run_serve(arguments: Values, options: Values) -> bool:
             place = store_name(store)
             remark(f"{audit_rate:.3g} of accepted verdicts are drawn for audits, stored in {place}")
 
-    serve(
-        lambda port: judge_app(
-            service,
-            source,
-            host=host,
-            port=port,
-            token=token,
-            limits=limits,
-            trail=trail,
-            monitor=monitor,
-        ),
-        host=host,
-        port=options["port"],
-        token=token,
-        ready=ready,
-    )
+    app = partial(judge_app, service, source, limits=limits, trail=trail, monitor=monitor)
+    _listen(app, options, ready)
     return False

@@ -5,11 +5,9 @@ Every kind of rows is tried with its own reader, so that what is listed here wor
 
 from __future__ import annotations
 
-import logging
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -17,6 +15,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import polars as pl
 
+from adjudge.cli.output import reader_remarks
 from adjudge.data import (
     Reading,
     iter_items,
@@ -46,7 +45,7 @@ class _Kind:
     name: str
     measure: Callable[..., tuple[int, int | None]]
     commands: Mapping[str, str]
-    unlabelled: Mapping[str, str]
+    unlabelled: Mapping[str, str] = field(default_factory=dict)
     #: What its commands take in addition to names of columns and words.
     takes: tuple[str, ...] = ()
 
@@ -90,12 +89,8 @@ def _tournaments(file: Path, **reading: Unpack[Reading]) -> tuple[int, None]:
     return prepare_tournaments(file, **reading).rows, None
 
 
-def _pairs(file: Path, **reading: Unpack[Reading]) -> tuple[int, None]:
-    return sum(1 for _ in iter_pairs(file, **reading)), None
-
-
-def _items(file: Path, **reading: Unpack[Reading]) -> tuple[int, None]:
-    return sum(1 for _ in iter_items(file, **reading)), None
+def _texts(read: Callable[..., Iterable[Any]], file: Path, **reading: Any) -> tuple[int, None]:
+    return sum(1 for _ in read(file, **reading)), None
 
 
 _LABELS = ("labels", "labels_columns")
@@ -119,8 +114,7 @@ _KINDS = (
         "scores",
         _scores,
         {"How far are the scores from people's?": "diagnose scores {}"},
-        {},
-        (*_LABELS, "raters"),
+        takes=(*_LABELS, "raters"),
     ),
     _Kind(
         "grades",
@@ -143,31 +137,26 @@ _KINDS = (
         "judgments of answers",
         partial(_judgments, about="grades"),
         {"Which grades can I trust?": "calibrate {} --alpha 0.1 -o policy.json"},
-        {},
-        _LABELS,
+        takes=_LABELS,
     ),
-    _Kind("battles", _battles, {"How do the models rank?": "rank {}"}, {}),
-    _Kind(
-        "tournaments", _tournaments, {"Is the judge consistent?": "diagnose transitivity {}"}, {}
-    ),
+    _Kind("battles", _battles, {"How do the models rank?": "rank {}"}),
+    _Kind("tournaments", _tournaments, {"Is the judge consistent?": "diagnose transitivity {}"}),
     _Kind(
         "pairs",
-        _pairs,
+        partial(_texts, iter_pairs),
         {
             "Which answer is better, by a judge?": "judge {} --judge openai:MODEL -o judged.jsonl",
             "And by people?": "label {} -o labels.csv",
         },
-        {},
     ),
     _Kind(
         "single answers",
-        _items,
+        partial(_texts, iter_items),
         {
             "Does each pass, by a judge?": "judge {} --judge openai:MODEL --protocol grade "
             "-o judged.jsonl",
             "And by people?": "label {} -o labels.csv",
         },
-        {},
     ),
 )
 _NOTHING = {
@@ -262,7 +251,8 @@ def start(
     options: dict[str, Any] = {**reading, "labels": labels, "raters": raters}
     for kind in _KINDS:
         taken = {name: options.get(name) for name in ("columns", "labels_as", *kind.takes)}
-        with _collected_remarks() as remarks:
+        remarks: list[str] = []
+        with reader_remarks(remarks.append):  # a kind that is only tried must not print any
             try:
                 rows, labelled = kind.measure(file, **taken)
             except AdjudgeError as error:
@@ -272,23 +262,18 @@ def start(
             readable[kind] = ReadAs(
                 rows_kind=kind.name, rows=rows, labels=labelled, remarks=tuple(remarks)
             )
-    if any(reading_as.labels != 0 for reading_as in readable.values()):
-        # A column that happens to have a usual name: rows of that kind have no labels.
-        readable = {
-            kind: reading_as for kind, reading_as in readable.items() if reading_as.labels != 0
-        }
+    # A column that happens to have a usual name: rows of that kind have no labels.
+    labelled_kinds = {kind: read_as for kind, read_as in readable.items() if read_as.labels != 0}
+    readable = labelled_kinds or readable
     if not readable:
         raise _unreadable(file, list(refused.values()))
-    answers = [
-        Answer(
-            question=question,
-            command=f"adjudge {command.format(_quote(file))}{_typed_again(options, kind)}",
-        )
-        for kind, reading_as in readable.items()
-        for question, command in (
-            kind.unlabelled if reading_as.labels == 0 else kind.commands
-        ).items()
-    ]
+    answers = []
+    for kind, read_as in readable.items():
+        commands = kind.unlabelled if read_as.labels == 0 else kind.commands
+        again = _typed_again(options, kind)
+        for question, command in commands.items():
+            typed = f"adjudge {command.format(_quote(file))}{again}"
+            answers.append(Answer(question=question, command=typed))
     return Guide(
         file=str(file),
         read_as=tuple(readable.values()),
@@ -329,20 +314,3 @@ def _typed_again(options: Mapping[str, Any], kind: _Kind) -> str:
 
 def _quote(word: object) -> str:
     return shlex.quote(str(word))
-
-
-@contextmanager
-def _collected_remarks() -> Iterator[list[str]]:
-    """The readers' remarks as a list: a kind that is only tried must not print any."""
-    log, lines = logging.getLogger("adjudge.data"), list[str]()
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.append(record.getMessage())
-
-    handlers, propagate = log.handlers[:], log.propagate
-    log.handlers, log.propagate = [Collect()], False
-    try:
-        yield lines
-    finally:
-        log.handlers, log.propagate = handlers, propagate

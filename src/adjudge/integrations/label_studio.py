@@ -74,7 +74,7 @@ def make_tasks(
     """
     end = None if limit is None else count(limit, "limit", least=1)
     answered = round_.answered(_RATER)
-    draws = [draw for draw in once_each(round_.queue.draws[:end]) if draw.id not in answered]
+    draws = [draw for draw in once_each(round_.queue[:end]) if draw.id not in answered]
     shown = [round_.task(_RATER, draw) for draw in draws]
     # Label Studio needs every field of the config in every task; other fields are left out.
     places = {place for task in shown for place, text in task.texts.items() if text}

@@ -12,8 +12,8 @@ from typing import Unpack
 
 from adjudge.policy.result import Policy
 from adjudge.selection import read_policy
-from adjudge.server.service import JudgeOptions, JudgeService, make_service
-from adjudge.server.webhook import Case, Outcome, outcome_of
+from adjudge.server.service import Case, JudgeOptions, JudgeService, make_service
+from adjudge.server.webhook import Outcome, outcome_of
 
 
 class PolicyJudge:

@@ -17,8 +17,8 @@ from adjudge.monitoring import AuditCoin
 from adjudge.policy.audits import Monitor, MonitorGroup, read_monitor, state_name
 from adjudge.policy.result import Policy
 from adjudge.records import Grade, Judgment, Pair, Subject
-from adjudge.server.service import JudgeService, Ruling
-from adjudge.server.webhook import PASSES, Case
+from adjudge.server.service import Case, JudgeService, Ruling
+from adjudge.server.webhook import PASSES
 from adjudge.store import Served, Store, StorePlace, content_hash, is_store, store_name
 from adjudge.store.thread import StoreThread
 
@@ -96,8 +96,7 @@ class AuditTrail:
             name = f"{name}#{digest[:12]}"
         audited = ruling.accepted and self._coin.draws(name)
         content: dict[str, Any] = asdict(ruling.judgment)
-        for known in ("extra", "label", "human"):  # human labels come only from the labels file
-            content.pop(known, None)
+        content |= dict.fromkeys(("extra", "label", "human"))  # labels come from people alone
         whose = "judge" if isinstance(ruling.judgment, Judgment) else "judge_name"
         judge = self._judges[ruling.asked - 1]  # for a cascade, the judge at which it ended
         content |= {
@@ -133,11 +132,7 @@ class AuditTrail:
 
 def _texts(subject: Subject) -> dict[str, str | None]:
     if isinstance(subject, Pair):
-        return {
-            "prompt": subject.prompt,
-            "response_a": subject.response_a,
-            "response_b": subject.response_b,
-        }
+        return {name: getattr(subject, name) for name in ("prompt", "response_a", "response_b")}
     shown = {name: subject.extra.get(name) for name in ("reference", "context")}
     return {"prompt": subject.prompt, "response": subject.response, **shown}
 

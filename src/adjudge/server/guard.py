@@ -3,11 +3,7 @@
 A page on loopback can be reached by any site that the user visits: DNS rebinding sends its own
 Host, a forged request its own Origin. Both are refused here, before any handler runs. So are
 callers without the token, bodies that are too large or too slow, and more requests than the memory
-limit allows.
-
-The time for a request is limited too. One timer of the event loop per request would cost as much
-as all other checks together; instead one clock ticks while there are requests, and a limit can act
-up to one tick late.
+limit allows. The time for a request is limited too.
 """
 
 from __future__ import annotations
@@ -17,9 +13,10 @@ import hmac
 import ipaddress
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from types import TracebackType
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -31,89 +28,39 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adjudge.errors import ArgumentError, InputError, StoreError
 from adjudge.present.text import clip
 
-#: Seconds between two checks of the requests in flight.
-TICK = 0.05
+#: After so many seconds a request is slow: then its client is watched.
+_SLOW_SECONDS = 0.05
 
 
 class Deadlines:
-    """The limits that are running, and the moment at which the server stops."""
+    """The time limits that are running, and the moment at which the server stops."""
 
     def __init__(self) -> None:
-        self._running: set[Deadline] = set()
-        self._stops_at: float | None = None
-        self._ticks = False
+        self._running: set[asyncio.Timeout] = set()
+        self._stops_at = math.inf
 
     @property
     def stopping(self) -> bool:
         """Whether the server was asked to stop."""
-        return self._stops_at is not None
+        return self._stops_at < math.inf
 
     def stop(self, seconds: float) -> None:
         """Let requests run for at most this many seconds from now."""
         self._stops_at = asyncio.get_running_loop().time() + seconds
+        for limit in self._running:
+            if not limit.expired():
+                limit.reschedule(min(limit.when() or math.inf, self._stops_at))
 
-    def within(self, seconds: float, on_slow: Callable[[], None] | None = None) -> Deadline:
-        """A time limit for a block; a stop of the server shortens it.
-
-        `on_slow` is called once, if the block takes longer than a tick.
-        """
-        loop = asyncio.get_running_loop()
-        if not self._ticks:
-            self._ticks = True
-            loop.call_later(TICK, self._tick)
-        return Deadline(loop.time(), seconds, on_slow, self._running)
-
-    def _tick(self) -> None:
-        loop = asyncio.get_running_loop()
-        now, stops_at = loop.time(), self._stops_at
-        stopped = stops_at is not None and stops_at <= now
-        for one in list(self._running):
-            if one.end <= now or stopped:
-                one.expire()
-            elif one.on_slow is not None and one.began + TICK <= now:
-                one.on_slow()
-                one.on_slow = None
-        self._ticks = bool(self._running)
-        if self._ticks:
-            loop.call_later(TICK, self._tick)
-
-
-class Deadline:
-    """One limit, running while its block is: `async with`, as `asyncio.timeout`."""
-
-    __slots__ = ("_running", "_timeout", "began", "end", "on_slow")
-
-    def __init__(
-        self,
-        began: float,
-        seconds: float,
-        on_slow: Callable[[], None] | None,
-        running: set[Deadline],
-    ) -> None:
-        self.began = began
-        self.end = began + seconds
-        self.on_slow = on_slow
-        self._running = running
-        self._timeout = asyncio.timeout(None)
-
-    def expire(self) -> None:
-        """End the block now, with a TimeoutError."""
-        if not self._timeout.expired():
-            self._timeout.reschedule(0)
-
-    async def __aenter__(self) -> Deadline:
-        self._running.add(self)
-        await self._timeout.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._running.discard(self)
-        await self._timeout.__aexit__(kind, error, trace)
+    @asynccontextmanager
+    async def within(self, seconds: float) -> AsyncIterator[asyncio.Timeout]:
+        """A time limit for a block; a stop of the server shortens it."""
+        end = asyncio.get_running_loop().time() + seconds
+        async with asyncio.timeout_at(min(end, self._stops_at)) as limit:
+            self._running.add(limit)
+            try:
+                yield limit
+            finally:
+                self._running.discard(limit)
 
 
 CONTENT_SECURITY_POLICY = (
@@ -216,22 +163,24 @@ class Guard:
         if scope["type"] != "http":
             return  # websockets are not served
         headers = _first_values(scope)
-        refusal = self._refusal(scope, headers)
-        if refusal is not None:
+        try:
+            self._check(scope, headers)
+            await self._serve(scope, headers, receive, send)
+        except Refusal as refusal:
             await self._refuse(headers, receive, send, refusal)
+        except _GoneError:
             return
-        await self._serve(scope, headers, receive, send)
 
     def stop(self, seconds: float) -> None:
         """Let requests in flight finish within this many seconds; the others then get 503."""
         self._deadlines.stop(seconds)
 
-    def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
+    def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
         host = headers.get("host", "").lower()
         if not self.any_host and host not in self.hosts:
-            return Refusal(421, "this server does not answer for that host name")
+            raise Refusal(421, "this server does not answer for that host name")
         if "origin" in headers and not self._known_origins(scope, host):
-            return Refusal(403, "requests from other sites are refused")
+            raise Refusal(403, "requests from other sites are refused")
         # A link to the page is harmless: no site can frame it or read it.
         followed = (
             scope["method"] == "GET"
@@ -240,21 +189,20 @@ class Guard:
         )
         own_site = headers.get("sec-fetch-site", "same-origin") in {"same-origin", "none"}
         if not own_site and not followed:
-            return Refusal(403, "requests from other sites are refused")
+            raise Refusal(403, "requests from other sites are refused")
         if self.token is not None and scope["path"] not in self.open_paths:
             given = headers.get("authorization", "")
             if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
-                return Refusal(401, "send the token as: Authorization: Bearer TOKEN")
+                raise Refusal(401, "send the token as: Authorization: Bearer TOKEN")
         if {"content-length", "transfer-encoding"} <= headers.keys():
             # A proxy in front can take the other one for the end of the body.
-            return Refusal(400, "give content-length or transfer-encoding, not both")
+            raise Refusal(400, "give content-length or transfer-encoding, not both")
         length = headers.get("content-length", "0")
         # Unicode digits pass isdigit() and int(); HTTP allows only ASCII.
         if not (length.isascii() and length.isdigit()):
-            return Refusal(400, "content-length is not a number")
+            raise Refusal(400, "content-length is not a number")
         if len(length) > 12 or int(length) > self.limits.body_bytes:
-            return self._too_large
-        return None
+            raise self._too_large
 
     def _known_origins(self, scope: Scope, host: str) -> bool:
         """Whether all given origins are ours: of several, any can be the browser's."""
@@ -265,9 +213,9 @@ class Guard:
     async def _serve(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
     ) -> None:
-        chunks: list[bytes] = []
         announced = int(headers.get("content-length", "0"))
         large = 0  # the part of the memory for large bodies that this body takes
+        chunks: list[bytes] = []
         try:
             try:
                 async with self._deadlines.within(self.limits.body_seconds):
@@ -275,33 +223,29 @@ class Guard:
                     async for chunk in _chunks(receive):
                         size += len(chunk)
                         if size > self.limits.body_bytes:
-                            raise _RefusedError(self._too_large)
+                            raise self._too_large
                         if size > max(large, _SMALL_BODY):
                             # Reserve it completely: otherwise many growing bodies would all fail.
                             needed = max(size, announced)
                             self._held_bytes += needed - large
                             large = needed
                             if self._held_bytes > self.limits.bodies_bytes:
-                                raise _RefusedError(self._busy)
+                                raise self._busy
                         chunks.append(chunk)
-            except _RefusedError as error:
-                chunks.clear()
-                await self._refuse(headers, receive, send, error.refusal)
             except TimeoutError:
                 late = Refusal(408, "the body came too slowly")
                 await _answer(send, self._stopped or late, closing=True)
-            except _GoneError:
-                pass
-            else:
-                if self._requests >= self.limits.requests:
-                    await _answer(send, self._busy)
-                    return
-                self._requests += 1
-                try:
-                    await self._hand_on(scope, b"".join(chunks), receive, send)
-                finally:
-                    self._requests -= 1
+                return
+            if self._requests >= self.limits.requests:
+                await _answer(send, self._busy)
+                return
+            self._requests += 1
+            try:
+                await self._hand_on(scope, b"".join(chunks), receive, send)
+            finally:
+                self._requests -= 1
         finally:
+            chunks.clear()  # an exception would keep them while a refusal is sent
             self._held_bytes -= large
 
     async def _hand_on(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
@@ -320,21 +264,22 @@ class Guard:
         async def give_up_when_gone() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
-            if not begun:
-                deadline.expire()
+            if not begun and not limit.expired():
+                limit.reschedule(0)
 
         watches: list[asyncio.Task[None]] = []
 
         def watch() -> None:
             watches.append(asyncio.create_task(give_up_when_gone()))
 
-        # Most answers are too fast for a disconnect: a task for each would be waste.
-        deadline = self._deadlines.within(self.limits.answer_seconds, on_slow=watch)
         try:
-            async with deadline:
+            async with self._deadlines.within(self.limits.answer_seconds) as limit:
+                # Most answers are too fast for a disconnect: a task for each would be waste.
+                slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, watch)
                 try:
                     await self.app(scope, replay(body), guarded_send)
                 finally:
+                    slow.cancel()
                     for task in watches:
                         task.cancel()
         except TimeoutError:
@@ -349,12 +294,10 @@ class Guard:
             await _answer(send, refusal)
             return
         await _answer(send, refusal, closing=True, more=True)
-        try:
+        with suppress(TimeoutError, _GoneError):
             async with self._deadlines.within(_LINGER_SECONDS):
                 async for _ in _chunks(receive):
                     pass
-        except (TimeoutError, _GoneError):
-            pass
         await send({"type": "http.response.body", "body": b""})
 
     @property
@@ -370,12 +313,14 @@ class Guard:
         return Refusal(503, "the server is stopping") if self._deadlines.stopping else None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Exception):  # noqa: N818  (it is an answer, not a failure)
     """The reason why a request is not served."""
 
-    status: int
-    detail: str
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        #: One line for the client.
+        self.body = json.dumps({"detail": detail}).encode()
 
     def headers(self, *, closing: bool) -> list[tuple[bytes, bytes]]:
         """The headers of the answer: the common ones, and those of this status."""
@@ -387,17 +332,6 @@ class Refusal:
             *([(b"retry-after", b"1")] if self.status == 503 else []),
             *([(b"www-authenticate", b"Bearer")] if self.status == 401 else []),
         ]
-
-    @property
-    def body(self) -> bytes:
-        """One line for the client."""
-        return json.dumps({"detail": self.detail}).encode()
-
-
-class _RefusedError(Exception):
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.detail)
-        self.refusal = refusal
 
 
 class _GoneError(Exception):

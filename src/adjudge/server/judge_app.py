@@ -28,8 +28,8 @@ from adjudge.records import About, Grade, Item, Judgment, Pair, Verdict
 from adjudge.server.api_page import STYLE, render_api_page
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.guard import Guard, Limits, explain_in_one_line, replay
-from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
-from adjudge.server.webhook import ABSTAINED, TEXT_LIMIT, Case, add_webhook, describe_ruling
+from adjudge.server.service import Case, FileState, JudgeService, PolicyFile, Ruling
+from adjudge.server.webhook import ABSTAINED, TEXT_LIMIT, add_webhook, describe_ruling
 from adjudge.store.interface import content_hash
 
 #: The header of the usual request; any other spelling goes to the route.
@@ -331,11 +331,7 @@ def judge_app(
     async def rule(cases: Sequence[Case]) -> list[Ruling]:
         began = time.perf_counter()
         try:
-            rulings = await service.rule_many(
-                [case.subject for case in cases],
-                [case.group for case in cases],
-                [case.category for case in cases],
-            )
+            rulings = await service.rule_many(cases)
         except (ArgumentError, DataError) as error:
             raise HTTPException(422, str(error)) from None
         except JudgeError as error:
@@ -438,24 +434,21 @@ def _grade(ruling: Ruling, service: JudgeService) -> GradeOut:
     return GradeOut(**describe_ruling(ruling, service), p_pass=p_pass)
 
 
+_OF_POLICY = (
+    *("about", "guarantee", "alpha", "delta", "promise", "not_promised", "worth", "others", "by"),
+)
+
+
 def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
     policy = service.policy
     return PolicyOut(
+        **{name: getattr(policy, name) for name in _OF_POLICY},
         policy_id=service.policy_id,
         policy_file=source.state(),
-        about=policy.about,
-        guarantee=policy.guarantee,
-        alpha=policy.alpha,
-        delta=policy.delta,
         judge=", ".join(judge.backend.name for judge in service.judges),
         protocol=service.judge.protocol.name,
         judge_fingerprint=", ".join(judge.fingerprint for judge in service.judges),
-        promise=policy.promise,
-        not_promised=policy.not_promised,
-        worth=policy.worth,
-        others=policy.others,
         assumptions=list(policy.assumptions),
-        by=policy.by,
         groups=[
             {
                 "group": group.group,

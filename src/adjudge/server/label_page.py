@@ -33,7 +33,6 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 from adjudge.errors import ArgumentError
-from adjudge.present.result import plain
 from adjudge.present.text import safe
 from adjudge.records import Order
 from adjudge.server.guard import Guard, Limits, explain_in_one_line
@@ -261,7 +260,7 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
     def next_task(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
         shown = round_.next(rater)
         state: dict[str, Any] = {
-            "progress": plain(round_.progress(rater)), "item": None,
+            "progress": round_.progress(rater), "item": None,
             "noun": round_.kind.noun, "instructions": instructions,
         }  # fmt: skip
         if shown is not None:

@@ -95,27 +95,15 @@ def labels_frame(
     `estimate` needs for rows that were not all equally likely to be drawn, and the cut, which
     `calibrate` needs for rows that were drawn among the surest.
     """
-    rows = [
-        {
-            "id": click.subject_id,
-            "label": click.label,
-            "rater": click.rater,
-            "sampled_by": click.sampled_by,
-            "shown_order": click.shown_order,
-            "labelled_at": int(1000 * click.created_at),
-            "comment": click.comment,
-        }
-        for click in book.answers()
-        if click.label is not None
-    ]
-    columns = ("id", "label", "rater", "sampled_by", "shown_order")
+    labels = [click for click in book.answers() if click.label is not None]
+    columns = ("label", "rater", "sampled_by", "shown_order", "created_at", "comment")
     frame = pl.DataFrame(
-        rows,
-        schema={
-            **dict.fromkeys(columns, pl.String), "labelled_at": pl.Int64, "comment": pl.String
-        },
-    )  # fmt: skip
-    frame = frame.with_columns(pl.col("labelled_at").cast(pl.Datetime("ms")))
+        [[click.subject_id, *(getattr(click, name) for name in columns)] for click in labels],
+        schema=dict.fromkeys(("id", *columns), pl.String) | {"created_at": pl.Float64},
+        orient="row",
+    )
+    at = (1000 * pl.col("created_at")).cast(pl.Int64).cast(pl.Datetime("ms"))
+    frame = frame.with_columns(at).rename({"created_at": "labelled_at"})
     if frame["comment"].is_null().all():
         frame = frame.drop("comment")
     if kind.name == "grades":
@@ -169,9 +157,9 @@ def summarise(
         sampled_by=dict(sorted(sampled.items())),
         raters=tuple(_rater(rater, clicks, kind) for rater in raters),
         agreement=tuple(
-            _agreement(one, by_rater[one], other, by_rater[other], kind)
+            _agreement(one, other, by_rater, both, kind)
             for one, other in combinations(raters, 2)
-            if by_rater[one].keys() & by_rater[other].keys()
+            if (both := sorted(by_rater[one].keys() & by_rater[other].keys()))
         ),
         comments=tuple(
             RaterComment(
@@ -213,24 +201,17 @@ def _mean(labels: Sequence[LabelEvent], kind: LabelKind) -> float | None:
 
 def _agreement(
     one: str,
-    labels_1: Mapping[str, str | None],
     other: str,
-    labels_2: Mapping[str, str | None],
+    labels: Mapping[str, Mapping[str, str | None]],
+    both: Sequence[str],
     kind: LabelKind,
 ) -> RaterAgreement:
-    both = sorted(labels_1.keys() & labels_2.keys())
-    said: list[list[Any]] = [[labels[name] for name in both] for labels in (labels_1, labels_2)]
+    shared: list[list[Any]] = [[labels[rater][name] for name in both] for rater in (one, other)]
     if kind.name == "scores":
-        said = [[int(label) for label in labels] for labels in said]
-    shared = agreement(*said, level="interval" if kind.name == "scores" else "nominal")
-    return RaterAgreement(
-        rater_1=one,
-        rater_2=other,
-        pairs=len(both),
-        raw=shared.raw,
-        kappa=shared.kappa,
-        alpha=shared.alpha,
-    )
+        shared = [[int(label) for label in scores] for scores in shared]
+    agreed = agreement(*shared, level="interval" if kind.name == "scores" else "nominal")
+    numbers = {name: getattr(agreed, name) for name in ("raw", "kappa", "alpha")}
+    return RaterAgreement(rater_1=one, rater_2=other, pairs=len(both), **numbers)
 
 
 _MOST_COMMENTS = 20

@@ -184,11 +184,8 @@ class Draw:
     sampled_by: SampledBy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
-    """The complete order of draws, fixed by the seed, the same for every rater."""
-
-    draws: tuple[Draw, ...]
+#: The complete order of draws, fixed by the seed, the same for every rater.
+Queue = tuple[Draw, ...]
 
 
 def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
@@ -231,8 +228,7 @@ def random_queue(ids: Sequence[str], *, seed: int) -> Queue:
 def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[str]) -> Queue:
     """The rows of `adjudge plan --write-ids`, in their order, drawn by the plan."""
     there = set(known)
-    missing = [name for name, _ in planned if name not in there]
-    if missing:
+    if missing := [name for name, _ in planned if name not in there]:
         raise ArgumentError(
             "plan", missing[0], f"{len(missing)} planned ids are not among the rows"
         )
@@ -245,16 +241,14 @@ def doubt_queue(
     """The judge's abstentions, highest doubt first, mixed with a random share of all pairs.
 
     >>> queue = doubt_queue(list("abcdef"), ["c", "a"], seed=0, random_share=0.5)
-    >>> sorted({draw.id for draw in queue.draws if draw.sampled_by == "random"})
+    >>> sorted({draw.id for draw in queue if draw.sampled_by == "random"})
     ['a', 'b', 'c', 'd', 'e', 'f']
     """
     if not 0 < random_share < 1:
         raise ArgumentError("random_share", random_share, "give a number strictly between 0 and 1")
-    unknown = set(doubtful) - set(ids)
-    if unknown:
-        raise ArgumentError(
-            "abstentions", min(unknown), f"{len(unknown)} of these ids are not among the rows"
-        )
+    if unknown := set(doubtful) - set(ids):
+        remedy = f"{len(unknown)} of these ids are not among the rows"
+        raise ArgumentError("abstentions", min(unknown), remedy)
     rng = generator(seed)
     doubt = iter([Draw(name, "doubt") for name in doubtful])
     chance = iter([Draw(ids[i], "random") for i in rng.permutation(len(ids))])
@@ -275,7 +269,7 @@ def _interleave(
 
 def _queue(draws: list[Draw]) -> Queue:
     count(len(draws), "pairs", least=1)
-    return Queue(draws=tuple(draws))
+    return tuple(draws)
 
 
 #: A random draw, from all rows or the surest, can choose a row that was labelled for its score.
@@ -295,16 +289,6 @@ class LabelTask:
     draw: Draw
     #: What this rater wrote before, if an answer was taken back.
     comment: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """The progress of one rater; skips count as answered. Raters do not see how rows were drawn."""
-
-    answered: int
-    total: int
-    labels: int
-    skipped: int
 
 
 class LabellingRound:
@@ -335,7 +319,7 @@ class LabellingRound:
     def next(self, rater: str) -> LabelTask | None:
         """The first row of the queue that this rater has not answered."""
         answered = self.answered(rater)
-        draw = next((draw for draw in self.queue.draws if draw.id not in answered), None)
+        draw = next((draw for draw in self.queue if draw.id not in answered), None)
         if draw is None:
             return None
         return replace(self.task(rater, draw), comment=self.book.last_comment(rater, draw.id))
@@ -361,7 +345,7 @@ class LabellingRound:
             raise ArgumentError("id", subject_id, f"no such {noun} in this round")
         if shown_order != self.order_for(rater, subject_id):
             raise ArgumentError("shown_order", shown_order, "reload the page: the pair has changed")
-        draw = next((draw for draw in self.queue.draws if draw.id == subject_id), None)
+        draw = next((draw for draw in self.queue if draw.id == subject_id), None)
         if draw is None:
             raise ArgumentError("id", subject_id, f"this {noun} is not in the queue")
         label = self.kind.label_of(side, shown_order)
@@ -383,7 +367,7 @@ class LabellingRound:
     def _recount(self, rater: str) -> None:
         """Labels for doubt that a wider draw has also chosen now count as drawn by it."""
         answered = {click.subject_id: click for click in self._answered(rater)}
-        for draw in self.queue.draws:
+        for draw in self.queue:
             click = answered.get(draw.id)
             if click is None:
                 return
@@ -399,17 +383,17 @@ class LabellingRound:
             last.label, self.order_for(rater, last.subject_id)
         )
 
-    def progress(self, rater: str) -> Progress:
-        """The progress of this rater."""
-        ids = {draw.id for draw in self.queue.draws}
+    def progress(self, rater: str) -> dict[str, int]:
+        """The progress of this rater; skips count as answered. How rows were drawn is not shown."""
+        ids = {draw.id for draw in self.queue}
         own = [click for click in self.book.answers(rater) if click.subject_id in ids]
         labels = sum(click.label is not None for click in own)
-        return Progress(
-            answered=len(self.answered(rater) & ids),
-            total=len(ids),
-            labels=labels,
-            skipped=len(own) - labels,
-        )
+        return {
+            "answered": len(self.answered(rater) & ids),
+            "total": len(ids),
+            "labels": labels,
+            "skipped": len(own) - labels,
+        }
 
     def task(self, rater: str, draw: Draw) -> LabelTask:
         """A row as shown to this rater."""
@@ -428,8 +412,5 @@ class LabellingRound:
         if not self.share_out:
             return self.book.answers(rater)
         # With share_out, a pair with any label is done; a skip counts only for its rater.
-        return [
-            click
-            for click in self.book.answers()
-            if click.rater == rater or click.label is not None
-        ]
+        clicks = self.book.answers()
+        return [click for click in clicks if click.rater == rater or click.label is not None]

@@ -32,7 +32,7 @@ from adjudge.server.labelling import (
     random_queue,
     scores,
 )
-from adjudge.store import is_store, store_name, use_store
+from adjudge.store import Served, is_store, store_name, use_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.store.labels import LabelBook
 
@@ -145,30 +145,21 @@ def audits_of(place: StorePlace, say: Callable[[str], None]) -> tuple[list[Subje
     if not audits:
         remedy = "this store has no audits: run serve with --audit-rate"
         raise ArgumentError("rows", store_name(place), remedy)
-    subjects: list[Subject] = []
-    for audit in audits:
-        texts, drawn = audit.content, {"sampled_by": "audit"}
-        if "response_a" in texts:
-            subject: Subject = Pair(
-                id=audit.subject_id,
-                prompt=texts["prompt"],
-                response_a=texts["response_a"],
-                response_b=texts["response_b"],
-                extra=drawn,
-            )
-        else:
-            shown = {name: texts.get(name) for name in ("reference", "context")}
-            subject = Item(
-                id=audit.subject_id,
-                prompt=texts["prompt"],
-                response=texts["response"],
-                extra={**shown, **drawn},
-            )
-        subjects.append(subject)
+    subjects = [_audited(audit) for audit in audits]
     pairs = [subject for subject in subjects if isinstance(subject, Pair)]
     if pairs and len(pairs) < len(subjects):
         say(f"{store_name(place)} has audits of pairs and of answers: only the pairs are shown")
     return (list(pairs), PAIRS) if pairs else (subjects, GRADES)
+
+
+def _audited(audit: Served) -> Subject:
+    texts, named = audit.content, {"id": audit.subject_id, "prompt": audit.content["prompt"]}
+    extra = {"sampled_by": "audit"}
+    if "response_a" in texts:
+        sides = {name: texts[name] for name in ("response_a", "response_b")}
+        return Pair(**named, **sides, extra=extra)
+    shown = {name: texts.get(name) for name in ("reference", "context")}
+    return Item(**named, response=texts["response"], extra={**shown, **extra})
 
 
 def _count_strangers(

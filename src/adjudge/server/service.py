@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -15,12 +15,7 @@ from adjudge.data.files import open_regular
 from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.judges.criteria import read_criteria
 from adjudge.judges.interface import Judge, Question
-from adjudge.judges.judge import (
-    PROTOCOLS,
-    make_judge,
-    parse_judge,
-    parse_protocol,
-)
+from adjudge.judges.judge import PROTOCOLS, make_judge, parse_judge, parse_protocol
 from adjudge.judges.prompting import read_prompt
 from adjudge.policy.result import Policy, PolicyGroup, names_of, own_cuts
 from adjudge.records import Grade, Judgment, Reply, Subject
@@ -68,6 +63,15 @@ class PolicyFile:
                 return hashlib.sha256(file.read()).hexdigest()
         except (OSError, DataError):
             return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is judged, with its values of the columns that the policy uses."""
+
+    subject: Subject
+    group: str | None = None
+    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,20 +229,12 @@ class JudgeService:
             return read_orders(rows[0])
         return rows[0]
 
-    async def rule_many(
-        self,
-        subjects: Sequence[Subject],
-        groups: Sequence[str | None],
-        categories: Sequence[str | None] | None = None,
-    ) -> list[Ruling]:
+    async def rule_many(self, cases: Sequence[Case]) -> list[Ruling]:
         """Several subjects in parallel, returned in their order."""
-        asked = zip(subjects, groups, categories or [None] * len(subjects), strict=True)
-        if len(subjects) == 1:  # the usual request, without its own task
-            [(subject, group, category)] = asked
-            return [await self.rule(subject, group=group, category=category)]
-        return await asyncio.gather(
-            *(self.rule(one, group=group, category=category) for one, group, category in asked)
-        )
+        rulings = [self.rule(c.subject, group=c.group, category=c.category) for c in cases]
+        if len(rulings) == 1:  # the usual request, without its own task
+            return [await rulings[0]]
+        return await asyncio.gather(*rulings)
 
     async def _ask_all(
         self, subject: Subject, questions: Sequence[Question], stage: int
@@ -261,18 +257,11 @@ class JudgeService:
 
 def _off_answer(judgment: Judgment | Grade) -> Judgment | Grade:
     """The row without its numbers, as `mark_off_answer` leaves it."""
-    if isinstance(judgment, Grade):
-        return replace(judgment, status="off_answer", p_pass=None, judge=None, uncertainty=None)
-    return replace(
-        judgment,
-        status="off_answer",
-        p_fwd=None,
-        p_rev=None,
-        p_a=None,
-        p_tie=None,
-        uncertainty=None,
-        verdict=None,
-    )
+    of_pair = ("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict")
+    of_answer = ("p_pass", "judge", "uncertainty")
+    names = of_answer if isinstance(judgment, Grade) else of_pair
+    numbers: dict[str, Any] = dict.fromkeys(names)
+    return replace(judgment, status="off_answer", **numbers)
 
 
 def check_servable(policy: Policy) -> None:
@@ -288,7 +277,18 @@ def check_servable(policy: Policy) -> None:
 
 
 class JudgeOptions(TypedDict, total=False):
-    """How the judge is asked: the options of `make_service`, for callers that pass them on."""
+    """How the judge is asked.
+
+    Args:
+        protocol: How the judge is asked. Default: the policy's protocol.
+        base_url: Another OpenAI-compatible server.
+        prompt: Your own prompt file.
+        criteria: Your own criteria or rubric, as for `adjudge judge`.
+        reason: Let the judge write reasons before its verdict (preference, criterion, grade).
+        samples: Samples per order.
+        max_tokens: Maximum tokens of a written answer; raise it if the judge reasons.
+        concurrency: Maximum questions in flight.
+    """
 
     protocol: str | None
     base_url: str | None
@@ -301,31 +301,14 @@ class JudgeOptions(TypedDict, total=False):
 
 
 def make_service(
-    policy: Policy,
-    judge: str | None = None,
-    *,
-    protocol: str | None = None,
-    base_url: str | None = None,
-    prompt: str | Path | None = None,
-    criteria: str | Path | None = None,
-    reason: bool = False,
-    samples: int | None = None,
-    max_tokens: int | None = None,
-    concurrency: int | None = None,
+    policy: Policy, judge: str | None = None, **options: Unpack[JudgeOptions]
 ) -> JudgeService:
     """The judge with the policy; a judge other than the policy's is refused.
 
     Args:
         policy: The policy that calibrate wrote.
         judge: The judge, as for `adjudge judge`. Default: the judges of a cascade.
-        protocol: How the judge is asked. Default: the policy's protocol.
-        base_url: Another OpenAI-compatible server.
-        prompt: Your own prompt file.
-        criteria: Your own criteria or rubric, as for `adjudge judge`.
-        reason: Let the judge write reasons before its verdict (preference, criterion, grade).
-        samples: Samples per order.
-        max_tokens: Maximum tokens of a written answer; raise it if the judge reasons.
-        concurrency: Maximum questions in flight.
+        **options: How the judge is asked: see `JudgeOptions`.
     """
     stages = load_doubt(policy).stages
     if (judge is None) != bool(stages):
@@ -334,16 +317,21 @@ def make_service(
             remedy = f"name the policy's judge, {policy.groups[0].judge}: --judge (judge=)"
         raise ArgumentError("judge", judge, remedy)
     specs = [stage.judge for stage in stages] if judge is None else [judge]
-    if protocol is None:
+    if (protocol := options.get("protocol")) is None:
         calibrated = (stages or policy.groups)[0].protocol or ""
         protocol = calibrated if calibrated in PROTOCOLS else "preference"
-    asked: dict[str, object] = {"samples": samples, "max_tokens": max_tokens}
-    asked["prompt"] = None if prompt is None else read_prompt(prompt)
-    asked["criteria"] = None if criteria is None else read_criteria(criteria)
-    asked["reason"] = reason or None
+    prompt, criteria = options.get("prompt"), options.get("criteria")
+    asked: dict[str, object] = {
+        "samples": options.get("samples"),
+        "max_tokens": options.get("max_tokens"),
+        "prompt": None if prompt is None else read_prompt(prompt),
+        "criteria": None if criteria is None else read_criteria(criteria),
+        "reason": options.get("reason") or None,
+    }
     if "min_answer_mass" in PROTOCOLS.load(protocol).options:
         # As calibrated; a policy from before this limit existed has none.
         asked["min_answer_mass"] = policy.min_answer_mass or 0.0
+    base_url, concurrency = options.get("base_url"), options.get("concurrency")
     judges = [
         make_judge(
             parse_judge(spec, base_url=base_url, concurrency=concurrency),

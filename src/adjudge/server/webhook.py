@@ -27,7 +27,7 @@ from adjudge.judges.prompting import write_value
 from adjudge.policy.result import Policy
 from adjudge.present.text import number
 from adjudge.records import Grade, Item, Pair, Subject
-from adjudge.server.service import JudgeService, Ruling
+from adjudge.server.service import Case, JudgeService, Ruling
 from adjudge.store.interface import content_hash
 
 #: The maximum number of characters of a text; more than any judge's context.
@@ -43,15 +43,6 @@ _SAYS = {
     "B": "worse than the other answer",
     "tie": "as good as the other answer",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """What is judged, with its values of the columns that the policy uses."""
-
-    subject: Subject
-    group: str | None = None
-    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,8 @@ from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
 from adjudge.judges.judging import judge_pairs
 from adjudge.selection import calibrate
-from adjudge.server.webhook import Case, read_case
+from adjudge.server.service import Case
+from adjudge.server.webhook import read_case
 from adjudge.simulate.pairs import simulate_items
 
 JUDGE = "simulated:accuracy=0.85,noise=0.5,seed=3"

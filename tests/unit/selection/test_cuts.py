@@ -19,7 +19,7 @@ from adjudge.records import Pair
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
 from adjudge.selection.labelled import BEYOND
 from adjudge.selection.verifying import contradictions
-from adjudge.server.service import JudgeService
+from adjudge.server.service import Case, JudgeService
 from adjudge.simulate.selective import two_order_judge
 
 
@@ -295,7 +295,7 @@ def test_serve_accepts_nothing_beyond_the_cut():
 
     async def rule():
         service = JudgeService(judge, policy)
-        return await service.rule_many(pairs, [None] * len(pairs))
+        return await service.rule_many([Case(subject=one) for one in pairs])
 
     rulings = asyncio.run(rule())
     assert sum(ruling.accepted for ruling in rulings) == plan.n_below == 32

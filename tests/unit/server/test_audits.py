@@ -26,8 +26,7 @@ from adjudge.policy.audits import Monitor
 from adjudge.selection import read_policy, select
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.rounds import audits_of, queue_of, rows_of
-from adjudge.server.service import JudgeService
-from adjudge.server.webhook import Case
+from adjudge.server.service import Case, JudgeService
 from adjudge.simulate.pairs import simulate_items, simulate_pairs
 from adjudge.store import open_store, use_store
 from adjudge.store.labels import LabelBook
@@ -250,9 +249,7 @@ def test_draw_and_label_take_the_queue_of_a_store(
             audits_of(rows, print) if rows.suffix == ".db" else rows_of(rows, None, None, 0, print)
         )
         queue = queue_of(read[0], None, None, 0.3, 0, read[1], print)
-        assert [(draw.id, draw.sampled_by) for draw in queue.draws] == [
-            (name, "audit") for name in names
-        ]
+        assert [(draw.id, draw.sampled_by) for draw in queue] == [(name, "audit") for name in names]
     asked = ["--policy", "policy.json", "--state", "s.json"]
     assert run(["monitor", "check", "audits.jsonl", "--labels", "labels.csv", *asked]) == 2
     from_store = check_audits("store.db", "policy.json")
@@ -271,7 +268,7 @@ def test_audited_grades_are_kept_with_their_texts(tmp_path: Path) -> None:
         trail = AuditTrail(AuditCoin(1, SECRET), service, tmp_path / "store.db")
         await service.start()
         await trail.start()
-        rulings = await service.rule_many(items, [None] * len(items))
+        rulings = await service.rule_many([Case(subject=one) for one in items])
         cases = [Case(subject=item) for item in items]
         new = await trail.keep(cases, rulings)
         again = await trail.keep(cases, rulings)

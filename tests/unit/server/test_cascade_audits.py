@@ -22,8 +22,7 @@ from adjudge.policy.result import Policy
 from adjudge.selection import calibrate, select
 from adjudge.selection.cascade import judge_cascade
 from adjudge.server.audits import AuditTrail
-from adjudge.server.service import JudgeService
-from adjudge.server.webhook import Case
+from adjudge.server.service import Case, JudgeService
 from adjudge.simulate.pairs import simulate_items, simulate_pairs
 
 SECRET = "a secret for these tests"
@@ -137,7 +136,7 @@ def test_a_cascade_of_grades_is_audited_too(
         trail = AuditTrail(AuditCoin(1, SECRET), service, place)
         await service.start()
         await trail.start()
-        rulings = await service.rule_many(items, [None] * len(items))
+        rulings = await service.rule_many([Case(subject=one) for one in items])
         await trail.keep([Case(subject=item) for item in items], rulings)
         await trail.close()
         await service.close()

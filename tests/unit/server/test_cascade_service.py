@@ -18,7 +18,7 @@ from adjudge.policy.result import Policy
 from adjudge.records import Item, Pair, Reply, Subject
 from adjudge.selection import calibrate, select
 from adjudge.selection.cascade import judge_cascade
-from adjudge.server.service import JudgeService, Ruling
+from adjudge.server.service import Case, JudgeService, Ruling
 from adjudge.simulate.pairs import simulate_pairs
 
 OLD, NEW = simulate_pairs(300, seed=1), simulate_pairs(60, seed=2)
@@ -56,10 +56,14 @@ def policy() -> Policy:
     return calibrate(rows, cascade=names, costs=COSTS, alpha=0.1)
 
 
-def rule_all(service: JudgeService, subjects: Sequence[Any], **options: Any) -> list[Ruling]:
+def rule_all(
+    service: JudgeService, subjects: Sequence[Any], categories: Sequence[str] | None = None
+) -> list[Ruling]:
     async def run() -> list[Ruling]:
         await service.start()
-        rulings = await service.rule_many(subjects, [None] * len(subjects), **options)
+        of = categories or [None] * len(subjects)
+        cases = [Case(subject=s, category=c) for s, c in zip(subjects, of, strict=True)]
+        rulings = await service.rule_many(cases)
         await service.close()
         return rulings
 

@@ -14,15 +14,15 @@ IDS = [f"p{i}" for i in range(40)]
 
 def test_a_random_queue_shows_every_pair_once_and_repeats_by_seed() -> None:
     queue = random_queue(IDS, seed=1)
-    assert sorted(draw.id for draw in queue.draws) == sorted(IDS)
+    assert sorted(draw.id for draw in queue) == sorted(IDS)
     assert queue == random_queue(IDS, seed=1)
-    assert queue.draws != random_queue(IDS, seed=2).draws
-    assert {draw.sampled_by for draw in queue.draws} == {"random"}
+    assert queue != random_queue(IDS, seed=2)
+    assert {draw.sampled_by for draw in queue} == {"random"}
 
 
 def test_a_plan_is_followed_as_written() -> None:
     queue = planned_queue([("p3", "plan"), ("p1", "random")], known=IDS)
-    assert [(draw.id, draw.sampled_by) for draw in queue.draws] == [
+    assert [(draw.id, draw.sampled_by) for draw in queue] == [
         ("p3", "plan"),
         ("p1", "random"),
     ]
@@ -33,9 +33,9 @@ def test_a_plan_is_followed_as_written() -> None:
 def test_doubt_comes_first_and_a_random_share_goes_on() -> None:
     doubtful = [f"p{i}" for i in range(0, 40, 2)]
     queue = doubt_queue(IDS, doubtful, seed=3, random_share=0.3)
-    kinds = Counter(draw.sampled_by for draw in queue.draws)
+    kinds = Counter(draw.sampled_by for draw in queue)
     assert kinds == {"doubt": 20, "random": 40}
-    doubt_order = [draw.id for draw in queue.draws if draw.sampled_by == "doubt"]
+    doubt_order = [draw.id for draw in queue if draw.sampled_by == "doubt"]
     assert doubt_order == doubtful
 
 
@@ -45,7 +45,7 @@ def test_the_random_stream_does_not_look_at_doubt() -> None:
     first = Counter()
     for seed in range(2000):
         queue = doubt_queue(IDS, doubtful, seed=seed)
-        first[next(draw.id for draw in queue.draws if draw.sampled_by == "random")] += 1
+        first[next(draw.id for draw in queue if draw.sampled_by == "random")] += 1
     share = sum(first[name] for name in doubtful) / 2000
     assert abs(share - 0.5) < 4 * (0.25 / 2000) ** 0.5
 

@@ -19,8 +19,7 @@ from adjudge.monitoring.drawing import AuditCoin
 from adjudge.policy.audits import Monitor
 from adjudge.selection import read_policy
 from adjudge.server.audits import AuditTrail
-from adjudge.server.service import JudgeService
-from adjudge.server.webhook import Case
+from adjudge.server.service import Case, JudgeService
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import read_judge_parts, store_name
 
@@ -66,7 +65,7 @@ def serve(place: str, pairs: list[Any]) -> None:
         trail = AuditTrail(AuditCoin(1, "a secret for these tests"), service, place)
         await service.start()
         await trail.start()
-        rulings = await service.rule_many(pairs, [None] * len(pairs))
+        rulings = await service.rule_many([Case(subject=one) for one in pairs])
         cases = [Case(subject=pair) for pair in pairs]
         assert (await trail.keep(cases, rulings)).audits == sum(one.accepted for one in rulings)
         await trail.close()
