@@ -21,10 +21,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adjudge.errors import ArgumentError, DataError, JudgeError, StoreError
-from adjudge.records import About, Grade, Item, Judgment, Pair, Verdict
+from adjudge.records import About, Item, Pair, Verdict
 from adjudge.server.api_page import STYLE, render_api_page
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.guard import Guard, Limits, explain_in_one_line, replay
@@ -303,30 +304,30 @@ def judge_app(
         @app.post("/v1/judge", response_model=GradeOut)
         async def grade(answer: AnswerIn) -> Response:
             """Grade one answer."""
-            return _as_json(_grade((await rule([answer.case()]))[0], service))
+            return _as_json(GradeOut(**(await describe([answer.case()]))[0]))
 
         app.add_middleware(Shortcut, path="/v1/judge", model=AnswerIn, answer=grade)
 
         @app.post("/v1/judge/batch", response_model=GradesOut)
         async def grade_batch(batch: AnswersIn) -> Response:
             """Grade several answers, each separately."""
-            cases = [one.case() for one in batch.items]
-            return _as_json(GradesOut(rulings=[_grade(one, service) for one in await rule(cases)]))
+            rulings = await describe([answer.case() for answer in batch.items])
+            return _as_json(GradesOut(rulings=[GradeOut(**ruling) for ruling in rulings]))
 
     else:
 
         @app.post("/v1/judge", response_model=RulingOut)
         async def judge(pair: PairIn) -> Response:
             """Judge one pair."""
-            return _as_json(_ruling((await rule([pair.case()]))[0], service))
+            return _as_json(RulingOut(**(await describe([pair.case()]))[0]))
 
         app.add_middleware(Shortcut, path="/v1/judge", model=PairIn, answer=judge)
 
         @app.post("/v1/judge/batch", response_model=BatchOut)
         async def judge_batch(batch: BatchIn) -> Response:
             """Judge several pairs, each separately."""
-            cases = [one.case() for one in batch.pairs]
-            return _as_json(BatchOut(rulings=[_ruling(one, service) for one in await rule(cases)]))
+            rulings = await describe([pair.case() for pair in batch.pairs])
+            return _as_json(BatchOut(rulings=[RulingOut(**ruling) for ruling in rulings]))
 
     async def rule(cases: Sequence[Case]) -> list[Ruling]:
         began = time.perf_counter()
@@ -351,6 +352,9 @@ def judge_app(
         metrics.saw(rulings, time.perf_counter() - began)
         return rulings
 
+    async def describe(cases: Sequence[Case]) -> list[dict[str, Any]]:
+        return [describe_ruling(ruling, service) for ruling in await rule(cases)]
+
     add_webhook(app, service, rule)
 
     @app.get("/v1/policy")
@@ -369,18 +373,11 @@ def judge_app(
         page = await asyncio.to_thread(generate_latest, metrics.registry)
         return Response(page, media_type=CONTENT_TYPE_LATEST)
 
-    page = render_api_page(app.openapi(), address=f"http://{host}:{port}")
+    page = HTMLResponse(render_api_page(app.openapi(), address=f"http://{host}:{port}"))
 
-    @app.get("/", include_in_schema=False)
-    @app.get("/docs", include_in_schema=False)
-    async def api_page() -> HTMLResponse:
-        """This page."""
-        return HTMLResponse(page)
-
-    @app.get("/docs.css", include_in_schema=False)
-    async def api_style() -> Response:
-        return Response(STYLE, media_type="text/css")
-
+    style = Response(STYLE, media_type="text/css")
+    for path, answer in {"/": page, "/docs": page, "/docs.css": style}.items():
+        app.router.routes.append(Route(path, answer, methods=["GET"]))
     explain_in_one_line(app)
     return Guard(app, host=host, port=port, token=token, limits=limits or Limits())
 
@@ -422,16 +419,6 @@ class _Metrics:
 def _as_json(said: BaseModel) -> Response:
     """The answer as it is sent; it is already checked, so the framework does not check again."""
     return Response(said.model_dump_json(), media_type="application/json")
-
-
-def _ruling(ruling: Ruling, service: JudgeService) -> RulingOut:
-    p_a = ruling.judgment.p_a if isinstance(ruling.judgment, Judgment) else None
-    return RulingOut(**describe_ruling(ruling, service), p_a=p_a)
-
-
-def _grade(ruling: Ruling, service: JudgeService) -> GradeOut:
-    p_pass = ruling.judgment.p_pass if isinstance(ruling.judgment, Grade) else None
-    return GradeOut(**describe_ruling(ruling, service), p_pass=p_pass)
 
 
 _OF_POLICY = (

@@ -16,10 +16,11 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, HTTPException, Query, Response
+from fastapi.responses import JSONResponse
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
@@ -31,6 +32,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
+from starlette.routing import Route
 
 from adjudge.errors import ArgumentError
 from adjudge.present.text import safe
@@ -184,14 +186,6 @@ def _cell_open(
     return self.renderToken(tokens, index, options, env)
 
 
-_STATIC = {
-    "/": ("label.html", "text/html; charset=utf-8"),
-    "/label.js": ("label.js", "text/javascript; charset=utf-8"),
-    "/label.css": ("label.css", "text/css; charset=utf-8"),
-}
-#: The page itself can be fetched without the token; it sends the token with every call.
-_OPEN_PATHS = frozenset({*_STATIC, "/code.css", "/favicon.ico", "/healthz"})
-
 # Names must not have control codes, and PostgreSQL cannot store a zero.
 _PLAIN = r"[^\x00-\x1f\x7f-\x9f]*"
 Rater = Annotated[str, Field(max_length=80, pattern=rf"^{_PLAIN}[^\s\x00-\x1f\x7f-\x9f]{_PLAIN}$")]
@@ -199,27 +193,15 @@ Nonce = Annotated[str, Field(min_length=8, max_length=80, pattern=r"^[\x21-\x7e]
 
 
 class Click(BaseModel):
-    """The fields of every click."""
+    """One answer of a rater: a side of a pair, pass or fail, a score, or skip."""
 
     model_config = ConfigDict(extra="forbid")
     rater: Rater
     id: Annotated[str, Field(max_length=1000)]
     nonce: Nonce
     comment: str | None = None
-
-
-class PairClick(Click):
-    """One answer of a rater about a pair."""
-
-    side: Literal["left", "right", "tie", "skip"]
-    shown_order: Order
-
-
-class AnswerClick(Click):
-    """One answer of a rater about a single answer: pass or fail, a score, or skip."""
-
-    side: Annotated[str, Field(pattern=r"^(pass|fail|skip|[0-9]{1,3})$")]
-    shown_order: None = None
+    side: Annotated[str, Field(pattern=r"^(left|right|tie|pass|fail|skip|[0-9]{1,3})$")]
+    shown_order: Order | None = None
 
 
 class Undo(BaseModel):
@@ -232,29 +214,21 @@ class Undo(BaseModel):
 
 def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None = None) -> Guard:
     """The ASGI application of one labelling round, behind its guard."""
+    # The page itself can be fetched without the token; it sends the token with every call.
+    open_answers = {
+        "/": Response(_fill(_read("label.html"), round_.kind), media_type="text/html"),
+        "/label.js": Response(_read("label.js"), media_type="text/javascript"),
+        "/label.css": Response(_read("label.css"), media_type="text/css"),
+        "/code.css": Response(highlight_styles(), media_type="text/css"),
+        "/favicon.ico": Response(status_code=204),
+        "/healthz": JSONResponse({"status": "ok"}),
+    }
     app = FastAPI(
         title="adjudge label", docs_url=None, redoc_url=None, openapi_url=None,
         redirect_slashes=False,
+        routes=[Route(path, answer, methods=["GET"]) for path, answer in open_answers.items()],
     )  # fmt: skip
-    static = {path: _read(name) for path, (name, _) in _STATIC.items()}
-    static["/"] = _fill(static["/"], round_.kind)
     instructions = None if round_.instructions is None else render_markdown(round_.instructions)
-    code_css = highlight_styles()
-
-    @app.get("/code.css")
-    def code_style() -> Response:
-        return Response(code_css, media_type="text/css; charset=utf-8")
-
-    @app.get("/healthz")
-    def health() -> dict[str, str]:
-        return {"status": "ok"}
-
-    @app.get("/favicon.ico")
-    def icon() -> Response:
-        return Response(status_code=204)
-
-    for path, (_, media_type) in _STATIC.items():
-        app.add_api_route(path, _page(static[path], media_type), methods=["GET"])
 
     @app.get("/api/next")
     def next_task(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
@@ -275,31 +249,13 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
             }
         return state
 
-    def keep(click: PairClick | AnswerClick) -> dict[str, str]:
+    @app.post("/api/label")
+    def keep(click: Click) -> dict[str, str]:
         try:
-            round_.record(
-                rater=click.rater,
-                subject_id=click.id,
-                side=click.side,
-                shown_order=click.shown_order,
-                nonce=click.nonce,
-                comment=click.comment,
-            )
+            round_.record(subject_id=click.id, **click.model_dump(exclude={"id"}))
         except ArgumentError as error:
             raise HTTPException(409, str(error)) from None
         return {"kept": click.id}
-
-    if round_.kind is PAIRS:
-
-        @app.post("/api/label")
-        def keep_pair(click: PairClick) -> dict[str, str]:
-            return keep(click)
-
-    else:
-
-        @app.post("/api/label")
-        def keep_answer(click: AnswerClick) -> dict[str, str]:
-            return keep(click)
 
     @app.post("/api/undo")
     def take_back(undo: Undo) -> dict[str, str | None]:
@@ -309,15 +265,8 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
     explain_in_one_line(app)
     return Guard(
         app, host=host, port=port, token=token, limits=Limits(body_bytes=20_000),
-        open_paths=_OPEN_PATHS,
+        open_paths=frozenset(open_answers),
     )  # fmt: skip
-
-
-def _page(content: bytes, media_type: str) -> Any:
-    def page() -> Response:
-        return Response(content, media_type=media_type)
-
-    return page
 
 
 def _fill(page: bytes, kind: LabelKind) -> bytes:

@@ -81,8 +81,65 @@ class LabellingSummary(Result):
     agreement: tuple[RaterAgreement, ...] = ()
     comments: tuple[RaterComment, ...] = ()
 
+    @property
+    def _noun(self) -> str:
+        return "pair" if self.about == "pairs" else "answer"
+
     def view(self) -> list[Block]:
-        return view_labelling(self)
+        blocks: list[Block] = [
+            Headline(
+                f"{count(self.n_labels, 'label')} on {self.pairs_labelled:,} of "
+                f"{count(self.pairs, self._noun)}"
+            )
+        ]
+        notes = []
+        if self.sampled_by:
+            drawn = ", ".join(f"{n:,} by {how}" for how, n in self.sampled_by.items())
+            notes.append(f"drawn: {drawn}")
+        if self.sampled_by.get("doubt"):
+            notes.append("labels drawn by doubt cannot calibrate; labels drawn at random can")
+        if self.sampled_by.get("surest"):
+            notes.append(
+                "labels drawn among the surest calibrate below their cut, "
+                "and cannot estimate a rate"
+            )
+        blocks += notes_of(notes)
+        if self.raters:
+            blocks.append(table_of(self.raters, _rater_columns(self.about)))
+        if self.agreement:
+            agreement = table_of(
+                self.agreement,
+                {
+                    "rater": lambda pair: pair.rater_1,
+                    "and": lambda pair: pair.rater_2,
+                    f"{self._noun}s": lambda pair: number(pair.pairs),
+                    "agree": lambda pair: percent(pair.raw, 0),
+                    "kappa": lambda pair: number(pair.kappa, 2),
+                    "Krippendorff's alpha": lambda pair: number(pair.alpha, 2),
+                },
+                caption=f"Agreement on {self._noun}s that both labelled",
+                text_columns=2,
+            )
+            blocks.append(agreement)
+        if self.comments:
+            blocks.append(self._comments_table())
+        return blocks
+
+    def _comments_table(self) -> Table:
+        """The first comments, each on one line; the file of the summary has all of them."""
+        n = len(self.comments)
+        shown = self.comments[:_MOST_COMMENTS]
+        return table_of(
+            shown,
+            {
+                self._noun: lambda one: one.id,
+                "rater": lambda one: one.rater,
+                "label": lambda one: one.label or "skipped",
+                "comment": lambda one: clip(" ".join(one.comment.split()), _LONGEST),
+            },
+            caption="Comments" if len(shown) == n else f"The first {len(shown)} of {n:,} comments",
+            text_columns=4,
+        )
 
 
 def labels_frame(
@@ -218,79 +275,17 @@ _MOST_COMMENTS = 20
 _LONGEST = 200
 
 
-def view_labelling(summary: LabellingSummary) -> list[Block]:
-    """Labels by rater, and agreement for each two raters."""
-    blocks: list[Block] = [
-        Headline(
-            f"{count(summary.n_labels, 'label')} on {summary.pairs_labelled:,} of "
-            f"{count(summary.pairs, _noun(summary))}"
-        )
-    ]
-    notes = []
-    if summary.sampled_by:
-        drawn = ", ".join(f"{n:,} by {how}" for how, n in summary.sampled_by.items())
-        notes.append(f"drawn: {drawn}")
-    if summary.sampled_by.get("doubt"):
-        notes.append("labels drawn by doubt cannot calibrate; labels drawn at random can")
-    if summary.sampled_by.get("surest"):
-        notes.append(
-            "labels drawn among the surest calibrate below their cut, and cannot estimate a rate"
-        )
-    blocks += notes_of(notes)
-    if summary.raters:
-        blocks.append(table_of(summary.raters, _rater_columns(summary)))
-    if summary.agreement:
-        agreement = table_of(
-            summary.agreement,
-            {
-                "rater": lambda pair: pair.rater_1,
-                "and": lambda pair: pair.rater_2,
-                f"{_noun(summary)}s": lambda pair: number(pair.pairs),
-                "agree": lambda pair: percent(pair.raw, 0),
-                "kappa": lambda pair: number(pair.kappa, 2),
-                "Krippendorff's alpha": lambda pair: number(pair.alpha, 2),
-            },
-            caption=f"Agreement on {_noun(summary)}s that both labelled",
-            text_columns=2,
-        )
-        blocks.append(agreement)
-    if summary.comments:
-        blocks.append(_comments(summary))
-    return blocks
-
-
-def _comments(summary: LabellingSummary) -> Table:
-    """The first comments, each on one line; the file of the summary has all of them."""
-    n = len(summary.comments)
-    shown = summary.comments[:_MOST_COMMENTS]
-    return table_of(
-        shown,
-        {
-            _noun(summary): lambda one: one.id,
-            "rater": lambda one: one.rater,
-            "label": lambda one: one.label or "skipped",
-            "comment": lambda one: clip(" ".join(one.comment.split()), _LONGEST),
-        },
-        caption="Comments" if len(shown) == n else f"The first {len(shown)} of {n:,} comments",
-        text_columns=4,
-    )
-
-
-def _noun(summary: LabellingSummary) -> str:
-    return "pair" if summary.about == "pairs" else "answer"
-
-
-def _rater_columns(summary: LabellingSummary) -> dict[str, Callable[[RaterSummary], str]]:
+def _rater_columns(about: str) -> dict[str, Callable[[RaterSummary], str]]:
     columns: dict[str, Callable[[RaterSummary], str]] = {
         "rater": lambda rater: rater.rater,
         "labels": lambda rater: number(rater.labels),
     }
-    if summary.about == "pairs":
+    if about == "pairs":
         columns["ties"] = lambda rater: number(rater.ties)
     columns["skipped"] = lambda rater: number(rater.skipped)
-    if summary.about == "grades":
+    if about == "grades":
         columns["passed"] = lambda rater: percent(rater.mean, 0)
-    elif summary.about == "scores":
+    elif about == "scores":
         columns["mean score"] = lambda rater: number(rater.mean, 2)
     else:
         columns["chose the left side"] = lambda rater: percent(rater.left_share, 0)

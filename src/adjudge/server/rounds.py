@@ -173,8 +173,12 @@ def _count_strangers(
     ids = {subject.id for subject in subjects}
     strange = sum(answer.subject_id not in ids for answer in book.answers())
     if strange:
-        one, several = f"label in the store is of {kind.a_noun}", "labels in the store are of "
-        strangers = count(strange, one, several + kind.noun + "s")
+        one = (
+            "label in the store is of a pair"
+            if kind is PAIRS
+            else "label in the store is of an answer"
+        )
+        strangers = count(strange, one, f"labels in the store are of {kind.noun}s")
         say(f"{strangers} that {store_name(rows)} does not have")
 
 

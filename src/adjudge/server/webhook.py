@@ -26,8 +26,9 @@ from adjudge.errors import ArgumentError
 from adjudge.judges.prompting import write_value
 from adjudge.policy.result import Policy
 from adjudge.present.text import number
-from adjudge.records import Grade, Item, Pair, Subject
-from adjudge.server.service import Case, JudgeService, Ruling
+from adjudge.records import Grade, Item, Judgment, Pair, Subject
+from adjudge.server.service import Case as Case
+from adjudge.server.service import JudgeService, Ruling
 from adjudge.store.interface import content_hash
 
 #: The maximum number of characters of a text; more than any judge's context.
@@ -88,7 +89,7 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
     ended_at = [one for one in service.judges if one.backend.name == ruling.stage]
     judge = ended_at[0] if ended_at else service.judge
     verdict = ruling.verdict
-    name, p = ("p_pass", judgment.p_pass) if isinstance(judgment, Grade) else ("p_a", judgment.p_a)
+    name, p = probability_of(judgment)
     numbers = f"{name} {number(p)}, doubt {number(judgment.uncertainty)}"
     if ruling.accepted and verdict is not None:
         held = f"accepted by {policy.guarantee} at error level {policy.alpha:g}"
@@ -103,7 +104,6 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
         explanation=explanation,
         details={
             **describe_ruling(ruling, service),
-            name: p,
             "judge": judge.backend.name,
             "protocol": judgment.protocol,
             "judge_fingerprint": judge.fingerprint,
@@ -111,10 +111,16 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
     )
 
 
+def probability_of(judgment: Judgment | Grade) -> tuple[str, float | None]:
+    """The name and the value of a judgment's probability."""
+    return ("p_pass", judgment.p_pass) if isinstance(judgment, Grade) else ("p_a", judgment.p_a)
+
+
 def describe_ruling(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
     """A ruling and its rule, with the field names of the judge API."""
     judgment = ruling.judgment
     return {
+        **dict([probability_of(judgment)]),
         "id": judgment.id,
         "accepted": ruling.accepted,
         "verdict": ruling.verdict,

@@ -148,8 +148,8 @@ def test_a_round_over_http_with_instructions(tmp_path: Path) -> None:
         click = {"rater": "ann", "id": state["item"]["id"], "nonce": "nonce-0001"}
         for side, code in (("101", 409), ("pass", 409), ("A", 422), ("-1", 422), ("7.5", 422)):
             assert ask(service.port, "/api/label", {**click, "side": side})[0] == code, side
-        for more in ({"shown_order": "ab"}, {"extra": 1}):
-            assert ask(service.port, "/api/label", {**click, "side": "88", **more})[0] == 422
+        for more, code in (({"shown_order": "ab"}, 409), ({"extra": 1}, 422)):
+            assert ask(service.port, "/api/label", {**click, "side": "88", **more})[0] == code
         for comment, code in (("x" * 2001, 409), ("\0", 409), (7, 422)):
             sent = {**click, "side": "88", "comment": comment}
             assert ask(service.port, "/api/label", sent)[0] == code, comment

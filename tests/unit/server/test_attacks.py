@@ -265,6 +265,7 @@ BODIES: list[tuple[str, bytes, set[int]]] = [
     ("number as id", json.dumps({**CLICK, "id": 0}).encode(), {422}),
     ("list as id", json.dumps({**CLICK, "id": ["0"]}).encode(), {422}),
     ("wrong side", json.dumps({**CLICK, "side": "A"}).encode(), {422}),
+    ("side of an answer", json.dumps({**CLICK, "side": "pass"}).encode(), {409}),
     ("wrong order", json.dumps({**CLICK, "shown_order": "xy"}).encode(), {422}),
     ("no rater", json.dumps({**CLICK, "rater": "  "}).encode(), {422}),
     ("long rater", json.dumps({**CLICK, "rater": "x" * 81}).encode(), {422}),
