@@ -91,7 +91,7 @@ def test_abstentions_come_in_order_of_doubt_between_random_ones() -> None:
 def test_a_row_of_both_streams_waits_for_its_random_turn() -> None:
     """Whenever people stop, the random labels are the first of the random stream."""
     ids = [f"p{i}" for i in range(40)]
-    draws = doubt_queue(ids, ids[:15], seed=3).draws[:30]
+    draws = doubt_queue(ids, ids[:15], seed=3)[:30]
     stream = [draw.id for draw in draws if draw.sampled_by == "random"]
     both = {draw.id for draw in draws if draw.sampled_by == "doubt"} & set(stream)
     assert both
