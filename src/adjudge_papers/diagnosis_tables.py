@@ -25,7 +25,7 @@ from adjudge.data.tables import TableLike, source_name
 from adjudge.data.tournaments import Tournaments, build_tournaments
 from adjudge.diagnosis import count_cycles, score_set_rows
 from adjudge.diagnosis.cycles import complete_cycles
-from adjudge.diagnosis.scores.evaluation import error_by_width, split_by_judge
+from adjudge.diagnosis.scores.diagnose import error_by_width, split_by_judge
 from adjudge.diagnosis.transitivity import Transitivity
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs

@@ -9,7 +9,6 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from adjudge.diagnosis import agreement, count_cycles
-from adjudge.diagnosis.scores.evaluation import width_agreement
 from adjudge.statistics.agreement import spearman
 
 
@@ -42,21 +41,3 @@ def test_spearman_as_scipy_computes_it() -> None:
     x, y = rng.integers(1, 6, 300), rng.integers(1, 6, 300)
     expected = stats.spearmanr(x, y).statistic
     assert spearman(x, y) == pytest.approx(expected, abs=1e-12)
-    value, _ = width_agreement(x, y, np.arange(300) // 3, 0.95)
-    assert value == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_interval_of_width_agreement_is_that_of_leaving_documents_out() -> None:
-    rng = np.random.default_rng(4)
-    documents = np.arange(60) // 4
-    x = rng.integers(1, 6, 60)
-    y = np.clip(x + rng.integers(-2, 3, 60), 1, 5)
-    _, (low, high) = width_agreement(x, y, documents, 0.95)
-    left = np.array(
-        [stats.spearmanr(x[documents != d], y[documents != d]).statistic for d in range(15)]
-    )
-    se = np.sqrt(14 / 15 * ((left - left.mean()) ** 2).sum())
-    reach = stats.t.isf(0.025, 14) * se
-    assert low is not None
-    assert high is not None
-    assert high - low == pytest.approx(2 * reach, abs=1e-9)

@@ -80,7 +80,7 @@ def measure_ties(rows: BiasRows) -> Ties:
 LINES = {
     "diagnosis/bias.py": {
         "from adjudge.errors": "from adjudge.diagnosis.ties import Ties, measure_ties\n",
-        '    "retest": measure_retest': '    "ties": measure_ties,\n',
+        '    "retest": consistency': '    "ties": measure_ties,\n',
         "    not_measured: Mapping": "    ties: Ties | None = None\n",
     },
     "diagnosis/__init__.py": {

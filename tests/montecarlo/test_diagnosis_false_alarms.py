@@ -53,21 +53,6 @@ def verbosity(rng: np.random.Generator) -> bool:
     return verbosity_bias(np.where(a > b, taste, -taste), a, b, clusters=prompts, floor=0).biased
 
 
-def verbosity_excess(rng: np.random.Generator) -> bool:
-    # People like length, and so does the judge, exactly as much: no excess.
-    prompts = _alike(rng, 25, 4)
-    a, b = rng.integers(10, 500, 100), rng.integers(10, 500, 100)
-    likes = expit(rng.normal(0.8, 1, 25))[prompts]
-    judge = np.where(rng.random(100) < likes, 0.05, -0.05)
-    people = rng.random(100) < likes
-    labels = np.where(people == (a > b), "A", "B")
-    found = verbosity_bias(
-        np.where(a > b, judge, -judge), a, b, labels=labels.tolist(), clusters=prompts
-    )
-    assert found.excess_interval is not None
-    return 0 not in found.excess_interval
-
-
 def _length_pairs(rng: np.random.Generator, prompts: int) -> dict[str, Any]:
     """Pairs of six models, of which the better write more; prompts at which length helps or hurts.
 
@@ -196,7 +181,6 @@ FAST: list[Trial] = [
     position,
     position_with_rare_flips,
     verbosity,
-    verbosity_excess,
     length,
     length_beyond_people,
     family,

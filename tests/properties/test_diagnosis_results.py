@@ -77,7 +77,6 @@ def test_verbosity_family_contradictions(data: st.DataObject) -> None:
         margin,
         column(st.integers(0, 9)),
         column(st.integers(0, 9)),
-        labels=labels,
         clusters=clusters,
     )
     plain(verbose)

@@ -29,8 +29,6 @@ POSITION = PositionBias(
 )  # fmt: skip
 VERBOSITY = VerbosityBias(
     n=64, clusters=40, near_tie=0.1, longer_share=0.703, interval=ends(0.576, 0.811), biased=True,
-    human_share=0.541, human_n=50,
-    excess=0.16, excess_interval=ends(0.02, 0.3),
     dropped={"not near-tied": 116, "equal length": 1}, confidence_level=0.95,
 )  # fmt: skip
 LENGTH = LengthBias(
@@ -59,7 +57,7 @@ AGREEMENT = Agreement(
         n=80, raw=0.85, interval=ends(0.753, 0.92), kappa=0.69, alpha=0.68,
         gap=0.09, gap_interval=ends(0.01, 0.17),
     ),
-    judge_values={"A": 101, "B": 74}, human_values={"A": 92.0, "B": 83.0},
+    judge_values={"A": 101, "B": 74},
     dropped={"no human label": 35}, confidence_level=0.95,
 )  # fmt: skip
 RELIABILITY = Reliability(
@@ -81,7 +79,7 @@ CONTRADICTIONS = Contradictions(
 )  # fmt: skip
 RETEST = Retest(
     n=200, clusters=58, most_repeats=3, flip_share=0.042, interval=ends(0.021, 0.074),
-    changed_share=0.06, changed_interval=ends(0.03, 0.105), dropped={"answered once": 7},
+    dropped={"answered once": 7},
     confidence_level=0.95,
 )  # fmt: skip
 GPT = JudgeBias(
@@ -133,7 +131,6 @@ POSITION_ROWS = [
 ]
 VERBOSITY_ROWS = [
     "longer, near-tied | 0.703 | [0.576, 0.811] | 0.5 | 64",
-    "near-tied, minus people | 0.160 | [0.020, 0.300] | 0 | 50",
 ]
 LENGTH_ROWS = [
     "length, minus people | 0.071 | [0.022, 0.120] | 0 | 96",
@@ -170,9 +167,8 @@ SENTENCES = {
         "than people do"
     ),
     "verbosity": (
-        "prefers the longer answer in 70.3 % of 64 near-tied pairs [57.6, 81.1] (people 54.1 % of "
-        "50, difference +16.0 points [+2.0, +30.0]): it prefers the longer answer, more than "
-        "people do"
+        "prefers the longer answer in 70.3 % of 64 near-tied pairs [57.6, 81.1]: it prefers the "
+        "longer answer"
     ),
     "family": (
         "prefers OpenAI in 72 % of 88 mixed pairs, +17.0 points compared with people "
@@ -335,15 +331,14 @@ def test_a_reply_that_prefers_what_it_scored_lower() -> None:
 
 def test_answers_to_the_same_question() -> None:
     assert str(RETEST) == (
-        "Gives another answer when asked again in 4.2 % of repeats [2.1, 7.4]: of 200 questions "
-        "asked up to 3 times, 6 % [3.0, 10.5] got answers that differ"
+        "Gives another answer when asked again in 4.2 % of repeats [2.1, 7.4], of 200 questions "
+        "asked up to 3 times"
     )
     rows = html_lines(report(replace(FAIR, retest=RETEST)))
     assert "detail: asked again, differs | 0.042 | [0.021, 0.074] | 0 | 200" in rows
-    assert "detail: not always the same | 0.060 | [0.030, 0.105] | 0 | 200" in rows
     assert str(replace(RETEST, interval=None)).splitlines()[0] == (
         "Gives another answer when asked again in 4.2 % of repeats; no interval: all rows are in "
-        "one cluster"
+        "one cluster, of 200 questions asked up to 3 times"
     )
 
 
@@ -509,38 +504,21 @@ def test_a_slot_is_preferred_only_where_the_interval_excludes_one_half() -> None
 def test_six_pairs_do_not_show_a_preference_for_length() -> None:
     six = replace(
         VERBOSITY, n=6, longer_share=0.667, interval=ends(0.187, 0.969), biased=False,
-        human_share=0.0, human_n=6, excess=0.667, excess_interval=ends(0.125, 1.0),
     )  # fmt: skip
     assert str(six).splitlines()[0] == (
-        "Prefers the longer answer in 66.7 % of 6 near-tied pairs [18.7, 96.9] (people 0 % of 6, "
-        "difference +66.7 points [+12.5, +100.0]): no preference for length shown"
+        "Prefers the longer answer in 66.7 % of 6 near-tied pairs [18.7, 96.9]: no preference for "
+        "length shown"
     )
     assert not six.measures()[0].departs
 
 
-@pytest.mark.parametrize(
-    ("share", "excess", "says"),
-    [
-        (0.7, (0.02, 0.3), "it prefers the longer answer, more than people do"),
-        (0.7, (-0.3, -0.02), "it prefers the longer answer, less than people do"),
-        (0.7, (-0.1, 0.2), "it prefers the longer answer, and no difference from people is shown"),
-        (0.7, (None, None), "it prefers the longer answer"),
-        (0.3, (-0.3, -0.02), "it prefers the shorter answer, more than people do"),
-        (0.3, (0.02, 0.3), "it prefers the shorter answer, less than people do"),
-    ],
-)
-def test_length_is_compared_with_people(
-    share: float, excess: tuple[float | None, float | None], says: str
-) -> None:
-    bias = replace(
-        VERBOSITY, longer_share=share, interval=ends(share - 0.1, share + 0.1),
-        excess_interval=None if excess[0] is None else ends(excess[0], excess[1]),
-    )  # fmt: skip
-    assert conclusion(str(bias)) == says
+def test_near_tied_pairs_can_favour_the_shorter_answer() -> None:
+    shorter = replace(VERBOSITY, longer_share=0.3, interval=ends(0.2, 0.4))
+    assert conclusion(str(shorter)) == "it prefers the shorter answer"
 
 
 def test_what_cannot_be_measured_is_said_so() -> None:
-    none = replace(VERBOSITY, n=0, longer_share=None, interval=None, excess=None, dropped={})
+    none = replace(VERBOSITY, n=0, longer_share=None, interval=None, dropped={})
     assert str(none).splitlines()[0] == (
         "Has no near-tied pair of unequal length: no preference for length is measurable"
     )
@@ -722,7 +700,7 @@ def test_a_row_for_each_measure() -> None:
     frame = report(FAIR, GPT).to_frame()
     assert frame.columns == ["judge", "name", "value", "low", "high", "unbiased", "n", "departs"]
     assert frame.row(2) == ("fair-7b", "over-confidence", 0.013, -0.104, 0.13, 0.0, 45, False)
-    assert frame.height == 4 + 16
+    assert frame.height == 4 + 15
 
 
 def test_what_follows_from_biases() -> None:

@@ -7,19 +7,17 @@ from dataclasses import replace
 import pytest
 
 from adjudge.diagnosis.agreement import Agreement, Ceiling
-from adjudge.diagnosis.cycles import CycleCount
 from adjudge.diagnosis.family import FamilyScores
 from adjudge.diagnosis.scores.result import (
     HumanAgreement,
     MeanScore,
-    PooledWidth,
     ScoreDiagnosis,
     ScoreSetGroup,
     SizeErrors,
     WidthAgreement,
     WidthBin,
 )
-from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup, Triple, WorstDocument
+from adjudge.diagnosis.transitivity import Transitivity, TransitivityGroup, WorstDocument
 from adjudge.errors import ArgumentError
 from adjudge.present.render.terminal import render_text
 from shown import assert_shown, decision, drawn, ends, html_lines, legend, terminal_lines
@@ -57,11 +55,11 @@ CYCLES = Transitivity(
     worst=(
         WorstDocument(
             doc_id="doc-7", rate=0.339, judge="odd", criterion="relevance", cycles=19, triples=56,
-            examples=(Triple(models=("m1", "m4", "m2"), weakest=0.8),),
+            cycle=("m1", "m4", "m2"),
         ),
         WorstDocument(
             doc_id="doc-3", rate=0.125, judge="gpt-x", criterion="fluency", cycles=7, triples=55,
-            examples=(),
+            cycle=(),
         ),
     ),
     combine="mean", rows=1700, dropped={"no verdict": 9}, replicates=200, confidence_level=0.9,
@@ -158,16 +156,13 @@ def test_the_picture_of_cycles() -> None:
         replace(CYCLES, groups=(EMPTY,), worst=()).plot()
 
 
-COUNT = CycleCount(models=6, cycles=3, triples=20, complete=True)
-
-
 def _group(
     judge: str, criterion: str, method: str, alpha: float, coverage: float, size: float
 ) -> ScoreSetGroup:
     return ScoreSetGroup(
         judge=judge, criterion=criterion, method=method, alpha=alpha, n=240, documents=30,
         coverage=coverage, coverage_sd=0.03, mean_size=size, spearman=round(coverage - 0.7, 3),
-        quantile=1.0, whole_scale=False, distinct_widths=3, trust=round(coverage - 0.3, 3),
+        quantile=1.0, whole_scale=False, trust=round(coverage - 0.3, 3),
         look=round(1.2 - coverage, 3), human=0.1,
         by_width=(
             WidthBin(width=2, n=60, mean_error=0.31, interval=ends(0.2, 0.4)),
@@ -195,7 +190,7 @@ def _agreement(judge: str, criterion: str, raw: float) -> HumanAgreement:
             alpha_interval=ends(raw - 0.2, raw - 0.01),
             ceiling=Ceiling(n=240, raw=raw + 0.06, interval=ends(0.5, 0.9), kappa=0.7, alpha=0.71,
                             gap=0.06, gap_interval=ends(0.01, 0.11)),
-            judge_values={"3": 140, "4": 100}, human_values={"3": 150.0, "4": 90.0}, dropped={},
+            judge_values={"3": 140, "4": 100}, dropped={},
             confidence_level=0.95,
         ),
     )  # fmt: skip
@@ -216,14 +211,7 @@ SCORES = ScoreDiagnosis(
     ),
     agreement=(
         WidthAgreement(judge_a="gpt-x", judge_b="other", criterion="fluency",
-                       method="per-criterion", alpha=0.1, n=240, spearman=0.36,
-                       interval=ends(0.2, 0.5)),
-    ),
-    pooled=(
-        PooledWidth(method="constant", alpha=0.1, n=480, pooled=-0.11, within=-0.18),
-        PooledWidth(method="constant", alpha=0.2, n=480, pooled=-0.13, within=-0.14),
-        PooledWidth(method="per-criterion", alpha=0.1, n=720, pooled=0.42, within=None),
-        PooledWidth(method="per-criterion", alpha=0.2, n=720, pooled=0.38, within=0.05),
+                       method="per-criterion", alpha=0.1, n=240, spearman=0.36),
     ),
     human_agreement=(
         _agreement("gpt-x", "fluency", 0.61),
@@ -237,7 +225,7 @@ SCORES = ScoreDiagnosis(
             biased=False, dropped={}, confidence_level=0.95,
         ),
     ),
-    documents=30, scale=(1, 5), target="mean", weigh="documents", splits=20, confidence_level=0.95,
+    documents=30, scale=(1, 5), target="mean", splits=20, confidence_level=0.95,
     seed=0, dropped={"no human score": 13, "no judge score": 1},
     assumptions=("the promise is an average",),
     means=(
@@ -256,10 +244,6 @@ LEARNED = replace(
         _group("gpt-x", "relevance", "learned", 0.1, 0.917, 1.35),
     ),
     agreement=(replace(SCORES.agreement[0], method="learned", spearman=0.27), *SCORES.agreement),
-    pooled=(
-        *SCORES.pooled,
-        PooledWidth(method="learned", alpha=0.1, n=720, pooled=0.31, within=0.24),
-    ),
     assumptions=("it holds on average", "learned on a third"),
     means=SCORES.means[:-1],
 )
@@ -349,8 +333,6 @@ def test_scores_of_two_judges_with_residual_sets() -> None:
             "detail: Details",
             "detail: coverage of per-criterion sets on held-out documents at alpha 0.1: 89.4 to "
             "93.1 %",
-            "detail: set size against error, per-criterion sets: Spearman +0.42 over all rows, "
-            "+0.19 to +0.23 within a judge and criterion",
             f"detail: {FAMILY}",
             "detail: the promise is an average",
             *FIGURES,
@@ -397,10 +379,6 @@ def test_scores_of_one_judge_with_learned_sets() -> None:
             *AGREEMENT,
             "detail: Details",
             "detail: coverage of learned sets on held-out documents at alpha 0.1: 91.7 to 92.1 %",
-            "detail: set size against error, per-criterion sets: Spearman +0.42 over all rows, "
-            "+0.21 within a judge and criterion",
-            "detail: set size against error, learned sets: Spearman +0.31 over all rows, +0.22 "
-            "within a judge and criterion",
             f"detail: {FAMILY}",
             "detail: it holds on average",
             "detail: learned on a third",
@@ -467,9 +445,6 @@ def test_what_is_promised_is_said_with_its_sets() -> None:
     assert "about 90 % of the time a person's score is one of 1.9 to 4.1 scores on average" in (
         crossed
     )
-    assert any(
-        line.startswith("about 90 %") for line in terminal_lines(replace(SCORES, weigh="rows"))
-    )
     rows = replace(SCORES, groups=tuple(replace(g, documents=g.n) for g in SCORES.groups))
     assert "on held-out rows at alpha 0.1" in render_text(rows.view(), explain=True)
 
@@ -500,9 +475,8 @@ def test_sets_that_are_the_whole_scale_are_said_to_be() -> None:
     short = replace(SCORES, groups=groups, documents=16)
     whole = "every set is the entire scale"
     assert f"{whole}: calibration needs 9 labelled documents and has 8" in terminal_lines(short)
-    # Row by row there is another count, and with enough documents another cause.
-    for other in (replace(short, weigh="rows"), replace(short, documents=18)):
-        assert whole in terminal_lines(other)
+    # With enough documents there is another cause.
+    assert whole in terminal_lines(replace(short, documents=18))
 
 
 def test_the_picture_of_sizes() -> None:
@@ -524,7 +498,7 @@ def test_the_picture_of_sizes() -> None:
 
 def test_the_picture_of_width_and_error() -> None:
     figure = LEARNED.plot(figure="width")
-    title = "Width against error within a criterion (Spearman): learned +0.24, per-criterion –"
+    title = "Width against error within a criterion (Spearman): learned +0.22, per-criterion +0.21"
     assert figure.get_suptitle() == title
     panels = {panel["title"]: panel for panel in map(drawn, figure.axes)}
     fluency, relevance = panels["fluency"], panels["relevance"]

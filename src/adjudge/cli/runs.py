@@ -320,7 +320,7 @@ def run_diagnose_scores(arguments: Values, options: Values) -> bool:
     prepared = prepare_scores(**reading)
     result = diagnose_scores(prepared, alphas=alphas, **arguments)
     if (write_sets := options["write_sets"]) is not None:
-        how = _some(arguments, "sets", "scale", "target", "weigh", "seed")
+        how = _some(arguments, "sets", "scale", "target", "seed")
         rows = score_set_rows(prepared, alpha=alphas[0], **how)
         used = ", ".join(rows["sets"].drop_nulls().unique())
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")

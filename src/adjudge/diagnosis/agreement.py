@@ -64,7 +64,6 @@ class Agreement(BiasMeasures):
     alpha_interval: Interval | None
     ceiling: Ceiling | None
     judge_values: Mapping[str, Count]
-    human_values: Mapping[str, float]
 
     def measures(self) -> tuple[Measure, ...]:
         of_judge = (
@@ -188,7 +187,6 @@ def agreement(
 
     kappa, kappa_ends = estimate(statistics.kappa, pairs)
     alpha, alpha_ends = estimate(statistics.alpha, both_ways)
-    human_counts = np.bincount(labels, weights=weight, minlength=len(values))
     return Agreement(
         **rows.facts,
         level=level,
@@ -201,10 +199,6 @@ def agreement(
         ceiling=_human_ceiling(ratings, raw_rows, rows, statistics),
         judge_values={
             _value_text(value): int(n) for value, n in zip(values, judge_counts, strict=True)
-        },
-        human_values={
-            _value_text(value): round(float(n), 6)
-            for value, n in zip(values, human_counts, strict=True)
         },
     )
 

@@ -12,15 +12,9 @@ from adjudge.data.rows import text_column
 from adjudge.data.source import Needs, Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.data.verdicts import CLUSTER, prepare_verdicts
+from adjudge.diagnosis import consistency
 from adjudge.diagnosis.agreement import Agreement, measure_agreement
-from adjudge.diagnosis.consistency import (
-    Contradictions,
-    PositionBias,
-    Retest,
-    measure_contradictions,
-    measure_position,
-    measure_retest,
-)
+from adjudge.diagnosis.consistency import Contradictions, PositionBias, Retest
 from adjudge.diagnosis.family import FamilyBias, FamilyScores, measure_family, measure_family_scores
 from adjudge.diagnosis.length import LengthBias, VerbosityBias, measure_length, measure_verbosity
 from adjudge.diagnosis.measures import (
@@ -37,19 +31,8 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.diagnosis.reliability import Reliability, draw_reliability, measure_reliability
 from adjudge.errors import ArgumentError
+from adjudge.present import figure as theme
 from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, Tone, notes_of
-from adjudge.present.figure import (
-    MARKS,
-    MUTED,
-    SERIES,
-    axis_name,
-    axis_names,
-    draw_legend,
-    draw_ring,
-    legend_dot,
-    new_figure,
-    themed,
-)
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import begin, count, group_name, level, number, percent, show_interval
 from adjudge.validation import Seed, non_negative, open_unit, positive
@@ -61,15 +44,15 @@ if TYPE_CHECKING:
 
 #: How each diagnosis of the report is measured: a result, or the reason why there is none.
 _MEASURES: dict[str, Callable[[BiasRows], BiasMeasures | str | None]] = {
-    "position": measure_position,
+    "position": consistency.measure_position,
     "length": measure_length,
     "verbosity": measure_verbosity,
     "family": measure_family,
     "family_scores": measure_family_scores,
     "agreement": measure_agreement,
     "reliability": measure_reliability,
-    "contradictions": measure_contradictions,
-    "retest": measure_retest,
+    "contradictions": consistency.measure_contradictions,
+    "retest": consistency.measure_retest,
 }
 
 
@@ -397,9 +380,11 @@ def _not_measured(report: BiasReport) -> list[str]:
 # --- figure ----------------------------------------------------------------------------------
 
 _COLOURS = dict(
-    zip(("first slot", "longer answer", "own family", "over-confidence"), SERIES, strict=False)
+    zip(
+        ("first slot", "longer answer", "own family", "over-confidence"), theme.SERIES, strict=False
+    )
 )
-_MARKS = dict(zip(_COLOURS, MARKS, strict=False))
+_MARKS = dict(zip(_COLOURS, theme.MARKS, strict=False))
 _JudgeMeasures = Sequence[tuple[JudgeBias, list[tuple[str, Measure]]]]
 
 
@@ -421,8 +406,8 @@ def bias_figure(result: BiasReport) -> Drawing:
     panels = 1 if curve is None else 2
     rows = sum(len(measures) for _, measures in measured)
     height = max(3.6, 1.9 + 0.27 * rows + 0.12 * len(measured))
-    with themed():
-        figure = new_figure(1.2 + 4.9 * panels, height)
+    with theme.themed():
+        figure = theme.new_figure(1.2 + 4.9 * panels, height)
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
         _draw_biases(axes[0], measured, result.confidence_level)
         if curve is not None:
@@ -430,11 +415,11 @@ def bias_figure(result: BiasReport) -> Drawing:
         if len(measured) > 1:
             names = {name for _, measures in measured for name, _ in measures}
             marks = [
-                legend_dot(name, colour, marker=_MARKS[name])
+                theme.legend_dot(name, colour, marker=_MARKS[name])
                 for name, colour in _COLOURS.items()
                 if name in names
             ]
-            draw_legend(figure, marks)
+            theme.draw_legend(figure, marks)
     return figure
 
 
@@ -451,8 +436,8 @@ def _drawn_of(judge: JudgeBias) -> list[tuple[str, Measure]]:
 
 def _draw_biases(axes: Axes, measured: _JudgeMeasures, confidence_level: float) -> None:
     alone = len(measured) == 1
-    names = axis_names(judge.judge for judge, _ in measured)
-    axes.axvline(0, color=MUTED, linestyle="--", linewidth=1.2)
+    names = theme.axis_names(judge.judge for judge, _ in measured)
+    axes.axvline(0, color=theme.MUTED, linestyle="--", linewidth=1.2)
     ticks: list[tuple[float, str]] = []
     at, reach = 0.0, 10.0
     for judge, measures in measured:
@@ -466,7 +451,7 @@ def _draw_biases(axes: Axes, measured: _JudgeMeasures, confidence_level: float) 
             colour = _COLOURS[name]
             axes.plot(ends, [at] * len(ends), color=colour, lw=2.2, alpha=0.6)
             face = colour if measure.departs else "white"
-            draw_ring(axes, value, at, colour, face=face, marker=_MARKS[name])
+            theme.draw_ring(axes, value, at, colour, face=face, marker=_MARKS[name])
             reach = max(reach, *(abs(end) for end in (value, *ends)))
             if alone:
                 ticks.append((at, name))
@@ -492,7 +477,7 @@ def _bias_title(measured: _JudgeMeasures) -> str:
     if len(measured) > 1:
         return f"{sum(map(bool, shown))} of {len(measured)} judges show one of these biases"
     [(judge, measures)] = measured
-    who = axis_name(judge.judge) or "The judge"
+    who = theme.axis_name(judge.judge) or "The judge"
     if shown[0]:
         words = f"{who} shows a bias:", ", ".join(shown[0])
     elif all(measure.low is None for _, measure in measures):

@@ -338,29 +338,21 @@ class Retest(BiasMeasures, HasInterval):
 
     `n` questions were answered twice or more. `flip_share` is the share of pairs of answers to one
     question that differ, averaged over questions, so it does not depend on the number of repeats.
-    `changed_share` is the share of questions whose answers are not all the same.
     """
 
     clusters: Count
     most_repeats: Count
     flip_share: Proportion
     interval: Interval | None
-    changed_share: Proportion
-    changed_interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (
-            self.measure("asked again, differs", self.flip_share, self.interval, 0.0),
-            self.measure("not always the same", self.changed_share, self.changed_interval, 0.0),
-        )
+        return (self.measure("asked again, differs", self.flip_share, self.interval, 0.0),)
 
     def describe(self) -> str:
         words = f"gives another answer when asked again in {percent(self.flip_share)} of repeats"
-        if self.interval is None:
-            return words + NO_INTERVAL
-        words += f" {percent_interval(self.interval)}: of {count(self.n, 'question')} asked "
-        words += f"up to {count(self.most_repeats, 'time')}, {percent(self.changed_share)} "
-        return words + f"{percent_interval(self.changed_interval)} got answers that differ"
+        ends = NO_INTERVAL if self.interval is None else f" {percent_interval(self.interval)}"
+        asked = f"{count(self.n, 'question')} asked up to {count(self.most_repeats, 'time')}"
+        return f"{words}{ends}, of {asked}"
 
 
 def retest(ids: Sequence[Any], answers: Sequence[Any], **sampling: Unpack[Sampling]) -> Retest:
@@ -375,8 +367,8 @@ def retest(ids: Sequence[Any], answers: Sequence[Any], **sampling: Unpack[Sampli
     store are not asked again; use repeats.
 
     >>> again = retest(["x", "x", "x", "y", "y"], ["A", "A", "B", "B", "B"])
-    >>> again.n, round(again.flip_share, 3), again.changed_share
-    (2, 0.333, 0.5)
+    >>> again.n, round(again.flip_share, 3)
+    (2, 0.333)
     """
     n = same_length(ids=ids, answers=answers)
     clusters = sampling.get("clusters")
@@ -403,15 +395,12 @@ def retest(ids: Sequence[Any], answers: Sequence[Any], **sampling: Unpack[Sampli
     questions = Sample.of(again.height, **sampling)
     k = again["k"].to_numpy().astype(np.float64)
     flips = 1 - again["same"].to_numpy() / (k * (k - 1))
-    changed = (flips > 0).astype(np.float64)
     once = merge_dropped({"answered once": asked.height - again.height})
     return Retest(
         **replace(questions, dropped=once).facts,
         most_repeats=int(k.max()),
         flip_share=float(flips.mean()),
         interval=questions.share_interval(flips),
-        changed_share=float(changed.mean()),
-        changed_interval=questions.share_interval(changed),
     )
 
 

@@ -5,10 +5,8 @@ triple that is not a cycle has exactly one system that beats the two others, so 
 sum over systems of C(wins, 2). With ties or missing edges the count is tr(W^3) / 3 over the
 decisive edges alone.
 
-A transitive but noisy judge has one strength per model and random verdicts: P(i over j) =
-sigma(theta_i - theta_j) (Bradley-Terry). It has no circular preferences, but its verdicts contain
-cycles, and the more triples there are, the more documents have one. A rate has a meaning only in
-comparison with that.
+A transitive but noisy judge has one strength per model: P(i over j) = sigma(theta_i - theta_j)
+(Bradley-Terry). Its verdicts contain cycles too, so a rate has a meaning only in comparison.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -144,36 +143,19 @@ def win_matrix(wins: ArrayLike) -> BoolArray:
 # --- from noise ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ExpectedCycles:
-    """The fields of `TransitivityGroup` about the redraws, each interval their middle 95 %.
-
-    `p_value` is (1 + redraws with a mean rate at least the judge's) / (1 + redraws). The share at
-    the same rate is None if no judge of this family has that rate; all are None if no document has
-    a decisive triple.
-    """
-
-    expected_rate: float | None = None
-    expected_rate_interval: Interval | None = None
-    expected_share: float | None = None
-    expected_share_interval: Interval | None = None
-    p_value: float | None = None
-    same_rate_share: float | None = None
-    same_rate_interval: Interval | None = None
-
-
 def expected_cycles(
     tournaments: Tournaments, *, replicates: int = 200, seed: Seed = 0
-) -> ExpectedCycles:
+) -> dict[str, Any]:
     """Fit Bradley-Terry to the decisive edges, redraw each of them, count again.
 
-    Ties and missing edges stay unchanged, so the design is the same. Differences in quality between
-    documents count as noise here: a judge that detects them is below this rate, and a judge above
-    it is more inconsistent than noise explains.
+    Returns the fields of `TransitivityGroup` about the redraws, each interval their middle 95 %;
+    none if no document has a decisive triple. Ties and missing edges stay unchanged. Differences in
+    quality between documents count as noise here. `p_value` is (1 + redraws with a mean rate at
+    least the judge's) / (1 + redraws).
 
     A second redraw makes the same judge surer or less sure, theta -> c theta, until its mean rate
-    is the observed one. Its share of documents with a cycle shows whether the cycles are
-    concentrated in a few documents (observed share below it) or spread at random.
+    is the observed one (None if no scale gives it). Its share of documents with a cycle shows
+    whether the cycles are concentrated in a few documents (observed share below it).
     """
     random = generator(seed)
     decisive = tournaments.winner != 0
@@ -184,7 +166,7 @@ def expected_cycles(
     observed, triples = _count_draws(document, i, j, won[None], documents, size)
     counted = triples > 0
     if not counted.any():
-        return ExpectedCycles()
+        return {}
     judge_rate = float((observed[:, counted] / triples[counted]).mean())
     winner, loser = np.where(won, i, j), np.where(won, j, i)
     wins = np.bincount(winner * size + loser, minlength=size * size).reshape(size, size)
@@ -209,8 +191,13 @@ def expected_cycles(
     # Means of equal rates can differ in the last bit; equal values count against the judge.
     reached = int((rates >= judge_rate - 1e-12).sum())
     same_rate = _same_rate(judge_rate, redraw, replicates, int(random.integers(2**32)))
-    p_value = (1 + reached) / (1 + replicates)
-    return ExpectedCycles(*_middle(rates), *_middle(shares), p_value, *same_rate)
+    return {
+        **dict(zip(("expected_rate", "expected_rate_interval"), _middle(rates), strict=True)),
+        **dict(zip(("expected_share", "expected_share_interval"), _middle(shares), strict=True)),
+        "p_value": (1 + reached) / (1 + replicates),
+        "same_rate_share": same_rate[0],
+        "same_rate_interval": same_rate[1],
+    }
 
 
 _Redraw = Callable[[float, int, np.random.Generator], tuple[FloatArray, FloatArray]]

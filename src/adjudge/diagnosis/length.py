@@ -411,17 +411,10 @@ class VerbosityBias(BiasTest):
     clusters: Count
     near_tie: float
     longer_share: Proportion | None
-    human_share: Proportion | None
-    human_n: Count
-    excess: float | None
-    excess_interval: Interval | None
 
     def measures(self) -> tuple[Measure, ...]:
-        floor, ends, n = self.floor, self.excess_interval, self.human_n
-        longer = self.measure("longer, near-tied", self.longer_share, self.interval, 0.5, floor)
-        if self.excess is None:
-            return (longer,)
-        return longer, self.measure("near-tied, minus people", self.excess, ends, 0.0, floor, n)
+        share, ends = self.longer_share, self.interval
+        return (self.measure("longer, near-tied", share, ends, 0.5, self.floor),)
 
     def describe(self) -> str:
         if self.longer_share is None:
@@ -431,14 +424,7 @@ class VerbosityBias(BiasTest):
         if self.interval is None:
             return words + NO_INTERVAL
         words += f" {percent_interval(self.interval)}"
-        longer = self.longer_share > 0.5
-        prefers = f"it prefers the {'longer' if longer else 'shorter'} answer"
-        if self.excess is not None and (ends := self.excess_interval) is not None:
-            words += f" (people {percent(self.human_share)} of {self.human_n:,}, difference "
-            words += f"{signed(100 * self.excess, 1)} points {percent_interval(ends, sign=True)})"
-            more = "more" if ((ends.low or 0) > 0) == longer else "less"
-            differs = f", {more} than people do"
-            prefers += ", and no difference from people is shown" if 0 in ends else differs
+        prefers = f"it prefers the {'longer' if self.longer_share > 0.5 else 'shorter'} answer"
         return f"{words}: {self.finding(prefers, 'no preference for length shown')}"
 
 
@@ -448,7 +434,6 @@ def verbosity_bias(
     length_b: ArrayLike,
     *,
     near_tie: float = 0.1,
-    labels: Sequence[Any] | pl.Series | None = None,
     **sampling: Unpack[Sampling],
 ) -> VerbosityBias:
     """Share of near-tied pairs in which the judge prefers the longer answer; 1/2 without bias.
@@ -457,9 +442,8 @@ def verbosity_bias(
     0.3 of ten points of score.
 
     Pairs of equal length and margins of exactly zero have no information about length and are
-    counted separately. With human `labels` on the same pairs, the result also has the share of
-    people who prefer the longer answer, and `excess` is the difference. A pair that is near-tied
-    for the judge need not be near-tied for people; only the excess is free of that.
+    counted separately. A pair that is near-tied for the judge need not be near-tied for people;
+    `length_bias` compares with them.
 
     >>> bias = verbosity_bias([0.05, -0.02, 0.04, 0.4], [9, 2, 9, 9], [3, 8, 3, 3])
     >>> bias.n, bias.longer_share
@@ -469,7 +453,7 @@ def verbosity_bias(
     lean = optional_numbers(margin, "margin")
     finite(lean[~np.isnan(lean)], "margin", allow_empty=True)
     a, b = optional_numbers(length_a, "length_a"), optional_numbers(length_b, "length_b")
-    n = same_length(margin=lean, length_a=a, length_b=b, labels=labels)
+    n = same_length(margin=lean, length_a=a, length_b=b)
     without = {
         "no length": ~np.isfinite(a + b),
         "no answer": np.isnan(lean),
@@ -480,18 +464,10 @@ def verbosity_bias(
     close = usable.only(np.abs(lean[usable.used]) <= near_tie + 1e-12, "not near-tied")
     longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
     share = mean_or_none(longer[close.used])
-    wins = np.full(n, np.nan) if labels is None else label_values(labels)
-    voted = ~np.isnan(wins[close.used])
-    people = np.where(a > b, wins, 1 - wins)[close.used][voted]
-    gap = longer[close.used][voted] - people
     return VerbosityBias(
         **close.test(share, close.share_interval(longer[close.used]), 0.5),
         near_tie=near_tie,
         longer_share=share,
-        human_share=mean_or_none(people),
-        human_n=len(people),
-        excess=mean_or_none(gap),
-        excess_interval=close.only(voted).mean_interval(gap),
     )
 
 
@@ -512,6 +488,5 @@ def measure_verbosity(rows: BiasRows) -> VerbosityBias | str:
         rows.numbers("length_a"),
         rows.numbers("length_b"),
         near_tie=rows.near_tie or (0.3 if by_score else 0.1),
-        labels=rows.frame["label"] if "label" in rows.frame.columns else None,
         **rows.sampling(),
     )

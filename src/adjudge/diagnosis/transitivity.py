@@ -13,13 +13,7 @@ import numpy as np
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.data.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
-from adjudge.diagnosis.cycles import (
-    CycleCount,
-    ExpectedCycles,
-    count_cycles,
-    cyclic_triples,
-    expected_cycles,
-)
+from adjudge.diagnosis.cycles import CycleCount, count_cycles, cyclic_triples, expected_cycles
 from adjudge.diagnosis.measures import (
     Sample,
     details_of,
@@ -31,20 +25,8 @@ from adjudge.diagnosis.measures import (
     table_of_groups,
 )
 from adjudge.errors import ArgumentError
+from adjudge.present import figure as theme
 from adjudge.present.blocks import Block, Fact, Figure, Headline, notes_of, table_of
-from adjudge.present.figure import (
-    INK,
-    MUTED,
-    SERIES,
-    axis_name,
-    axis_names,
-    draw_legend,
-    legend_dot,
-    legend_mark,
-    new_figure,
-    themed,
-    unique,
-)
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import DASH, clip, level, number, percent, percent_interval, span
 from adjudge.records import Interval
@@ -93,13 +75,13 @@ class TransitivityGroup:
     max_rate: Proportion | None
     share_with_cycle: Proportion | None
     share_interval: Interval | None
-    expected_rate: Proportion | None
-    expected_rate_interval: Interval | None
-    expected_share: Proportion | None
-    expected_share_interval: Interval | None
-    p_value: Proportion | None
-    same_rate_share: Proportion | None
-    same_rate_interval: Interval | None
+    expected_rate: Proportion | None = None
+    expected_rate_interval: Interval | None = None
+    expected_share: Proportion | None = None
+    expected_share_interval: Interval | None = None
+    p_value: Proportion | None = None
+    same_rate_share: Proportion | None = None
+    same_rate_interval: Interval | None = None
     models: Count
     decisive_edges: Count
     tied_edges: Count
@@ -114,16 +96,11 @@ class TransitivityGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Triple:
-    """A cycle: each model was preferred to the next, the last to the first."""
-
-    models: tuple[str, str, str]
-    weakest: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class WorstDocument:
-    """A document to look at first, and its cycles, the surest verdicts first."""
+    """A document to look at first, and its cycle of the surest verdicts.
+
+    In `cycle` each model was preferred to the next, the last to the first.
+    """
 
     doc_id: str
     rate: Proportion
@@ -131,7 +108,7 @@ class WorstDocument:
     criterion: str | None
     cycles: Count
     triples: Count
-    examples: tuple[Triple, ...]
+    cycle: tuple[str, ...]
 
 
 @frozen
@@ -212,7 +189,7 @@ def diagnose_transitivity(
             count_cycles(tournaments.matrix(at)[0]) for at in range(len(tournaments.documents))
         ]
         expected = expected_cycles(tournaments, replicates=replicates, seed=seed)
-        groups.append(_transitivity_group(tournaments, counts, expected, confidence_level))
+        groups.append(_transitivity_group(tournaments, counts, confidence_level, expected))
         documents.extend(_worst_documents(tournaments, counts, worst))
     documents.sort(key=lambda document: (-document.rate, -document.cycles))
     return Transitivity(
@@ -231,8 +208,8 @@ def diagnose_transitivity(
 def _transitivity_group(
     tournaments: Tournaments,
     counts: list[CycleCount],
-    expected: ExpectedCycles,
     confidence_level: float,
+    expected: Mapping[str, Any],
 ) -> TransitivityGroup:
     possible = np.array([comb(int(n), 2) for n in tournaments.entrants])
     decisive = tournaments.winner != 0
@@ -259,7 +236,7 @@ def _transitivity_group(
         mean_interval=documents.mean_interval(rates, 0.0, 1.0),
         share_interval=documents.share_interval((rates > 0).astype(np.float64)),
         **_summarise(rates, "mean_rate", "median_rate", "max_rate", "share_with_cycle"),
-        **vars(expected),
+        **expected,
         models=len(tournaments.models),
         decisive_edges=int(decisive.sum()),
         tied_edges=int((~decisive).sum()),
@@ -289,13 +266,7 @@ def _worst_documents(
         beats, sure = tournaments.matrix(at)
         # Sorting by confidence needs every cycle; a very large tournament gets the first few.
         weigh = sure if document.cycles <= 100_000 else None
-        examples = [
-            Triple(
-                models=(models[i], models[j], models[k]),
-                weakest=float(min(sure[i, j], sure[j, k], sure[k, i])),
-            )
-            for i, j, k in cyclic_triples(beats, weigh, limit=3)
-        ]
+        [first] = cyclic_triples(beats, weigh, limit=1)
         yield WorstDocument(
             doc_id=tournaments.documents[at],
             rate=document.rate or 0.0,
@@ -303,7 +274,7 @@ def _worst_documents(
             criterion=tournaments.criterion,
             cycles=document.cycles,
             triples=document.triples,
-            examples=tuple(examples),
+            cycle=tuple(models[at] for at in first),
         )
 
 
@@ -357,7 +328,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
     worst: dict[str, Callable[[WorstDocument], str]] = {
         "document": lambda d: d.doc_id,
         "judge, criterion": name_group,
-        "cycle to read first": _first_cycle,
+        "cycle to read first": lambda d: " > ".join((*d.cycle, *d.cycle[:1])) or DASH,
         "rate": lambda d: percent(d.rate),
         "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
     }
@@ -369,26 +340,17 @@ def view_transitivity(result: Transitivity) -> list[Block]:
     )
     figure = Figure("cycles", partial(cycles_figure, result), drawn)
     lines = [f"{name_group(g)}: {_describe_cycles(g)}" for g in groups]
+    names = ", ".join(clip(document.doc_id, 16) for document in result.worst[:5])
+    first = [f"documents to read first: {names}"] if names else []
     return [
         _cycles_headline(result),
         *lines_of(facts),
-        *notes_of([*_read_first(result), *left_out_together(result.dropped)]),
+        *notes_of([*first, *left_out_together(result.dropped)]),
         *(table_of_groups(groups, columns, caption) for caption, columns in tables.items()),
         *([read] if result.worst else []),
         *details_of([*lines, *result.assumptions]),
         *([figure] if any(g.rates for g in groups) else []),
     ]
-
-
-def _read_first(result: Transitivity) -> list[str]:
-    """The documents with the highest rate, in one line."""
-    names = [clip(document.doc_id, 16) for document in result.worst[:5]]
-    return [f"documents to read first: {', '.join(names)}"] if names else []
-
-
-def _first_cycle(document: WorstDocument) -> str:
-    models = document.examples[0].models if document.examples else ()
-    return " > ".join((*models, *models[:1])) or DASH
 
 
 def _cycles_headline(result: Transitivity) -> Headline:
@@ -434,11 +396,11 @@ def cycles_figure(result: Transitivity) -> Drawing:
     ranges = result.ranges()
     if not groups or ranges is None:
         raise ArgumentError("plot", "no document has a decisive triple", "there is nothing to draw")
-    criteria = unique(g.criterion for g in groups)
-    judges = unique(g.judge for g in groups)
+    criteria = theme.unique(g.criterion for g in groups)
+    judges = theme.unique(g.judge for g in groups)
     width = max(6.4, min(16.0, 1.6 + 0.75 * len(groups) + 0.5 * len(criteria)))
-    with themed():
-        figure = new_figure(width, 4.6)
+    with theme.themed():
+        figure = theme.new_figure(width, 4.6)
         axes = figure.subplots()
         place = 0.0
         ticks: list[tuple[float, str]] = []
@@ -446,16 +408,16 @@ def cycles_figure(result: Transitivity) -> Drawing:
         for criterion in criteria:
             start = place
             for g in (g for g in groups if g.criterion == criterion):
-                colour = SERIES[judges.index(g.judge) % len(SERIES)]
+                colour = theme.SERIES[judges.index(g.judge) % len(theme.SERIES)]
                 _draw_violin(axes, place, np.array(g.rates), colour)
                 if g.expected_rate is not None:
                     ends = [place - 0.36, place + 0.36]
-                    axes.plot(ends, [100 * g.expected_rate] * 2, color=INK, linewidth=1.6)
+                    axes.plot(ends, [100 * g.expected_rate] * 2, color=theme.INK, linewidth=1.6)
                 shares.append((place, percent(g.share_with_cycle, 0)))
                 place += 1
-            ticks.append(((start + place - 1) / 2, axis_name(criterion)))
+            ticks.append(((start + place - 1) / 2, theme.axis_name(criterion)))
             place += 0.6
-        axes.axhline(100 * RANDOM_RATE, color=MUTED, linestyle="--", linewidth=1.2)
+        axes.axhline(100 * RANDOM_RATE, color=theme.MUTED, linestyle="--", linewidth=1.2)
         axes.set_xticks([at for at, _ in shares], [text for _, text in shares], fontsize=8)
         for at, name in ticks:
             axes.annotate(
@@ -478,13 +440,15 @@ def cycles_figure(result: Transitivity) -> Drawing:
         axes.set_xlim(-0.7 - space, place - 0.9 + space)
         axes.set_title(f"Cycles: {ranges[0]} of a document's triples, in {ranges[1]} of documents")
         legend = [
-            legend_dot(name, SERIES[at % len(SERIES)])
-            for at, name in enumerate(axis_names(judges).values())
+            theme.legend_dot(name, theme.SERIES[at % len(theme.SERIES)])
+            for at, name in enumerate(theme.axis_names(judges).values())
         ]
-        legend.append(legend_mark("transitive judge with noise", color=INK, linewidth=1.6))
+        legend.append(
+            theme.legend_mark("transitive judge with noise", color=theme.INK, linewidth=1.6)
+        )
         coins = f"coin flips: {percent(RANDOM_RATE)}"
-        legend.append(legend_mark(coins, color=MUTED, linewidth=1.2, linestyle="--"))
-        draw_legend(figure, legend, columns=min(4, len(legend)))
+        legend.append(theme.legend_mark(coins, color=theme.MUTED, linewidth=1.2, linestyle="--"))
+        theme.draw_legend(figure, legend, columns=min(4, len(legend)))
     return figure
 
 

@@ -281,6 +281,3 @@ def all_audits(store: Store) -> list[Served]:
     for audit in sorted(audits, key=lambda audit: audit.number):
         first.setdefault(audit.subject_id, audit)
     return list(first.values())
-
-
-# --- what it shows ---

@@ -195,6 +195,12 @@ def draw_legend(figure: Drawing, marks: Sequence[Line2D], *, columns: int | None
         )
 
 
+def add_legend(axes: Axes, loc: Any = "best", fontsize: float = 10, **style: Any) -> None:
+    """A legend, if anything drawn has a name."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc=loc, fontsize=fontsize, **style)
+
+
 # --- rows with intervals ---------------------------------------------------------------------
 
 
@@ -309,12 +315,6 @@ def plot_band(
 
 
 # --- coloured cells --------------------------------------------------------------------------
-
-
-def add_legend(axes: Axes, loc: Any = "best", fontsize: float = 10, **style: Any) -> None:
-    """A legend, if anything drawn has a name."""
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc=loc, fontsize=fontsize, **style)
 
 
 def draw_cells(

@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "reading": (
         "What the logs hold",
-        {
-            "log": "adjudge.data.conversion:LogSummary",
-            "guide": "adjudge.cli.start:Guide",
-        },
+        {"log": "adjudge.data.conversion:LogSummary", "guide": "adjudge.cli.start:Guide"},
     ),
     "judging": (
         "What was judged",
@@ -52,12 +49,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "models": "adjudge.judges.weights:ModelList",
         },
     ),
-    "replies": (
-        "What the judge wrote",
-        {
-            "replies": "adjudge.judges.transcript:Replies",
-        },
-    ),
+    "replies": ("What the judge wrote", {"replies": "adjudge.judges.transcript:Replies"}),
     "selection": (
         "Which verdicts can be trusted",
         {
@@ -119,9 +111,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
     "labelling": (
         "Human labels",
-        {
-            "labelling": "adjudge.server.label_summary:LabellingSummary",
-        },
+        {"labelling": "adjudge.server.label_summary:LabellingSummary"},
     ),
     "store": (
         "What the store holds",
@@ -132,10 +122,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
     "demo": (
         "The demo",
-        {
-            "judge_check": "adjudge.demo.check:JudgeCheck",
-            "demo": "adjudge.demo.run:Demo",
-        },
+        {"judge_check": "adjudge.demo.check:JudgeCheck", "demo": "adjudge.demo.run:Demo"},
     ),
 }
 KINDS = Registry[type[Result]](
@@ -165,7 +152,10 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     known = KINDS.load(kind)
     if not issubclass(known, made):
         raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {made.kind!r}")
-    _check_schema(loaded, known, source)
+    newest = getattr(known, "schema_version", None)  # the field's default: what this adjudge writes
+    schema = loaded.get("schema_version")
+    if newest is not None and isinstance(schema, int) and schema > newest:
+        raise DataError(source, f"schema_version {schema} is newer than {newest}", remedy=_NEWER)
     if (problem := problem_in_tree(loaded)) is not None:
         raise DataError(source, problem, remedy=_AGAIN)
     fields = {name: value for name, value in loaded.items() if name not in ("kind", COMMAND)}
@@ -182,13 +172,6 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     return result
 
 
-def _check_schema(loaded: Mapping[str, Any], known: type[Result], source: str | Path) -> None:
-    newest = getattr(known, "schema_version", None)  # the field's default: what this adjudge writes
-    given = loaded.get("schema_version")
-    if newest is not None and isinstance(given, int) and given > newest:
-        raise DataError(source, f"schema_version {given} is newer than {newest}", remedy=_NEWER)
-
-
 def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
     from pydantic import ValidationError
 
@@ -199,13 +182,10 @@ def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> 
     except ValidationError as error:
         first = error.errors()[0]
         place = clip(".".join(str(part) for part in first["loc"]), 80)
+        problem, remedy = f"field {place} of kind {known.kind!r}: {first['msg']}", _AGAIN
         if first["type"] == "unexpected_keyword_argument":
-            raise DataError(
-                source, f"field {place} is not known in kind {known.kind!r}", remedy=_NEWER
-            ) from None
-        raise DataError(
-            source, f"field {place} of kind {known.kind!r}: {first['msg']}", remedy=_AGAIN
-        ) from None
+            problem, remedy = f"field {place} is not known in kind {known.kind!r}", _NEWER
+        raise DataError(source, problem, remedy=remedy) from None
     return checked
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import (
@@ -121,10 +120,10 @@ def problem_in_tree(value: object) -> str | None:
 
 def problem_in_parts(part: Any, place: str = "") -> str | None:
     """The first rule that a result or one of its parts breaks, and where."""
-    if dataclasses.is_dataclass(part):
+    if is_dataclass(part):
         for problem in _problems(part):
             return f"{place or 'the result'}: {problem}"
-        inner = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+        inner = {field.name: getattr(part, field.name) for field in fields(part)}
     elif isinstance(part, Mapping):
         inner = dict(part)
     elif isinstance(part, Sequence) and not isinstance(part, str):
@@ -139,7 +138,7 @@ def problem_in_parts(part: Any, place: str = "") -> str | None:
 
 
 def _problems(part: Any) -> Iterator[str]:
-    names = {field.name for field in dataclasses.fields(part)}
+    names = {field.name for field in fields(part)}
     ends = [(name, name.removesuffix("low") + "high") for name in names if name.endswith("low")]
     ordered = [at_most(low, high) for low, high in ends if high in names]
     for check in (*ordered, *getattr(part, "checks", ())):
@@ -158,8 +157,35 @@ def frozen(made: type[_T]) -> type[_T]:
     return dataclass(frozen=True, kw_only=True, repr=False, eq=False)(made)
 
 
+class HasTable:
+    """What has rows, or is one row."""
+
+    def _table(self) -> pl.DataFrame:
+        raise NotImplementedError
+
+    @overload
+    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> Any: ...
+    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
+        """The result as a table: its rows if it has some, else one row of its single values.
+
+        Args:
+            library: polars, or pandas for a frame of that library, which must be installed.
+        """
+        if library == "polars":
+            return self._table()
+        if library != "pandas":
+            raise ArgumentError("library", library, "choose polars or pandas")
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ArgumentError("library", library, "install pandas, or use polars") from None
+        return pd.DataFrame(self._table().to_dict(as_series=False))
+
+
 @frozen
-class Result:
+class Result(HasTable):
     """Base of all results: frozen; its field names are the JSON names.
 
     A subclass sets `kind`, which `adjudge report` uses to read its file (`present/kinds.py` lists
@@ -218,17 +244,8 @@ class Result:
                 yield text.replace("\n", pad)
         yield "\n}"
 
-    @overload
-    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, library: Literal["pandas"]) -> Any: ...
-    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
-        """The result as a table: its rows if it has some, else one row of its single values.
-
-        Args:
-            library: polars, or pandas for a frame of that library, which must be installed.
-        """
-        return in_library(frame_of(self._parts()), library)
+    def _table(self) -> pl.DataFrame:
+        return frame_of(self._parts())
 
     def _parts(self) -> Sequence[Any]:
         """The rows of `to_frame`: dataclasses or mappings."""
@@ -333,33 +350,15 @@ def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
     )
 
 
-def in_library(frame: pl.DataFrame, library: str) -> Any:
-    """The frame, or the same table as a frame of pandas."""
-    if library == "polars":
-        return frame
-    if library != "pandas":
-        raise ArgumentError("library", library, "choose polars or pandas")
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ArgumentError("library", library, "install pandas, or use polars") from None
-    return pd.DataFrame(frame.to_dict(as_series=False))
-
-
 @dataclass(frozen=True, repr=False)
-class ResultWithRows:
+class ResultWithRows(HasTable):
     """A result as the `summary` of rows, and the rows."""
 
     summary: Result
     rows: pl.DataFrame
 
-    @overload
-    def to_frame(self, library: Literal["polars"] = "polars") -> pl.DataFrame: ...
-    @overload
-    def to_frame(self, library: Literal["pandas"]) -> Any: ...
-    def to_frame(self, library: Literal["polars", "pandas"] = "polars") -> Any:
-        """The rows."""
-        return in_library(self.rows, library)
+    def _table(self) -> pl.DataFrame:
+        return self.rows
 
     def __str__(self) -> str:
         return str(self.summary)
@@ -370,8 +369,8 @@ class ResultWithRows:
 
 def _with_ends(part: Any, row: dict[str, Any]) -> dict[str, Any]:
     """The row with the ends of each interval in its place."""
-    if dataclasses.is_dataclass(part):
-        typed = {field.name: "Interval" in str(field.type) for field in dataclasses.fields(part)}
+    if is_dataclass(part):
+        typed = {field.name: "Interval" in str(field.type) for field in fields(part)}
     else:
         typed = {name: value is None or isinstance(value, Interval) for name, value in part.items()}
     intervals = {name for name, is_interval in typed.items() if is_interval}
@@ -404,10 +403,8 @@ def plain(value: Any) -> Any:
         return float(value)
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
-    if isinstance(value, Result) or dataclasses.is_dataclass(value):
-        return {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
+    if isinstance(value, Result) or is_dataclass(value):
+        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, (Sequence, set, frozenset)):

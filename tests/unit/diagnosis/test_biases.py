@@ -73,17 +73,10 @@ def test_verbosity_looks_at_near_ties_only() -> None:
     assert result.dropped == {"equal length": 1, "exactly tied": 1, "not near-tied": 1}
 
 
-def test_verbosity_is_held_against_people() -> None:
-    n = 60
-    margin, a, b = [0.05] * n, [200] * n, [100] * n
-    premium = verbosity_bias(margin, a, b, labels=["A", "B"] * (n // 2))
-    assert premium.human_share == 0.5
-    assert premium.excess == 0.5
-    assert "it prefers the longer answer, more than people do" in str(premium)
-    shared = verbosity_bias(margin, a, b, labels=["A"] * n)
-    assert shared.excess == 0.0
-    assert shared.biased
-    assert "it prefers the longer answer, and no difference from people is shown" in str(shared)
+def test_verbosity_prefers_the_longer_answer() -> None:
+    longer = verbosity_bias([0.05] * 60, [200] * 60, [100] * 60)
+    assert longer.biased
+    assert str(longer).endswith(": it prefers the longer answer")
 
 
 def test_no_near_tie_is_a_result() -> None:

@@ -59,7 +59,7 @@ def test_a_judge_that_always_says_three() -> None:
     drawn = simulate_scores(documents=60, models=4, seed=3).frame.drop("score_probs")
     report = diagnose_scores(drawn.with_columns(judge_score=pl.lit(3.0)))
     assert "gives 3 to all 240 rows" in str(report)
-    assert all(group.spearman is None and group.distinct_widths == 1 for group in report.groups)
+    assert all(group.spearman is None and len(group.by_width) == 1 for group in report.groups)
     [entry] = report.human_agreement
     assert entry.agreement.kappa == 0.0
     assert "says 3 every time" in str(entry.agreement)

@@ -13,6 +13,7 @@ from adjudge.diagnosis import diagnose_scores, score_set_rows
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.render.terminal import render_terminal
 from adjudge.simulate.scores import simulate_scores
+from adjudge.statistics.numbers import mean_known
 
 DRAWN = simulate_scores(
     documents=60,
@@ -52,11 +53,11 @@ def test_a_shared_quantile_covers_the_hard_criterion_less() -> None:
 
 def test_adaptive_width_follows_the_error_where_constant_width_does_not() -> None:
     report = diagnose_scores(DRAWN, alphas=[0.1], seed=1)
-    of = {entry.method: entry.within for entry in report.pooled}
+    methods = {group.method for group in report.groups}
+    of = {m: mean_known(g.spearman for g in report.groups if g.method == m) for m in methods}
     assert of["adaptive"] is not None
     assert of["per-criterion"] is not None
     assert of["adaptive"] > 0.05 > of["per-criterion"]
-    assert "set size against error, adaptive sets" in report.explain()
 
 
 def test_the_width_of_residual_sets_follows_the_judges_score() -> None:
@@ -70,7 +71,6 @@ def test_the_width_of_residual_sets_follows_the_judges_score() -> None:
     [group] = report.groups
     assert group.spearman is not None
     assert group.spearman > 0.8
-    assert "set size against error, constant sets: Spearman +0.9" in report.explain()
     assert "their width is a function of the judge's score" in report.explain()
     assert report.unit == "row"
 
@@ -168,9 +168,7 @@ def test_judges_agree_on_width_where_documents_are_hard() -> None:
     for a in pairs:
         assert (a.judge_a, a.judge_b, a.n) == ("one", "two", 360)
         assert a.spearman is not None
-        assert a.low is not None
         assert a.spearman > 0
-        assert a.low < a.spearman
 
 
 def test_groups_by_a_column_have_their_own_quantile() -> None:

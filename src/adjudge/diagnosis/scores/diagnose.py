@@ -1,58 +1,71 @@
-"""The distance of human scores from the judge's, and whether the width of a set predicts it."""
+"""The distance of human scores from the judge's, and whether the width of a set predicts it.
+
+Sets are calibrated on random halves of the documents and tested on the others. Each judge's scores
+are arrays here, with the calibration data of every available method.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import Unpack
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from adjudge.data.columns import make_room
 from adjudge.data.families import family_of, of_family
 from adjudge.data.scores import Scores, prepare_scores, ratings_table, scored_by_both
 from adjudge.data.source import Reading
-from adjudge.data.tables import TableLike
+from adjudge.data.tables import TableLike, as_text
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import FamilyScores, family_scores
-from adjudge.diagnosis.scores.evaluation import (
-    Evaluation,
-    ScoreRows,
-    evaluate_method,
-    judge_errors,
-    size_errors,
-    split_by_judge,
-    width_agreement,
-)
-from adjudge.diagnosis.scores.nonconformity import TARGETS
+from adjudge.diagnosis.measures import mean_or_none
+from adjudge.diagnosis.scores.nonconformity import TARGETS, Target, human_target
 from adjudge.diagnosis.scores.result import (
     HumanAgreement,
     MeanScore,
-    PooledWidth,
     ScoreDiagnosis,
+    ScoreSetGroup,
     WidthAgreement,
+    WidthBin,
 )
 from adjudge.diagnosis.scores.sets import (
     SETS,
-    WEIGHS,
-    ScoreSets,
+    LabelledRows,
+    SetRule,
+    advise,
+    answers_for,
     checked_scale,
     default_rule,
+    fewest_of_cells,
     fewest_to_learn,
+    judge_errors,
+    members_of,
     random_part,
+    size_errors,
 )
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.agreement import spearman
-from adjudge.statistics.clusters import mean_interval
-from adjudge.statistics.numbers import cluster_codes, mean_known
-from adjudge.validation import BoolArray, Seed, count, exact_level, generator, one_of, open_unit
+from adjudge.statistics.clusters import mean_interval, recode
+from adjudge.statistics.numbers import cluster_codes
+from adjudge.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    count,
+    exact_level,
+    generator,
+    one_of,
+    open_unit,
+)
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
 #: The level at which judges' widths are compared, as in the paper.
 _MAIN = Fraction(1, 10)
-_OTHER_SETS = "choose other sets"
 #: The coverage that cross-fitted sets promise.
 _WEAKER = "about 1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha,"
 #: What kind of set the numbers are about, and its limits.
@@ -66,8 +79,6 @@ _ABOUT = {
     "adaptive": "adaptive sets are as wide as the judge's own probabilities are spread, calibrated "
     "on human scores",
 }
-#: The columns that `score_set_rows` adds to a row.
-_SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated", "sets")
 
 
 def diagnose_scores(
@@ -80,7 +91,6 @@ def diagnose_scores(
     raters: Sequence[str] | None = None,
     labels: TableLike | None = None,
     by: str | None = None,
-    weigh: str = "documents",
     splits: int = 20,
     families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
@@ -112,7 +122,6 @@ def diagnose_scores(
         raters: The raters' columns.
         labels: Human scores by id, as `adjudge label --scale` writes them.
         by: Also calibrate each value of this column separately.
-        weigh: documents, or rows as in the paper (valid only for one row per document).
         splits: Random halves of the documents.
         families: Families of models whose names do not show it. {"model name": "family"}.
         confidence_level: Level of all intervals.
@@ -136,15 +145,10 @@ def diagnose_scores(
     limits = checked_scale(scale)
     one_of(sets, SETS, "sets")
     one_of(target, TARGETS, "target")
-    one_of(weigh, WEIGHS, "weigh")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
     scores = prepare_scores(
-        source,
-        raters=raters,
-        labels=labels,
-        model_labels=model_labels,
-        **reading,
+        source, raters=raters, labels=labels, model_labels=model_labels, **reading
     )
     if by is not None and by not in scores.frame.columns:
         raise DataError(scores.name, "is missing", column=by, remedy="name a column to group by")
@@ -154,30 +158,21 @@ def diagnose_scores(
     if documents < 2:
         raise DataError(scores.name, "has one labelled document", remedy="label at least two")
     main = _MAIN if _MAIN in levels else levels[0]
-    fewest = _fewest_documents(frame)
-    used = default_rule(fewest, main, weigh=weigh) if sets == "auto" else sets
+    fewest = fewest_of_cells(frame)
+    used = default_rule(fewest, main) if sets == "auto" else sets
     judges = split_by_judge(frame, scale=limits, target=target, by=by, sets=used)
     if used == "adaptive" and not any("adaptive" in rows.plans for rows in judges):
-        raise DataError(scores.name, "is missing", column="score_probs", remedy=_OTHER_SETS)
+        raise DataError(scores.name, "is missing", column="score_probs", remedy="choose other sets")
     random = generator(seed)
     halves = [random_part(np.arange(documents), random, 2) for _ in range(splits)]
     evaluations = [
-        evaluate_method(
-            rows,
-            method,
-            levels,
-            halves,
-            weigh=weigh,
-            confidence_level=confidence_level,
-            random=random,
-        )
+        evaluate_method(rows, method, levels, halves, confidence_level, random)
         for rows in judges
         for method in rows.plans
     ]
     return ScoreDiagnosis(
         groups=tuple(group for evaluation in evaluations for group in evaluation.groups),
-        agreement=tuple(_between_judges(evaluations, main, confidence_level)),
-        pooled=tuple(_pooled_widths(evaluations, levels)),
+        agreement=tuple(_between_judges(evaluations, main)),
         human_agreement=tuple(
             HumanAgreement(
                 judge=rows.judge,
@@ -199,117 +194,228 @@ def diagnose_scores(
         scale=limits,
         sets=used,
         target=target,
-        weigh=weigh,
         splits=splits,
         confidence_level=confidence_level,
         seed=seed if isinstance(seed, int) else None,
         dropped=labelled.dropped,
         assumptions=(
-            *_promise_and_limits(frame, used, weigh, target),
-            *_why_not_learned(sets, used, fewest, weigh, main),
+            *_promise_and_limits(frame, used, target),
+            *_why_not_learned(sets, used, fewest, main),
             *_without_adaptive(frame),
             *scores.makers,
         ),
     )
 
 
-def score_set_rows(
-    source: TableLike | Scores,
-    *,
-    alpha: float | str = 0.1,
-    sets: str = "auto",
-    scale: tuple[int, int] = (1, 5),
-    target: str = "mean",
-    raters: Sequence[str] | None = None,
-    labels: TableLike | None = None,
-    weigh: str = "documents",
-    seed: Seed = 0,
-    **reading: Unpack[Reading],
-) -> pl.DataFrame:
-    """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
+# --- one judge, one method -------------------------------------------------------------------
 
-    Each judge is calibrated on its labelled rows, per criterion. The sets are for rows without a
-    human score. A row without a judge score gets no set; an empty set has no set_low and set_high.
-    The advice is the paper's: one or two scores "trust", the entire scale (or an empty set)
-    "human", between "look". It is "look" instead of "trust" if labelled rows of the judge and
-    criterion do not show smaller errors (at 95 %) where sets are small.
 
-    Args:
-        source: doc_id, judge_score and human_score or one column per rater. Optional: model,
-            criterion, judge, score_probs. A path, a frame or prepared scores.
-        alpha: Error level. The sets contain the human score at the rate 1 - alpha.
-        sets: learned, cross-fitted, residual or adaptive, as `method` of `ScoreSets`. Default,
-            "auto": learned if there are enough labelled documents, else residual. The column `sets`
-            has the one that was used.
-        scale: Lowest and highest score.
-        target: mean: the rounded mean of the raters; rater: one at random.
-        raters: The raters' columns.
-        labels: Human scores by id, as `adjudge label --scale` writes them.
-        weigh: documents, or rows as in the paper (valid only for one row per document).
-        seed: Seed of everything random.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+@dataclass(frozen=True)
+class Plan:
+    """A method: its rule, its calibration data, and which rows are calibrated together."""
 
-    >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
-    ...         "human_score": [3] * 20 + [None]}
-    >>> score_set_rows(rows).select("set_size", "advice", "calibrated", "sets").row(20)
-    (1, 'trust', False, 'residual')
-    """
-    one_of(sets, SETS, "sets")
-    one_of(weigh, WEIGHS, "weigh")
-    scores = prepare_scores(source, raters=raters, labels=labels, **reading)
-    name, frame = scores.name, make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
-    if sets == "adaptive" and "score_probs" not in frame.columns:
-        raise DataError(name, "is missing", column="score_probs", remedy=_OTHER_SETS)
-    column = "score_probs" if sets == "adaptive" else "judge_score"
-    answered = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
-    if sets == "auto":
-        labelled = answered.filter(pl.col("human_scores").is_not_null())
-        sets = default_rule(_fewest_documents(labelled), exact_level(alpha), weigh=weigh)
-    set_rows = []
-    for judge_rows in answered.partition_by("judge", maintain_order=True):
-        labelled_rows = judge_rows["human_scores"].is_not_null().to_numpy()
-        if not labelled_rows.any():
-            continue
-        judge = np.array(judge_rows[column].to_list(), dtype=np.float64)
-        groups = np.array(judge_rows["criterion"].fill_null("unnamed").to_list(), dtype=object)
-        people = judge_rows.filter(pl.Series(labelled_rows))
-        learned = ScoreSets(
-            alpha=alpha, scale=scale, method=sets, weigh=weigh, target=target, seed=seed
-        ).calibrate(
-            judge[labelled_rows],
-            ratings_table(people),
-            documents=people["doc_id"].to_list(),
-            groups=groups[labelled_rows],
-        )
-        predicted = learned.predict(judge, groups=groups)
-        advice = predicted.advice
-        score = people["judge_score"].to_numpy().astype(np.float64)
-        error = judge_errors(score, ratings_table(people), target)
-        document = cluster_codes(people["doc_id"].to_list())[0]
-        for group in set(groups):
-            among = groups[labelled_rows] == group
-            sizes = predicted.sizes[labelled_rows][among]
-            if size_errors(sizes, error[among], document[among], 0.95).tells is False:
-                advice[(groups == group) & (advice == "trust")] = "look"
-        set_rows.append(
-            judge_rows.select("__row").with_columns(
-                pl.Series("set_low", predicted.low),
-                pl.Series("set_high", predicted.high),
-                pl.Series("set_size", predicted.sizes),
-                pl.Series("advice", advice.tolist()),
-                pl.Series("calibrated", labelled_rows),
-                pl.lit(sets).alias("sets"),
+    rule: str
+    answers: FloatArray
+    group: IntArray
+
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """The labelled rows of one judge. Documents are numbered over the entire file."""
+
+    judge: str
+    scale: tuple[int, int]
+    key: NDArray[np.object_]
+    model: NDArray[np.object_]
+    document: IntArray
+    criterion: NDArray[np.object_]
+    score: FloatArray
+    ratings: FloatArray
+    target: Target
+    error: FloatArray
+    plans: dict[str, Plan]
+
+    @property
+    def by_criterion(self) -> dict[str, BoolArray]:
+        """Which rows each criterion has, criteria in the order of the file."""
+        names = dict.fromkeys(self.criterion.tolist())
+        return {name: np.asarray(self.criterion == name, dtype=bool) for name in names}
+
+
+def split_by_judge(
+    frame: pl.DataFrame, *, scale: tuple[int, int], target: str, by: str | None, sets: str
+) -> list[ScoreRows]:
+    """One `ScoreRows` per judge in alphabetical order, with `sets` and the methods to compare."""
+    documents, _ = cluster_codes(frame["doc_id"].to_list())
+    ratings = ratings_table(frame)
+    several = frame["criterion"].n_unique() > 1
+    keyed = frame.with_columns(
+        pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f").alias("__key"),
+        pl.col("judge").fill_null("unnamed"),
+        pl.col("criterion").fill_null("unnamed"),
+    ).with_row_index("__row")
+    judges = []
+    for (judge,), judge_rows in sorted(keyed.partition_by("judge", as_dict=True).items()):
+        rows = judge_rows["__row"].to_numpy()
+        score = judge_rows["judge_score"].to_numpy().astype(np.float64)
+        table = ratings[rows]
+        judges.append(
+            ScoreRows(
+                judge=str(judge),
+                scale=scale,
+                key=np.array(judge_rows["__key"].to_list(), dtype=object),
+                model=np.array(judge_rows["model"].to_list(), dtype=object),
+                document=documents[rows],
+                criterion=np.array(judge_rows["criterion"].to_list(), dtype=object),
+                score=score,
+                ratings=table,
+                target=human_target(table, target=target, scale=scale),
+                error=judge_errors(score, table, target),
+                plans=_plans(judge_rows, score, scale, by, several=several, sets=sets),
             )
         )
-    if not set_rows:
-        raise DataError(name, "no row has both a judge score and a human score")
-    # An empty set has no ends.
-    ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
-    sets_of = pl.concat(set_rows).with_columns(ends)
-    return frame.join(sets_of, on="__row", how="left", maintain_order="left").drop("__row")
+    return judges
 
 
-# --- judges ----------------------------------------------------------------------------------
+def _plans(
+    judge_rows: pl.DataFrame,
+    score: FloatArray,
+    scale: tuple[int, int],
+    by: str | None,
+    *,
+    several: bool,
+    sets: str,
+) -> dict[str, Plan]:
+    criterion, _ = cluster_codes(judge_rows["criterion"].to_list())
+    values = answers_for(score, "residual", scale)
+    plans = {"constant": Plan("residual", values, np.zeros(len(values), dtype=np.int64))}
+    if several:
+        plans["per-criterion"] = Plan("residual", values, criterion)
+    if by is not None:
+        pairs: list[object] = list(
+            zip(judge_rows["criterion"], as_text(judge_rows[by]), strict=True)
+        )
+        plans["per-group"] = Plan("residual", values, cluster_codes(pairs)[0])
+    if "score_probs" in judge_rows.columns and judge_rows["score_probs"].null_count() == 0:
+        size = int(judge_rows["score_probs"].list.len()[0])
+        if size != scale[1] - scale[0] + 1:
+            raise ArgumentError(
+                "scale", scale, f"score_probs lists {size} scores: give their scale"
+            )
+        probs = answers_for(judge_rows["score_probs"].to_list(), "adaptive", scale)
+        plans["adaptive"] = Plan("adaptive", probs, criterion)
+    if sets not in ("residual", "adaptive"):
+        plans[sets] = Plan(sets, score, criterion)
+    return plans
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One method on one judge's rows: a group per criterion and level, and set sizes per level.
+
+    `widths` are the sizes at the quantile of all documents: one number for many rows, which a
+    row's own label cannot change by more than its document's weight. Two halves would have two
+    quantiles, and the agreement of judges would depend on the half of a document.
+    """
+
+    rows: ScoreRows
+    method: str
+    groups: Sequence[ScoreSetGroup]
+    widths: Mapping[Fraction, IntArray]
+
+
+def evaluate_method(
+    rows: ScoreRows,
+    method: str,
+    levels: Sequence[Fraction],
+    halves: Sequence[BoolArray],
+    confidence_level: float,
+    random: np.random.Generator,
+) -> Evaluation:
+    """Calibrate on each half, test on the other, and compute set sizes for all documents."""
+    among, entries, scale, plan = rows.by_criterion, rows.target, rows.scale, rows.plans[method]
+    coverage, size, rank = np.full((3, len(among), len(levels), len(halves)), np.nan)
+    labelled = LabelledRows(plan.answers, entries, rows.document, levels, scale, random)
+
+    def calibrate(half: BoolArray) -> dict[int, SetRule]:
+        used, group = half[rows.document][entries.row], plan.group[entries.row]
+        every = np.unique(plan.group).tolist()
+        return labelled.calibrate(plan.rule, {name: used & (group == name) for name in every})
+
+    for s, half in enumerate(halves):
+        members = members_of(calibrate(half), plan.answers, plan.group, scale)
+        for a, inside in enumerate(members):
+            hit = inside[entries.row, entries.score - scale[0]] / entries.raters
+            covered = np.bincount(entries.row, weights=hit, minlength=len(rows.document))
+            width = inside.sum(axis=1)
+            for c, in_criterion in enumerate(among.values()):
+                tested = in_criterion & ~half[rows.document]
+                if tested.any():
+                    coverage[c, a, s] = document_mean(covered[tested], rows.document[tested])
+                    size[c, a, s] = document_mean(width[tested], rows.document[tested])
+                    value = spearman(width[tested], rows.error[tested])
+                    rank[c, a, s] = np.nan if value is None else value
+    rules = calibrate(np.ones(len(halves[0]), dtype=bool))
+    final = members_of(rules, plan.answers, plan.group, scale).sum(axis=2, dtype=np.int64)
+    groups = []
+    for c, (criterion, in_criterion) in enumerate(among.items()):
+        used = [rules[int(group)] for group in np.unique(plan.group[in_criterion])]
+        documents = rows.document[in_criterion]
+        for a, level in enumerate(levels):
+            if np.isnan(coverage[c, a]).all():
+                continue
+            widths = final[a][in_criterion]
+            advice = advise(widths, scale=scale)
+            reached = {rule.quantiles[a] for rule in used}
+            group = ScoreSetGroup(
+                judge=rows.judge,
+                criterion=criterion,
+                method=method,
+                alpha=float(level),
+                n=len(documents),
+                documents=len(np.unique(documents)),
+                coverage=float(np.nanmean(coverage[c, a])),
+                coverage_sd=float(np.nanstd(coverage[c, a])),
+                mean_size=float(np.nanmean(size[c, a])),
+                spearman=mean_or_none(rank[c, a][~np.isnan(rank[c, a])]),
+                quantile=reached.pop() if len(reached) == 1 else None,
+                whole_scale=all(rule.whole[a] for rule in used),
+                **{word: float((advice == word).mean()) for word in ("trust", "look", "human")},
+                by_width=error_by_width(
+                    widths, rows.error[in_criterion], documents, scale, confidence_level
+                ),
+                errors=size_errors(widths, rows.error[in_criterion], documents, confidence_level),
+            )
+            groups.append(group)
+    return Evaluation(rows, method, groups, dict(zip(levels, final, strict=True)))
+
+
+def document_mean(values: NDArray[np.number], documents: IntArray) -> float:
+    """Mean over documents of the mean over a document's rows."""
+    codes, groups = recode(documents)
+    totals = np.bincount(codes, weights=values, minlength=groups)
+    return float((totals / np.bincount(codes, minlength=groups)).mean())
+
+
+def error_by_width(
+    widths: IntArray,
+    error: FloatArray,
+    documents: IntArray,
+    scale: tuple[int, int],
+    confidence_level: float,
+) -> tuple[WidthBin, ...]:
+    """The mean error of the rows at each width, with an interval over documents."""
+    bins = []
+    reach = (0.0, float(scale[1] - scale[0]))
+    for width in np.unique(widths):
+        among = widths == width
+        ends = mean_interval(error[among], documents[among], confidence_level, bounds=reach)
+        n, mean = int(among.sum()), float(error[among].mean())
+        bins.append(WidthBin(width=int(width), n=n, mean_error=mean, interval=ends))
+    return tuple(bins)
+
+
+# --- all judges ------------------------------------------------------------------------------
 
 
 def _mean_scores(rows: ScoreRows, confidence_level: float) -> Iterator[MeanScore]:
@@ -358,9 +464,7 @@ def _family_points(
             )
 
 
-def _between_judges(
-    evaluations: Sequence[Evaluation], level: Fraction, confidence_level: float
-) -> Iterator[WidthAgreement]:
+def _between_judges(evaluations: Sequence[Evaluation], level: Fraction) -> Iterator[WidthAgreement]:
     """Rows that two judges both scored, matched by document, model and criterion."""
     for evaluation, other in combinations(evaluations, 2):
         first, second = evaluation.rows, other.rows
@@ -374,7 +478,6 @@ def _between_judges(
                 continue
             a, b = (np.array(side) for side in zip(*both, strict=True))
             widths = evaluation.widths[level][a], other.widths[level][b]
-            value, interval = width_agreement(*widths, first.document[a], confidence_level)
             yield WidthAgreement(
                 judge_a=first.judge,
                 judge_b=second.judge,
@@ -382,46 +485,16 @@ def _between_judges(
                 method=evaluation.method,
                 alpha=float(level),
                 n=len(both),
-                spearman=value,
-                interval=interval,
-            )
-
-
-def _pooled_widths(
-    evaluations: Sequence[Evaluation], levels: Sequence[Fraction]
-) -> Iterator[PooledWidth]:
-    """Width against error over all rows, and the mean of the same within one criterion."""
-    for method in dict.fromkeys(evaluation.method for evaluation in evaluations):
-        of_method = [evaluation for evaluation in evaluations if evaluation.method == method]
-        error = np.concatenate([evaluation.rows.error for evaluation in of_method])
-        for level in levels:
-            width = np.concatenate([evaluation.widths[level] for evaluation in of_method])
-            within = [
-                spearman(evaluation.widths[level][among], evaluation.rows.error[among])
-                for evaluation in of_method
-                for among in evaluation.rows.by_criterion.values()
-            ]
-            yield PooledWidth(
-                method=method,
-                alpha=float(level),
-                n=len(width),
-                pooled=spearman(width, error),
-                within=mean_known(within),
+                spearman=spearman(*widths),
             )
 
 
 # --- words -----------------------------------------------------------------------------------
 
 
-def _fewest_documents(frame: pl.DataFrame) -> int:
-    """The fewest labelled documents that a judge has for a criterion."""
-    counts = frame.group_by("judge", "criterion").agg(pl.col("doc_id").n_unique())["doc_id"]
-    return min(counts.to_list(), default=0)
-
-
-def _why_not_learned(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> list[str]:
+def _why_not_learned(asked: str, used: str, fewest: int, level: Fraction) -> list[str]:
     """Why sets that learn the judge's scale are not the default here."""
-    if asked != "auto" or used == "learned" or weigh == "rows":
+    if asked != "auto" or used == "learned":
         return []
     needed = fewest_to_learn(level)
     return [
@@ -430,7 +503,7 @@ def _why_not_learned(asked: str, used: str, fewest: int, weigh: str, level: Frac
     ]
 
 
-def _promise_and_limits(frame: pl.DataFrame, sets: str, weigh: str, target: str) -> tuple[str, ...]:
+def _promise_and_limits(frame: pl.DataFrame, sets: str, target: str) -> tuple[str, ...]:
     """The promise and its conditions, one sentence each."""
     mean = "the rounded mean of the raters (halves up)"
     whom = mean if target == "mean" else "a random rater's score"
@@ -445,11 +518,6 @@ def _promise_and_limits(frame: pl.DataFrame, sets: str, weigh: str, target: str)
     if frame["criterion"].n_unique() > 1:
         about += ", and not for one criterion if all share a quantile (constant)"
     promise = f"a set contains {whom} with probability at least {chance} {about}"
-    if weigh == "rows" and not alone:
-        promise = (
-            "row-wise calibration as in the paper: its promise needs exchangeable rows, and rows "
-            "of one document are not exchangeable"
-        )
     return promise, _ABOUT[sets]
 
 

@@ -8,32 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.present.figure import (
-    ACCENT,
-    CENTRED,
-    GRID,
-    INK,
-    MARKS,
-    MUTED,
-    ON_TINT,
-    SERIES,
-    SMALL_TO_LARGE,
-    WARM,
-    axis_name,
-    axis_names,
-    criterion_panels,
-    draw_cells,
-    draw_legend,
-    draw_promise,
-    legend_mark,
-    new_figure,
-    plot_band,
-    set_suptitle,
-    themed,
-    unique,
-    write_cell,
-)
+from adjudge.present import figure as theme
 from adjudge.present.text import percent, signed, span
+from adjudge.statistics.numbers import mean_known
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,14 +19,14 @@ if TYPE_CHECKING:
     from adjudge.diagnosis.scores.result import ScoreDiagnosis, ScoreSetGroup
 
 _COLOURS = {
-    "learned": ACCENT,
-    "constant": MUTED,
-    "per-criterion": SERIES[7],
-    "per-group": SERIES[2],
-    "adaptive": WARM,
-    "cross-fitted": SERIES[4],
+    "learned": theme.ACCENT,
+    "constant": theme.MUTED,
+    "per-criterion": theme.SERIES[7],
+    "per-group": theme.SERIES[2],
+    "adaptive": theme.WARM,
+    "cross-fitted": theme.SERIES[4],
 }
-_MARKS = dict(zip(_COLOURS, MARKS, strict=False))
+_MARKS = dict(zip(_COLOURS, theme.MARKS, strict=False))
 _APART_TO_ALIKE = ("#9ab7d9", "#f7f7f7", "#eda383")
 
 
@@ -72,28 +49,31 @@ def size_map(
     A cell has judge, criterion, alpha, mean_size and coverage; `note` is written after its size.
     `room`: width of the margins and of a criterion, height of a judge.
     """
-    judges, criteria = unique(c.judge for c in cells), unique(c.criterion for c in cells)
+    judges, criteria = (
+        theme.unique(c.judge for c in cells),
+        theme.unique(c.criterion for c in cells),
+    )
     if not criteria:
         raise ArgumentError("figure", "sizes", "there are no sets to draw")
     margins, wide, high = room
-    with themed():
-        figure = new_figure(margins + wide * len(criteria), 1.9 + high * len(judges))
+    with theme.themed():
+        figure = theme.new_figure(margins + wide * len(criteria), 1.9 + high * len(judges))
         axes = figure.subplots()
         grid = np.full((len(judges), len(criteria)), np.nan)
         for c in cells:
             row, column = judges.index(c.judge), criteria.index(c.criterion)
             grid[row, column] = c.mean_size
             size, covers = f"{c.mean_size:.2f}{note(c)}", f"covers {percent(c.coverage)}"
-            write_cell(axes, column, row, size, covers, bold=_shortfall(c) > 0)
-        image = draw_cells(axes, grid, SMALL_TO_LARGE, (1, whole), aspect="auto")
-        axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
-        axes.set_yticks(range(len(judges)), axis_names(judges).values())
+            theme.write_cell(axes, column, row, size, covers, bold=_shortfall(c) > 0)
+        image = theme.draw_cells(axes, grid, theme.SMALL_TO_LARGE, (1, whole), aspect="auto")
+        axes.set_xticks(range(len(criteria)), [theme.axis_name(c) for c in criteria])
+        axes.set_yticks(range(len(judges)), theme.axis_names(judges).values())
         bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=14)
         bar.set_label(f"mean size, of {whole} scores")
         bar.outline.set_visible(False)
         sizes = [c.mean_size for c in cells]
         shown = span(f"{min(sizes):.1f}", f"{max(sizes):.1f}")
-        set_suptitle(figure, f"{sets} have {shown} of {whole} scores")
+        theme.set_suptitle(figure, f"{sets} have {shown} of {whole} scores")
     return figure
 
 
@@ -101,10 +81,9 @@ def width_figure(result: ScoreDiagnosis) -> Drawing:
     """Mean error at each set width, one panel per criterion, one line per method."""
     methods = result.methods
     groups = [g for g in result.groups if g.alpha == result.main_alpha]
-    within = {p.method: p.within for p in result.pooled if p.alpha == result.main_alpha}
-    with themed():
-        criteria = unique(g.criterion for g in groups)
-        figure, panels = criterion_panels(criteria)
+    with theme.themed():
+        criteria = theme.unique(g.criterion for g in groups)
+        figure, panels = theme.criterion_panels(criteria)
         for axes, criterion in zip(panels, criteria, strict=True):
             for method in methods:
                 among = [g for g in groups if g.criterion == criterion and g.method == method]
@@ -114,8 +93,9 @@ def width_figure(result: ScoreDiagnosis) -> Drawing:
             axes.set_xlabel("scores in the set (larger: more rows)", fontsize=8.5)
         panels[0].set_ylabel("mean |judge − human|")
         panels[0].set_ylim(bottom=0)
-        values = ", ".join(f"{method} {signed(within.get(method), 2)}" for method in methods)
-        set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
+        within = {m: mean_known(g.spearman for g in groups if g.method == m) for m in methods}
+        values = ", ".join(f"{method} {signed(value, 2)}" for method, value in within.items())
+        theme.set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
         judges = {g.judge for g in groups}
         dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
         _draw_methods_legend(figure, methods, extra=dots if len(judges) > 1 else None)
@@ -149,12 +129,12 @@ def width_matrices(pairs: Sequence[Any], title: str) -> Drawing:
 
     A pair has judge_a, judge_b, criterion and spearman.
     """
-    criteria = unique(a.criterion for a in pairs)
-    judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))
-    names = list(axis_names(judges).values())
-    with themed():
+    criteria = theme.unique(a.criterion for a in pairs)
+    judges = theme.unique(name for a in pairs for name in (a.judge_a, a.judge_b))
+    names = list(theme.axis_names(judges).values())
+    with theme.themed():
         panel = max(1.9, 0.55 * len(judges))
-        figure = new_figure(3.2 + panel * len(criteria), 1.9 + panel)
+        figure = theme.new_figure(3.2 + panel * len(criteria), 1.9 + panel)
         panels = figure.subplots(1, len(criteria), squeeze=False)[0]
         for axes, criterion in zip(panels, criteria, strict=True):
             grid = np.full((len(judges), len(judges)), np.nan)
@@ -166,18 +146,20 @@ def width_matrices(pairs: Sequence[Any], title: str) -> Drawing:
             mean = f" {signed(values.mean(), 2)}" if len(values) else "\nwidths do not vary"
             for i, j in np.ndindex(*grid.shape):
                 value = None if np.isnan(grid[i, j]) else float(grid[i, j])
-                colour = INK if value is None else ON_TINT
-                axes.text(j, i, "" if i == j else signed(value, 2), color=colour, size=8, **CENTRED)
+                colour = theme.INK if value is None else theme.ON_TINT
+                axes.text(
+                    j, i, "" if i == j else signed(value, 2), color=colour, size=8, **theme.CENTRED
+                )
             np.fill_diagonal(grid, 1.0)
-            image = draw_cells(axes, grid, _APART_TO_ALIKE, (-1, 1))
-            axes.set_facecolor(GRID)  # shows where there is no correlation
-            axes.set_title(f"{axis_name(criterion)}:{mean}", fontsize=10)
+            image = theme.draw_cells(axes, grid, _APART_TO_ALIKE, (-1, 1))
+            axes.set_facecolor(theme.GRID)  # shows where there is no correlation
+            axes.set_title(f"{theme.axis_name(criterion)}:{mean}", fontsize=10)
             axes.set_xticks(range(len(judges)), names, rotation=40, ha="right")
             axes.set_yticks(range(len(judges)), names if axes is panels[0] else [])
             axes.tick_params(labelsize=8)
         bar = figure.colorbar(image, ax=list(panels), shrink=0.9, pad=0.01)
         bar.set_label("Spearman of widths")
-        set_suptitle(figure, title)
+        theme.set_suptitle(figure, title)
     return figure
 
 
@@ -185,20 +167,20 @@ def coverage_figure(result: ScoreDiagnosis) -> Drawing:
     """Coverage against alpha, one panel per criterion; bands are one standard deviation."""
     methods = list(dict.fromkeys(g.method for g in result.groups))
     levels = sorted({g.alpha for g in result.groups})
-    with themed():
-        criteria = unique(g.criterion for g in result.groups)
-        figure, panels = criterion_panels(criteria)
+    with theme.themed():
+        criteria = theme.unique(g.criterion for g in result.groups)
+        figure, panels = theme.criterion_panels(criteria)
         for axes, criterion in zip(panels, criteria, strict=True):
             for method in methods:
                 cells = [g for g in result.groups if (g.criterion, g.method) == (criterion, method)]
                 lines = [[100 * g.coverage for g in cells if g.alpha == alpha] for alpha in levels]
                 if len({*map(len, lines)}) == 1 and lines[0]:
-                    plot_band(axes, levels, np.array(lines).T, _COLOURS[method], method,
+                    theme.plot_band(axes, levels, np.array(lines).T, _COLOURS[method], method,
                               _MARKS[method])  # fmt: skip
-            draw_promise(axes, levels)
+            theme.draw_promise(axes, levels)
         panels[0].set_ylabel(f"coverage on held-out {result.unit}s, %")
         panels[0].set_ylim(top=100.8)
-        set_suptitle(figure, _coverage_title(result))
+        theme.set_suptitle(figure, _coverage_title(result))
         judges = {g.judge for g in result.groups}
         band = {"label": "band: one standard deviation over judges", "linewidth": 7}
         _draw_methods_legend(figure, methods, extra=band if len(judges) > 1 else None, promise=True)
@@ -232,9 +214,9 @@ def _draw_methods_legend(
     promise: bool = False,
 ) -> None:
     """A mark for each method, for 1 - alpha if it is drawn, and for pale lines."""
-    marks = [legend_mark(m, color=_COLOURS[m], marker=_MARKS[m], ms=5) for m in methods]
+    marks = [theme.legend_mark(m, color=_COLOURS[m], marker=_MARKS[m], ms=5) for m in methods]
     if promise:
-        marks.append(legend_mark("1 − alpha", color=INK, linestyle="--", linewidth=1.3))
+        marks.append(theme.legend_mark("1 − alpha", color=theme.INK, linestyle="--", linewidth=1.3))
     if extra is not None:
-        marks.append(legend_mark(color=INK, alpha=0.3, **extra))
-    draw_legend(figure, marks)
+        marks.append(theme.legend_mark(color=theme.INK, alpha=0.3, **extra))
+    theme.draw_legend(figure, marks)

@@ -1,11 +1,9 @@
 """How far each score of the scale is from the judge's answer, and its quantile over documents.
 
-The target is the rounded mean of the raters, or one of them. The nonconformity of a score is its
-distance from the judge's score, the mass of the judge's own probabilities that is nearer, or the
-same with probabilities P(human score | judge score) that are learned from labels: smoothed counts,
-in which judge scores are replaced by their places among the judge's own scores (weighted mid-ranks
-in [0, 1]), so that decimals, long scales and a separate scale of the judge need no choice of bins.
-A new score lies between its neighbours.
+The nonconformity of a score is its distance from the judge's score, the mass of the judge's own
+probabilities that is nearer, or the same with probabilities P(human score | judge score) that are
+learned from labels: smoothed counts over the ranks of the judge's scores (weighted mid-ranks in
+[0, 1]), so that decimals, long scales and a separate scale of the judge need no bins.
 """
 
 from __future__ import annotations
@@ -58,9 +56,7 @@ class Target:
 
 
 def round_half_up(values: FloatArray) -> FloatArray:
-    """The nearest integer, halves up.
-
-    numpy rounds halves to even: 2.5 would become 2.
+    """The nearest integer, halves up (numpy rounds them to even).
 
     >>> round_half_up(np.array([2.5, 3.5, 1.6667]))
     array([3., 4., 2.])
@@ -138,10 +134,9 @@ def residuals(judge: ArrayLike, scale: tuple[int, int]) -> FloatArray:
 def ordinal_nonconformity(score_probs: ArrayLike) -> FloatArray:
     """For each row and score, the mass of the growing set before it includes that score.
 
-    The most likely score has 0, so no set is empty. {y : value <= q} is an interval for every q.
-    The set grows outward from the most likely score, always to the more likely neighbour (the lower
-    one if equal), so that it is wide exactly where the judge is unsure (Lu, Angelopoulos and
-    Pomerantz 2022). After conformal calibration the probabilities themselves need not be right.
+    The set grows outward from the most likely score, which has 0, always to the more likely
+    neighbour (the lower one if equal), so that {y : value <= q} is an interval for every q (Lu,
+    Angelopoulos and Pomerantz 2022).
 
     >>> ordinal_nonconformity([[0.1, 0.5, 0.3, 0.1, 0.0]]).round(2)
     array([[0.8, 0. , 0.5, 0.9, 1. ]])
@@ -265,12 +260,11 @@ def document_quantiles(
 ) -> tuple[float | None, ...]:
     """Smallest q at which documents, each of weight 1/(D + 1), reach 1 - alpha; None if none does.
 
-    A document's weight is shared equally by its rows, a row's by its raters: with a random rater
-    as target, a row has one entry per rater, and `raters` is their number. The remaining 1/(D + 1)
-    is at infinity, for the new document. A random row of a new exchangeable document is then
-    covered with probability at least 1 - alpha, however similar the rows of a document are.
-
-    Weights are integers over one common denominator, so that a boundary is met exactly.
+    A document's weight is shared equally by its rows, a row's by its entries, of which it has one
+    for each of its `raters`. The remaining 1/(D + 1) is at infinity, for the new document. A random
+    row of a new exchangeable document is then covered with probability at least 1 - alpha, however
+    similar the rows of a document are. Weights are integers over one common denominator, so that a
+    boundary is met exactly.
 
     >>> like_rows = np.array([0., 0., 0., 2., 2., 2.])
     >>> document_quantiles(like_rows, np.array([0, 0, 0, 1, 1, 1]), [Fraction(1, 2)])
@@ -291,12 +285,11 @@ def document_quantiles(
     weights: NDArray[Any] = np.array([whole // share for share in sizes.tolist()], dtype=kind)
     order = np.argsort(scores, kind="stable")
     reached = np.cumsum(weights[size][order])
-    answers: list[float | None] = []
-    for alpha in alphas:
+
+    def quantile(alpha: Fraction) -> float | None:
         needed = math.ceil((1 - alpha) * (len(names) + 1) * whole)
         if needed > total:
-            answers.append(None)
-            continue
-        at = int(np.searchsorted(reached, needed, side="left"))
-        answers.append(float(scores[order[at]]))
-    return tuple(answers)
+            return None
+        return float(scores[order[int(np.searchsorted(reached, needed, side="left"))]])
+
+    return tuple(map(quantile, alphas))

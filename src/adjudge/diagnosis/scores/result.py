@@ -125,7 +125,6 @@ class ScoreSetGroup:
     spearman: Correlation | None
     quantile: float | None
     whole_scale: bool
-    distinct_widths: Count
     trust: Proportion
     look: Proportion
     human: Proportion
@@ -134,7 +133,7 @@ class ScoreSetGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WidthAgreement(HasInterval):
+class WidthAgreement:
     """Spearman correlation of the set widths that two judges give to the same rows."""
 
     judge_a: str
@@ -144,7 +143,6 @@ class WidthAgreement(HasInterval):
     alpha: Level
     n: Count
     spearman: Correlation | None
-    interval: Interval | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,17 +152,6 @@ class HumanAgreement:
     judge: str | None
     criterion: str | None
     agreement: Agreement
-
-
-@dataclass(frozen=True, kw_only=True)
-class PooledWidth:
-    """Width against error over all criteria together, and the mean within one criterion."""
-
-    method: str
-    alpha: Level
-    n: Count
-    pooled: float | None
-    within: float | None
 
 
 @frozen
@@ -181,13 +168,11 @@ class ScoreDiagnosis(Result):
     checks: ClassVar[tuple[Check, ...]] = (not_empty("groups"),)
     groups: tuple[ScoreSetGroup, ...]
     agreement: tuple[WidthAgreement, ...]
-    pooled: tuple[PooledWidth, ...]
     human_agreement: tuple[HumanAgreement, ...]
     family: tuple[FamilyScores, ...]
     documents: Count
     scale: tuple[int, int]
     target: str
-    weigh: str
     splits: Count
     confidence_level: Level
     seed: Count | None
@@ -328,7 +313,7 @@ def _describe_sets(result: ScoreDiagnosis) -> str:
     """How many scores contain people's score, at which rate."""
     if {g.mean_size for g in result.main_groups} == {float(result.size)}:
         return f"every set is the entire scale{_why_whole_scale(result)}"
-    proven = result.weigh == "documents" and result.sets != "cross-fitted"
+    proven = result.sets != "cross-fitted"
     sizes = [g.mean_size for g in result.main_groups]
     return (
         f"{'at least' if proven else 'about'} {percent(1 - result.main_alpha)} of the time "
@@ -454,16 +439,6 @@ def _remarks(result: ScoreDiagnosis) -> tuple[list[str], list[str]]:
     covered = [g.coverage for g in result.main_groups]
     sets = f"{result.main_method} sets on held-out {result.unit}s at alpha {result.main_alpha:g}"
     more = [f"coverage of {sets}: {span(percent(min(covered)), percent(max(covered)))}"]
-    for entry in result.pooled:
-        key = entry.method, result.main_alpha
-        among = [g.spearman for g in result.groups if (g.method, g.alpha) == key]
-        within = [value for value in among if value is not None]
-        if entry.alpha == result.main_alpha and entry.method in result.methods and within:
-            more.append(
-                f"set size against error, {entry.method} sets: Spearman {signed(entry.pooled, 2)} "
-                f"over all rows, {span(signed(min(within), 2), signed(max(within), 2))} within a "
-                "judge and criterion"
-            )
     for family in result.family:
         sentence = f"{_who(family.judge)} {family.describe()}"
         (lines if family.biased else more).append(sentence)
@@ -498,7 +473,7 @@ def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
 def _why_whole_scale(result: ScoreDiagnosis) -> str:
     """Half of the documents calibrate; D of them reach 1 - alpha only if D >= (1 - alpha)/alpha."""
     needed, half = fewest_documents(Fraction(str(result.main_alpha))), result.documents // 2
-    if result.weigh != "documents" or half >= needed:
+    if half >= needed:
         return ""
     return f": calibration needs {needed} labelled {result.unit}s and has {half}"
 

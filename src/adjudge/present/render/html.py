@@ -257,16 +257,13 @@ def _sides(block: Sides) -> str:
         for title, body in ((block.left_title, block.left), (block.right_title, block.right))
         if body is not None
     )
+    two = "" if block.right is None else ' class="sides"'
     return (
         f'<article class="pair"><p class="caption"><b><bdi>{_text(block.id)}</bdi></b> '
         f"{_short(block.note)}</p>"
         f'<blockquote class="text" dir="auto" tabindex="0">{_text(block.prompt)}</blockquote>'
-        f"<div{_two(block)}>{sides}</div></article>"
+        f"<div{two}>{sides}</div></article>"
     )
-
-
-def _two(block: Sides) -> str:
-    return "" if block.right is None else ' class="sides"'
 
 
 def _short(value: str) -> str:
