@@ -1,16 +1,17 @@
 """Criteria for judging: names, definitions in our own words, anchors.
 
-The four criteria of summary evaluation (diagnosis paper, section 4) and the six of the rubric
-(Soft-Elo paper, appendix A). Users give their own in a JSON file: {"name": "definition"} or
-{"name": {"definition": "...", "anchors": {"10": "...", "1": "..."}}}. Any other file (.txt, .md) is
-the text of one criterion or rubric, with the name of the file.
+Ours are in judges/prompts/ (*_criteria.json), users give their own in a JSON file of the same form:
+{"name": "definition"} or {"name": {"definition": "...", "anchors": {"10": "...", "1": "..."}}}. Any
+other file (.txt, .md) is the text of one criterion or rubric, with the name of the file.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -47,102 +48,6 @@ class Criterion:
             "definition": self.definition,
             "anchors": {str(k): v for k, v in self.anchors.items()},
         }
-
-
-#: What an answer must be to pass, unless the user gives other criteria.
-CORRECT = Criterion(
-    "correct and complete",
-    "The answer is correct in everything it states, it answers all that was asked, and it follows "
-    "every instruction in the question. If a reference answer is shown, an answer that contradicts "
-    "it is not correct; other words for the same thing are fine. If a context is shown, what "
-    "contradicts it is not correct.",
-)
-
-SUMMARY: tuple[Criterion, ...] = (
-    Criterion(
-        "coherence",
-        "How well the sentences hang together as a whole: the text has an order, each sentence "
-        "builds on the ones before, and it reads as one account and not as a heap of statements.",
-    ),
-    Criterion(
-        "consistency",
-        "Whether the facts agree with the source: everything the text states can be found in the "
-        "source or follows from it, and nothing is invented or turned around.",
-    ),
-    Criterion(
-        "fluency",
-        "How well each sentence is written: grammar, spelling, punctuation and choice of words, "
-        "without fragments or repetitions that make it hard to read.",
-    ),
-    Criterion(
-        "relevance",
-        "Whether the text picks what matters in the source: the important points are there, and "
-        "side matters and repetitions are not.",
-    ),
-)
-
-RUBRIC: tuple[Criterion, ...] = (
-    Criterion(
-        "adherence",
-        "Does the answer do what the instruction asks, in the form, scope and style it asks for?",
-        {
-            10: "every request and constraint is met, form and scope included",
-            7: "the request is met but for details, or with a little that was not asked for",
-            4: "only a part is followed; important constraints are missed",
-            1: "the instruction is not followed in any sense that matters",
-        },
-    ),
-    Criterion(
-        "helpfulness",
-        "Does the answer bring the person closer to the goal, with content they can use?",
-        {
-            10: "solves the problem with content that is to the point and ready to use",
-            7: "useful and to the point, though some useful detail is missing",
-            4: "of some use, but vague, general or without the steps that count",
-            1: "of no use for the goal",
-        },
-    ),
-    Criterion(
-        "factuality",
-        "Is what the answer says true, and is doubt shown where there is doubt?",
-        {
-            10: "correct throughout, with due reservations and nothing made up",
-            7: "correct in the main; a few statements are loose or lack a reservation",
-            4: "several errors, overstatements or details that look made up",
-            1: "mostly wrong, made up or misleading",
-        },
-    ),
-    Criterion(
-        "completeness",
-        "Does the answer cover all parts of the request that matter?",
-        {
-            10: "all main parts are covered, nothing of weight is left out",
-            7: "the main request is covered; some lesser parts are missing",
-            4: "covered in part; several parts of weight are missing",
-            1: "the task is not dealt with in a usable way",
-        },
-    ),
-    Criterion(
-        "clarity",
-        "Is the answer well ordered, easy to follow and free of ambiguity?",
-        {
-            10: "clear and well ordered from start to end, nothing ambiguous",
-            7: "mostly clear, with a few rough passages or ambiguities",
-            4: "hard to follow in places, because of its order or its wording",
-            1: "confused or without order",
-        },
-    ),
-    Criterion(
-        "fluency",
-        "Is the language natural, readable, concise enough and right in tone and layout?",
-        {
-            10: "natural and polished, a pleasure to read, in the right tone",
-            7: "reads well, with some clumsy phrases",
-            4: "often clumsy, or laid out so that reading is work",
-            1: "so badly worded or laid out that it is hard to understand",
-        },
-    ),
-)
 
 
 def check_criteria(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
@@ -187,6 +92,17 @@ def _criterion(path: str | Path, name: str, value: Any) -> Criterion:
         problem = f"the anchors of {name} are not scores and texts"
         raise DataError(path, problem, remedy='write {"10": "..."}')
     return Criterion(name, definition.strip(), {int(s): text for s, text in anchors.items()})
+
+
+def _builtin(name: str) -> tuple[Criterion, ...]:
+    file = files("adjudge.judges") / "prompts" / f"{name}_criteria.json"
+    entries = json.loads(file.read_text(encoding="utf-8"))
+    return tuple(_criterion(file.name, *entry) for entry in entries.items())
+
+
+#: What an answer must be to pass; the four criteria of summary evaluation (diagnosis paper, section
+#: 4); the six of the rubric (Soft-Elo paper, appendix A).
+CORRECT, SUMMARY, RUBRIC = map(_builtin, ("correct", "summary", "rubric"))
 
 
 def check_scale(scale: tuple[int, int]) -> tuple[int, int]:

@@ -235,8 +235,6 @@ class JudgeProtocol(ABC):
 
     #: The options of `judge_pairs` that the constructor takes: samples, prompt, criteria ...
     options: ClassVar[tuple[str, ...]] = ()
-    #: Options that make no sense here, and the reason.
-    unfit_options: ClassVar[Mapping[str, str]] = {}
     #: What it is asked about: pairs of responses, or single responses.
     subjects: ClassVar[Literal["pairs", "items"]] = "pairs"
     #: Whether a protocol about pairs also takes single responses: then all models that answered a

@@ -121,11 +121,7 @@ def parse_protocol(name: str, **options: Any) -> JudgeProtocol:
     >>> parse_protocol("preference", samples=None).name
     'preference'
     """
-    protocol = PROTOCOLS.load(name)
-    for option, why in protocol.unfit_options.items():
-        if options.get(option) is not None:
-            raise ArgumentError(option, options[option], f"leave it out: {why}")
-    return protocol(**_options(PROTOCOLS, name, options))
+    return PROTOCOLS.load(name)(**_options(PROTOCOLS, name, options))
 
 
 def _options(registry: Registry[Kind], name: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -285,7 +285,6 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     copied=subjects.copied,
                     certify=certify,
                     tally=tally,
-                    budget=options.max_cost,
                     spent=sum(other.tally.cost for other in contexts),
                 )
                 contexts.append(context)

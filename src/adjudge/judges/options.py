@@ -213,10 +213,13 @@ class JudgingOptions:
         """The judges as given."""
         return [self.judge] if isinstance(self.judge, (str, Backend)) else self.judge
 
-    def for_worker(self, judge: OneJudge, protocol: JudgeProtocol, *, workers: int) -> Self:
+    def for_worker(
+        self, judge: OneJudge, protocol: JudgeProtocol, *, workers: int, spent: float
+    ) -> Self:
         """The options that one of several workers needs to ask one judge.
 
-        Everything read from files is in the protocol. Requests per minute are divided.
+        Everything read from files is in the protocol. Requests per minute are divided, and so is
+        the money that is not `spent` yet.
         """
         mine: dict[str, Any] = dict.fromkeys(
             (
@@ -227,7 +230,8 @@ class JudgingOptions:
         )
         mine |= {"judge": judge, "protocol": protocol, "engine": "local", "stop": Stop()}
         rpm = None if self.rpm is None else self.rpm / workers
-        return replace(self, **mine, rpm=rpm, handle_signals=False)
+        most = None if self.max_cost is None else max((self.max_cost - spent) / workers, 1e-12)
+        return replace(self, **mine, rpm=rpm, max_cost=most, handle_signals=False)
 
     def make_judge(self) -> Judge:
         """The judge of backend and protocol, if the backend can answer the protocol's questions."""

@@ -19,6 +19,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from adjudge.errors import ArgumentError
@@ -484,37 +485,10 @@ _ENGLISH = (
     r"|(?:this|your|the) (?:request|content|conversation) (?:violates|was flagged|is against)"
     r"|(?:it|this) (?:would be|is) (?:inappropriate|against my (?:guidelines|policy|policies)))"
 )
-_OTHERS = (
-    # Spanish, French, German, Italian, Portuguese
-    r"lo siento,?(?: pero)? no (?:puedo|me es posible)",
-    r"no puedo (?:ayudar|evaluar|comparar|hacer|responder|cumplir|continuar)",
-    r"(?:je suis )?désolée?,?(?: mais)? je ne (?:peux|suis)",
-    r"je ne (?:peux|suis) pas (?:aider|évaluer|comparer|répondre|en mesure)",
-    r"(?:es )?tut mir (?:sehr )?leid,?(?: aber)? (?:ich|das|dabei)",
-    r"ich kann (?:das|dabei|diese|ihnen|dir|hier)\b.{0,60}?\bnicht",
-    r"(?:mi dispiace|spiacente),?(?: ma)? non posso",
-    r"(?:desculpe|sinto muito|lamento),?(?: mas)? não posso",
-    # Dutch, Polish, Swedish, Turkish, Vietnamese, Indonesian
-    r"(?:het spijt me|sorry),?(?: maar)? (?:ik kan|dat kan ik)",
-    r"przepraszam,?(?: ale)? nie mogę",
-    r"(?:tyvärr|jag är ledsen,?(?: men)?) (?:kan jag|jag kan) inte",
-    r"üzgünüm,?(?: ancak| ama)?",
-    r"(?:tôi )?(?:rất )?(?:xin lỗi|tiếc),?.{0,40}?không thể",
-    r"maaf,?(?: tetapi| namun)? saya tidak (?:bisa|dapat)",
-    # Russian, Ukrainian, Arabic, Hindi
-    r"(?:извините|простите|к сожалению),?.{0,20}?(?:не могу|не могут|не смогу)",
-    r"я не могу (?:помочь|оценить|выполнить|ответить|сравнить)",
-    r"(?:вибачте|на жаль),?.{0,20}?не можу",
-    r"(?:آسف|أعتذر|عذرا|عذرًا).{0,30}?(?:لا أستطيع|لا يمكنني|لا أقدر)",
-    r"(?:मुझे खेद है|क्षमा करें|माफ़ कीजिए).{0,60}?(?:नहीं|असमर्थ)",
-    # Chinese, Japanese, Korean
-    r"(?:很)?(?:抱歉|对不起|對不起|不好意思)[,,。]?.{0,12}?(?:无法|無法|不能|不可以)",
-    r"我(?:无法|無法|不能)(?:提供|帮助|幫助|回答|评|評|比较|比較|满足|滿足|协助|協助)",
-    r"(?:申し訳(?:ありません|ございません)|すみません|ごめんなさい).{0,30}?(?:できません|いたしかね|お答え)",
-    r"(?:죄송하지만|죄송합니다).{0,40}?(?:수 없|어렵|못)",
-)
+_OTHERS = (files("adjudge.judges") / "refusals.txt").read_text(encoding="utf-8").splitlines()
 _REFUSAL = re.compile(
-    r"[\s\W]*(?:" + "|".join((_ENGLISH, *_OTHERS)) + ")", re.IGNORECASE | re.DOTALL
+    r"[\s\W]*(?:" + "|".join((_ENGLISH, *(line for line in _OTHERS if line[0] != "#"))) + ")",
+    re.IGNORECASE | re.DOTALL,
 )
 
 

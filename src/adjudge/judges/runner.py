@@ -21,7 +21,6 @@ from collections import Counter
 from collections.abc import (
     AsyncIterator,
     Awaitable,
-    Callable,
     Iterable,
     Iterator,
     Mapping,
@@ -55,11 +54,11 @@ from adjudge.judges.subjects import (
 )
 from adjudge.records import Reply, Status, Subject
 from adjudge.store.interface import Call, CallRow, Claim, Store
-from adjudge.store.tables import CALL_ID, SERVED_MODEL, STATUS, answered, decode_reply
+from adjudge.store.tables import CALL_ID, answered, decode_reply
 from adjudge.store.thread import StoreThread
 
 if TYPE_CHECKING:
-    from adjudge.judges.backends.openai_batch import BatchProgress, OpenAIBatches
+    from adjudge.judges.backends.openai_batch import OpenAIBatches
 
 #: Seconds between two snapshots, with replies and without.
 _SHOW_EVERY_S, _WATCH_EVERY_S = 0.1, 0.5
@@ -74,23 +73,19 @@ _NEIGHBOURS = 16
 #: Calls looked up and sent to a batch service together; also the maximum held in memory.
 _CALLS_AT_ONCE = 10_000
 _ROWS_AT_ONCE = 512
-#: Half-answered rows that are compared with the model of their new replies, in memory.
-_MOST_HALVES = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
 class RunContext:
     """What one run of one judge works with. `since` is the call id at which its history begins.
 
-    `budget` is the amount that can be spent. `more_budget` waits for more of it and returns whether
-    there was any. `spent` is the cost of earlier judges, which share the budget. `claimed` holds
-    the calls that are claimed in the store and not answered yet. If workers ask instead, they
-    report the `load` of their servers and their `remarks`. The calls about `count` subjects are
-    noted in one part, or in several that are asked side by side; `total` is their number, estimated
-    from the first subject. If the subjects were `copied` to a file,
-    rows of calls that were answered before are noted there too, and not made at the end with the
-    others. `elapsed_s` is the time that asking took. Rows of the questions in
-    `certify` are marked: an alignment keeps them.
+    `spent` is the cost of earlier judges, which share the maximum cost. `claimed` holds the calls
+    that are claimed in the store and not answered yet. If workers ask instead, they report the
+    `load` of their servers and their `remarks`. The calls about `count` subjects are noted in one
+    part, or in several that are asked side by side; `total` is their number, estimated from the
+    first subject. If the subjects were `copied` to a file, rows of calls that were answered before
+    are noted there too, and not made at the end with the others. `elapsed_s` is the time that
+    asking took. Rows of the questions in `certify` are marked: an alignment keeps them.
     """
 
     judge: Judge
@@ -101,8 +96,6 @@ class RunContext:
     parts: list[CallNotes] = field(default_factory=lambda: [CallNotes((), 0)])
     count: int = 0
     total: int = 0
-    budget: float | None = None
-    more_budget: Callable[[], Awaitable[bool]] | None = None
     spent: float = 0.0
     load: ServerLoad | None = None
     remarks: tuple[str, ...] = ()
@@ -114,8 +107,6 @@ class RunContext:
     claimed: set[str] = field(default_factory=set)
     #: Calls to ask again, because another model has answered the others of their row.
     outdated: set[str] = field(default_factory=set)
-    #: Subjects that an earlier run left with some of their calls answered, by a named model.
-    halves: list[tuple[Subject, list[str]]] = field(default_factory=list)
     _remembered: bool = False
     _shown: float = 0.0
 
@@ -203,23 +194,6 @@ class RunContext:
         outdated = outdated_calls(keys, stored, self.judge.repeats, until=self.since)
         self.outdated |= outdated
         return outdated
-
-    async def mixed_calls(self) -> list[Work]:
-        """Calls of an earlier run whose rows are now answered by another model too."""
-        halves, self.halves = self.halves, []
-        keys = [key for _, own in halves for key in own]
-        stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
-        began, self.since = self.since, await self.store.do_apart(methodcaller("latest_call_id"))
-        work = [
-            call
-            for subject, own in halves
-            if (mixed := self.note_outdated(own, stored))
-            for call in prepare_calls(self.judge, subject)
-            if call.key in mixed
-        ]
-        again = [stored[call.key] for call in work]
-        self.tally.reused -= Counter(row[STATUS] for row in again if row[CALL_ID] <= began)
-        return work
 
     def _read_again(self, stored: Mapping[str, CallRow]) -> frozenset[str]:
         """Calls whose stored reply is ok, but is read as a status that is asked again."""
@@ -402,9 +376,6 @@ class Feeder:
             rows = None
             if any(key not in done for key in keys):
                 work += [call for call in prepare(subject) if call.key not in done]
-                named = any(stored[key][SERVED_MODEL] for key in keys if key in done)
-                if named and len(context.halves) < _MOST_HALVES:
-                    context.halves.append((subject, keys))
             elif context.copied:
                 # All are answered: its rows are made of what was looked up for that.
                 rows = self._maker.rows_of(subject, [stored[key] for key in keys])
@@ -528,17 +499,8 @@ class Runner:
     async def _feed(self, parts: Sequence[AsyncIterator[Iterable[Subject]]]) -> None:
         feeds = zip(reversed(self._feeders), reversed(parts), strict=True)
         await asyncio.gather(*(self._or_fail(feeder.feed(blocks)) for feeder, blocks in feeds))
-        await self._or_fail(self._ask_mixed())
         for _ in range(self._concurrency):
             await self._queue.put(None)
-
-    async def _ask_mixed(self) -> None:
-        """Ask again what an earlier run has of rows that another model now answered too, once."""
-        await self._queue.join()
-        if self._context.halves and not self._stop.requested:
-            ours, _ = await self._context.claim(await self._context.mixed_calls())
-            for work in ours:
-                await self._queue.put(work)
 
     async def _or_fail(self, work: Awaitable[None]) -> None:
         """Do it. Its error stops the run, after the calls in flight; the first error is kept."""
@@ -552,14 +514,12 @@ class Runner:
         while (work := await self._queue.get()) is not None:
             if not self._stop.requested:
                 await self._or_fail(self._make(work))
-            self._queue.task_done()
 
     async def _make(self, work: Work) -> None:
         context = self._context
-        while (reserved := self._reserve(work)) is None:
-            if context.more_budget is None or not await context.more_budget():
-                self._stop.request("max_cost")
-                return
+        if (reserved := self._reserve(work)) is None:
+            self._stop.request("max_cost")
+            return
         try:
             if self._pace is not None:
                 await self._pace.turn()
@@ -578,12 +538,12 @@ class Runner:
 
     def _reserve(self, work: Work) -> float | None:
         """Reserve the maximum cost of this call while it is in flight; None if it is too much."""
-        price, budget = self._tally.price, self._context.budget
-        if budget is None or price is None:
+        price, most = self._tally.price, self._context.options.max_cost
+        if most is None or price is None:
             return 0.0
         calls_made = self._tally.calls_made
         expected = self._tally.cost / calls_made if calls_made >= 8 else work.expected_cost(price)
-        if self._context.spent + self._tally.cost + self._reserved + expected > budget:
+        if self._context.spent + self._tally.cost + self._reserved + expected > most:
             return None
         self._reserved += expected
         return expected
@@ -671,6 +631,6 @@ class BatchRunner:
         self._committed += sum(call.expected_cost(price) for call in new)
         return self._context.spent + self._committed <= max_cost
 
-    def _watch(self, now: BatchProgress) -> None:
-        self._tally.in_flight = now.calls - now.answered
+    def _watch(self, waiting: int) -> None:
+        self._tally.in_flight = waiting
         self._context.show(force=True)

@@ -11,7 +11,7 @@ import pytest
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends import openai_batch
 from adjudge.judges.backends.openai import OpenAIBackend
-from adjudge.judges.backends.openai_batch import BatchProgress, OpenAIBatches
+from adjudge.judges.backends.openai_batch import OpenAIBatches
 from adjudge.judges.interface import Choice, Message, Question, Text
 from adjudge.records import Reply
 
@@ -68,7 +68,7 @@ def test_a_batch_gives_the_replies_that_single_calls_give(
     judge_server: Any, tmp_path: Path
 ) -> None:
     judge_server.script(polls_needed=3)
-    seen: list[BatchProgress] = []
+    seen: list[int] = []
     replies = collect(judge_server, tmp_path / "b", calls(5), on_poll=seen.append)
     single = live(judge_server, calls(5))
     assert replies.keys() == single.keys()
@@ -77,8 +77,7 @@ def test_a_batch_gives_the_replies_that_single_calls_give(
         assert reply.logprobs == single[key].logprobs
         assert reply.prompt_tokens == single[key].prompt_tokens
         assert reply.latency_s is None
-    assert [progress.ended for progress in seen] == [0, 0, 1]
-    assert seen[-1] == BatchProgress(batches=1, ended=1, calls=5, answered=5)
+    assert (len(seen), seen[-1]) == (3, 0)  # calls without an answer
     assert not (tmp_path / "b").exists()
 
 

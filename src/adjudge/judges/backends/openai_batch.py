@@ -64,16 +64,6 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchProgress:
-    """The progress of the batches."""
-
-    batches: int
-    ended: int
-    calls: int
-    answered: int
-
-
-@dataclass(frozen=True, slots=True)
 class BatchCall:
     """One call: its key, what is wanted, and what the caller needs to recognise it."""
 
@@ -135,7 +125,7 @@ class OpenAIBatches:
         self,
         *,
         poll_s: float = 30.0,
-        on_poll: Callable[[BatchProgress], None] | None = None,
+        on_poll: Callable[[int], None] = lambda _: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
         """Every call in flight with its reply, including those of an earlier, killed run.
@@ -148,10 +138,7 @@ class OpenAIBatches:
         while (jobs := self.jobs()) and not stopped():
             states = [await self._state(job) for job in jobs]
             ended = [state.get("status") in _ENDED for state in states]
-            if on_poll is not None:
-                answered = sum(job.answered for job in jobs)
-                total = sum(job.calls for job in jobs)
-                on_poll(BatchProgress(len(jobs), sum(ended), total, answered))
+            on_poll(sum(job.calls - job.answered for job in jobs))
             for job, state, done in zip(jobs, states, ended, strict=True):
                 if done:
                     async for call, reply in self._replies(job, state):

@@ -25,46 +25,6 @@ class _Service(OpenAIBackend):
     batches = False
 
 
-class GeminiBackend(_Service):
-    """Google's Gemini, by its OpenAI-compatible API."""
-
-    example = "gemini:gemini-2.5-flash"
-    maker_url = "https://generativelanguage.googleapis.com/v1beta/openai"
-    key_variable = "GEMINI_API_KEY"
-
-
-class MistralBackend(_Service):
-    """Mistral's API."""
-
-    example = "mistral:mistral-small-latest"
-    maker_url = "https://api.mistral.ai/v1"
-    key_variable = "MISTRAL_API_KEY"
-
-
-class GroqBackend(_Service):
-    """Models on Groq."""
-
-    example = "groq:llama-3.3-70b-versatile"
-    maker_url = "https://api.groq.com/openai/v1"
-    key_variable = "GROQ_API_KEY"
-
-
-class TogetherBackend(_Service):
-    """Models on Together."""
-
-    example = "together:meta-llama/Llama-3.3-70B-Instruct-Turbo"
-    maker_url = "https://api.together.xyz/v1"
-    key_variable = "TOGETHER_API_KEY"
-
-
-class DeepSeekBackend(_Service):
-    """DeepSeek's API."""
-
-    example = "deepseek:deepseek-chat"
-    maker_url = "https://api.deepseek.com/v1"
-    key_variable = "DEEPSEEK_API_KEY"
-
-
 class _OwnServer(_Service):
     """The user's own server: no key unless one is set, recognised by its answers."""
 
@@ -72,28 +32,31 @@ class _OwnServer(_Service):
     needs_key = False
 
 
-class OllamaBackend(_OwnServer):
-    """Ollama on this machine, or at --base-url."""
-
-    example = "ollama:llama3.1"
-    maker_url = "http://localhost:11434/v1"
-    key_variable = "OLLAMA_API_KEY"
-
-
-class VLLMBackend(_OwnServer):
-    """vLLM on this machine, or at --base-url."""
-
-    example = "vllm:Qwen/Qwen2.5-7B-Instruct"
-    maker_url = "http://localhost:8000/v1"
-    key_variable = "VLLM_API_KEY"
+def _service(name: str, model: str, url: str, kind: type[_Service] = _Service) -> type[_Service]:
+    """The backend "NAME:", with an example of a model; its key is in NAME_API_KEY."""
+    fields = {
+        "__module__": __name__,
+        "example": f"{name.lower()}:{model}",
+        "maker_url": url,
+        "key_variable": f"{name.upper()}_API_KEY",
+    }
+    return type(f"{name}Backend", (kind,), fields)
 
 
-class SGLangBackend(_OwnServer):
-    """SGLang on this machine, or at --base-url."""
-
-    example = "sglang:Qwen/Qwen2.5-7B-Instruct"
-    maker_url = "http://localhost:30000/v1"
-    key_variable = "SGLANG_API_KEY"
+GeminiBackend = _service(
+    "Gemini", "gemini-2.5-flash", "https://generativelanguage.googleapis.com/v1beta/openai"
+)
+MistralBackend = _service("Mistral", "mistral-small-latest", "https://api.mistral.ai/v1")
+GroqBackend = _service("Groq", "llama-3.3-70b-versatile", "https://api.groq.com/openai/v1")
+TogetherBackend = _service(
+    "Together", "meta-llama/Llama-3.3-70B-Instruct-Turbo", "https://api.together.xyz/v1"
+)
+DeepSeekBackend = _service("DeepSeek", "deepseek-chat", "https://api.deepseek.com/v1")
+OllamaBackend = _service("Ollama", "llama3.1", "http://localhost:11434/v1", _OwnServer)
+VLLMBackend = _service("VLLM", "Qwen/Qwen2.5-7B-Instruct", "http://localhost:8000/v1", _OwnServer)
+SGLangBackend = _service(
+    "SGLang", "Qwen/Qwen2.5-7B-Instruct", "http://localhost:30000/v1", _OwnServer
+)
 
 
 class OpenRouterBackend(_Service):

@@ -187,34 +187,17 @@ def _scale(asked: str) -> tuple[int, int]:
 
 
 def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: float) -> Any:
-    """A value that the schema allows: the letter if possible, numbers inside their range."""
-    if "const" in schema:
-        return schema["const"]
-    choices = schema.get("enum")
-    if choices:
-        if letter in choices:
-            return letter
-        return choices[min(int(share * len(choices)), len(choices) - 1)]
-    kind = schema.get("type")
-    kind = kind[0] if isinstance(kind, list) else kind
-    if kind == "object":
-        inside, shares = schema.get("properties", {}), dict[str, float]()
-        if {"A", "B"} <= inside.keys():
-            # Two answers: the preferred one gets a higher score; more certainty, more distance.
-            shares = {side: confidence if side == letter else 1 - confidence for side in "AB"}
-        return {
-            name: _fitting(inner, letter, confidence, shares.get(name, share))
-            for name, inner in inside.items()
-        }
-    if kind == "array":
-        size = int(schema.get("minItems", 1))
-        return [_fitting(schema.get("items", {}), letter, confidence, share)] * size
-    if kind in ("integer", "number"):
-        low, high = schema.get("minimum"), schema.get("maximum")
-        if low is None or high is None:
-            return round(4 * share) + 1 if kind == "integer" else round(confidence, 2)
-        value = low + (high - low) * (confidence if (low, high) in ((0, 1), (0, 100)) else share)
-        return round(value) if kind == "integer" else round(value, 2)
-    if kind == "boolean":
-        return share >= 0.5
-    return "A simulated reason."
+    """A value of the schema of two scored answers: the letter, or numbers inside their range."""
+    if "enum" in schema:
+        return letter if letter in schema["enum"] else schema["enum"][0]
+    if schema.get("type") != "object":
+        low, high = schema.get("minimum", 1), schema.get("maximum", 5)
+        return round(low + (high - low) * share)
+    inside, shares = schema.get("properties", {}), dict[str, float]()
+    if {"A", "B"} <= inside.keys():
+        # The preferred answer gets a higher score; more certainty, more distance.
+        shares = {side: confidence if side == letter else 1 - confidence for side in "AB"}
+    return {
+        name: _fitting(inner, letter, confidence, shares.get(name, share))
+        for name, inner in inside.items()
+    }

@@ -21,36 +21,6 @@ from adjudge.judges.runner import RunContext
 from adjudge.present.text import safe
 from adjudge.records import Subject
 
-#: The number of sums into which a worker's share is divided.
-_SUMS_EACH = 20
-
-
-class Budget:
-    """The money that is left. It is never exceeded: no worker spends more than it was given.
-
-    If a worker dies, its money is not given out again, because it is not known whether it was
-    spent. Small sums keep this loss small.
-
-    >>> budget = Budget(4.0, spent=0.0, workers=2)
-    >>> [budget.hand_out(in_hand, short=False) for in_hand in (0.0, 0.1, 0.03)]
-    [0.1, 0.0, 0.1]
-    >>> budget.hand_out(0.1, short=True), round(budget.left, 6)
-    (0.1, 3.7)
-    """
-
-    def __init__(self, total: float | None, *, spent: float, workers: int) -> None:
-        self.left = 0.0 if total is None else max(0.0, total - spent)
-        self._sum = self.left / (_SUMS_EACH * workers)
-
-    def hand_out(self, in_hand: float, *, short: bool) -> float:
-        """Another sum, for a worker with less than half of one, or too little for its next call."""
-        if in_hand > self._sum / 2 and not short:
-            return 0.0
-        money = min(self._sum, self.left)
-        self.left -= money
-        return money
-
-
 _POLL_S = 0.1
 #: The number of blocks that wait at a worker, so that it has work between two polls.
 _UNREAD = 2
@@ -96,7 +66,6 @@ class Seat:
     actor: Any = None
     report: Report | None = None
     blocks: set[int] = field(default_factory=set)
-    money: float = 0.0
     deaths: int = 0
     #: Its counts when all its blocks were done.
     certain: Tally = field(default_factory=lambda: Tally(None))
@@ -121,7 +90,9 @@ class Team:
         workers, gpus = cluster.seats(uses_gpu=backend.uses_gpu)
         keys = {key for key in backend.secrets() if key}
         order = WorkOrder(
-            options=self._options.for_worker(judge, context.judge.protocol, workers=workers),
+            options=self._options.for_worker(
+                judge, context.judge.protocol, workers=workers, spent=context.spent
+            ),
             price=context.tally.price,
             since=context.since,
             first=tuple(islice(subjects, _FIRST)),
@@ -153,7 +124,6 @@ class _Work:
         self._gpus = gpus
         self._stop = context.options.stop
         self._seats = [Seat() for _ in range(workers)]
-        self._budget = Budget(context.budget, spent=context.spent, workers=workers)
         self._queue: asyncio.Queue[tuple[int, Sequence[Subject]]] = asyncio.Queue(workers)
         #: Blocks that are not known to be done, and those of them whose worker has died.
         self._open: set[int] = set()
@@ -230,7 +200,10 @@ class _Work:
             self._stop.request("max_cost")
 
     async def _tend(self, seat: Seat) -> None:
-        """Keep one seat working; a worker that dies is replaced."""
+        """Keep one seat working; a worker that dies is replaced.
+
+        With a maximum cost it is not: how much of its share it has spent is not known.
+        """
         while not self._over and not self._stop.requested:
             try:
                 await self._keep_busy(seat)
@@ -245,6 +218,9 @@ class _Work:
                     ) from error
                 if seat.deaths > _MOST_DEATHS:
                     raise JudgeError(f"a worker died {seat.deaths} times: {why}") from error
+                if self._order.options.max_cost is not None:
+                    seat.out_of_money = True
+                    return
 
     async def _keep_busy(self, seat: Seat) -> None:
         """One worker from its start to its end."""
@@ -252,12 +228,7 @@ class _Work:
         work = seat.actor.work.remote()
         leaving = False
         while True:
-            money = 0.0
-            if seat.blocks and seat.report is not None:
-                in_hand = seat.money - seat.report.tally.cost
-                money = self._budget.hand_out(in_hand, short=seat.report.short)
-            seat.money += money
-            report = await seat.actor.report.remote(money, last=self._budget.left <= 0)
+            report = await seat.actor.report.remote()
             self._take(seat, report)
             if report.ended:
                 break
@@ -337,8 +308,7 @@ class _Work:
             self._gone.append(replace(tally, reused=seat.certain.reused, in_flight=0))
         # A worker that Ray has only lost contact with must not block the place of the next.
         self._cluster.dismiss(seat.actor)
-        # It is not known whether it spent its money: a new worker gets new money.
-        seat.report, seat.actor, seat.money, seat.certain = None, None, 0.0, Tally(None)
+        seat.report, seat.actor, seat.certain = None, None, Tally(None)
 
     def _give_back(self, seat: Seat) -> None:
         self._lost |= seat.blocks

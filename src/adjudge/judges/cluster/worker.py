@@ -18,7 +18,7 @@ from adjudge.judges.runner import RunContext, Runner
 from adjudge.records import Subject
 from adjudge.store.thread import StoreThread
 
-#: Seconds between two checks for a block or for money.
+#: Seconds between two checks for a block.
 _LOOK_S = 0.05
 
 
@@ -45,7 +45,6 @@ class Report:
 
     `parts` are the parts of its judge's fingerprint, None until it is ready to ask. `unread` is the
     number of blocks not started. `idle`: all its blocks are done. `passed`: it had a usable reply.
-    `short`: it waits for money.
     """
 
     fingerprint: str = ""
@@ -54,7 +53,6 @@ class Report:
     unread: int = 0
     idle: bool = False
     passed: bool = False
-    short: bool = False
     load: ServerLoad = IDLE
     remarks: tuple[str, ...] = ()
     ended: bool = False
@@ -75,9 +73,6 @@ class Worker:
         self._blocks: deque[Sequence[Subject]] = deque()
         self._in_work = False
         self._no_more_blocks = False
-        self._budget = 0.0
-        self._no_more_budget = False
-        self._short = False
         self._context: RunContext | None = None
         self._runner: Runner | None = None
         self._held = 0
@@ -99,16 +94,12 @@ class Worker:
         if trusted and self._runner is not None:
             self._runner.first_replies.passed = True
 
-    async def report(self, money: float, *, last: bool) -> Report:
-        """Add some budget (`last`: there will be no more) and return the progress."""
-        self._budget += money
-        self._no_more_budget = last
+    async def report(self) -> Report:
+        """Its progress."""
         basis = Report(tally=self._tally, ended=self._ended, failure=self._failure)
         if self._context is None or self._runner is None:
             return basis
         context, runner = self._context, self._runner
-        if context.budget is not None:
-            context.budget = self._budget
         done = runner.open_calls == self._held
         return replace(
             basis,
@@ -117,7 +108,6 @@ class Worker:
             unread=len(self._blocks),
             idle=done and not self._blocks and not self._in_work,
             passed=runner.first_replies.passed,
-            short=self._short,
             load=context.judge.backend.load(),
             remarks=tuple(context.judge.backend.remarks()),
             stopped=self._stop.reason,
@@ -141,8 +131,6 @@ class Worker:
                 store=store,
                 since=self._order.since,
                 tally=self._tally,
-                budget=None if options.max_cost is None else self._budget,
-                more_budget=self._more_budget,
             )
             with closing(context):
                 await judge.backend.start()
@@ -165,13 +153,3 @@ class Worker:
             else:
                 yield ()  # the runner checks calls that other processes are making
                 await asyncio.sleep(_LOOK_S)
-
-    async def _more_budget(self) -> bool:
-        """Wait for money; returns whether some came."""
-        before, self._short = self._budget, True
-        while self._budget == before and not self._no_more_budget:
-            if self._stop.requested:
-                break
-            await asyncio.sleep(_LOOK_S)
-        self._short = False
-        return self._budget > before

@@ -49,7 +49,7 @@ class GradeProtocol(ChoiceProtocol):
     def __init__(
         self,
         *,
-        criteria: Sequence[Criterion] = (CORRECT,),
+        criteria: Sequence[Criterion] = CORRECT,
         prompt: Prompt | None = None,
         reason: bool = False,
         demonstrations: Iterable[Item] = (),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import Prompt, Question, Text
@@ -49,10 +49,6 @@ class Rubric(PromptProtocol):
 
     name = "rubric"
     options = ("criteria", "prompt", "max_tokens")
-    unfit_options: ClassVar[Mapping[str, str]] = {
-        "samples": "rubric reads scores from a reply, not letters that could be counted; "
-        "use repeats to ask again"
-    }
     columns = (
         *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),
         *("score_a", "score_b", "scores_a", "scores_b"),

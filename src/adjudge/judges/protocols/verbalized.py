@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from adjudge.errors import DataError
 from adjudge.judges.interface import Prompt, Question, Text
@@ -45,10 +45,6 @@ class Verbalized(PromptProtocol):
 
     name = "verbalized"
     options = ("prompt", "max_tokens", "order", "seed")
-    unfit_options: ClassVar[Mapping[str, str]] = {
-        "samples": "verbalized reads the confidence in one reply, and a share of sampled letters "
-        "would be another number; use preference for samples, or repeats to ask again"
-    }
     columns = ("order", "confidence")
     wants: frozenset[type] = frozenset({Text})
 
