@@ -159,19 +159,12 @@ def test_a_run_of_several_judges() -> None:
         [
             "bad: 2 judges asked by preference: 250 rows, 241 ok, 6 censored, 3 error",
             "Rows without a score are not used by other commands.",
-            "detail: Each judge",
-            "detail: judge | rows | scored | first slot | matches label | calls | cost",
-            "detail: openai:gpt-x | 120 | 117 | 61.3 % | 73.2 % | 235 | $0.7500",
-            "detail: anthropic:c | 130 | 130 | 50 % | – | 260 | unknown",
             "openai:gpt-x | 117/120 | first slot 61.3 %, matches labels 73.2 %, cost $0.7500",
             "anthropic:c | 130/130 | first slot 50 %, cost unknown",
-            "openai:gpt-x: 10 of 130 subjects not asked yet",
             "left out 4 input rows: no second answer",
+            "openai:gpt-x: 10 of 130 subjects not asked yet",
             "rows of all judges written to out.jsonl",
             "note: votes on turn 1 only",
-            "detail: Details",
-            "detail: first slot: share of answers that prefer what is shown first; matches label: "
-            "share of verdicts; calls and cost: of this run",
         ],
     )
     stopped = replace(PANEL, judges=tuple(replace(r, stopped="interrupted") for r in PANEL.judges))

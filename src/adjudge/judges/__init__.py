@@ -47,30 +47,10 @@ __all__ = [
     "read_replies",
 ]
 
-_FILES = {
-    "summary": (
-        "Judging",
-        "JudgingCascade",
-        "JudgingPanel",
-        "JudgingPlan",
-        "JudgingPlans",
-    ),
-    "transcript": (
-        "Replies",
-        "read_replies",
-    ),
-    "weights": ("ModelList",),
-    "interface": ("Backend", "JudgeProtocol"),
-    "judge": ("BACKENDS", "PROTOCOLS", "make_judge", "parse_judge", "parse_protocol"),
-    "judging": ("JudgingRun", "judge_pairs", "judge_pairs_async", "plan_judging"),
-    "options": ("JudgingOptions",),
-}
-_HOME = {name: file for file, names in _FILES.items() for name in names}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    for file in ("interface", "judge", "options", "summary", "judging", "transcript", "weights"):
+        if name in __all__ and hasattr(module := import_module(f"{__name__}.{file}"), name):
+            globals()[name] = getattr(module, name)
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

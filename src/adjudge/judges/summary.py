@@ -31,6 +31,7 @@ from adjudge.present.text import clip_names, count, left_out, number, percent
 
 _NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
 _FREE = Fact("cost", "none")
+_RESUME = "Run the same command again to resume."
 #: If the letters that were asked for have less, most of what the judge writes is something else.
 _LOW_MASS = 0.5
 
@@ -49,8 +50,7 @@ class Judging(Result):
     are not a pair, by reason; `notes` are about a public data set. `not_asked` subjects have no
     row: the run stopped before them. `servers` and `served_models` count rows by what the server
     says it is; a row that two models answered is an error, and is asked again by the next run.
-    After a run that was interrupted twice, no rows are made and none are counted: `rows` is 0 and
-    `not_asked` is None.
+    After a run that was interrupted twice there are no rows, and `not_asked` is None.
     """
 
     kind: ClassVar[str] = "judging"
@@ -119,9 +119,8 @@ class Judging(Result):
             labelled = f"of {count(self.agreement_rows, 'row')} with both"
             facts.append(Fact("verdict matches label", percent(self.agreement), labelled))
         if open_rows := self.undecided + self.judge_ties:
-            why = "neither answer is ahead"
-            if self.judge_ties:
-                why = f"{count(self.judge_ties, 'judge tie')}, never accepted"
+            ties = f"{count(self.judge_ties, 'judge tie')}, never accepted"
+            why = ties if self.judge_ties else "neither answer is ahead"
             scored = f"of {count(self.measured, 'scored row')}: {why}"
             facts.append(Fact("no verdict", number(open_rows), scored))
         details = []
@@ -137,12 +136,8 @@ class Judging(Result):
         total = number(self.prompt_tokens + self.completion_tokens)
         details.append(f"tokens this run: {total}, {tokens}")
         facts.append(self._cost())
-        notes = left_out(self.dropped, "input row")
-        notes += self.warnings
-        if self.output is not None:
-            notes.append(f"rows written to {self.output}")
-        notes += [f"note: {note}" for note in self.notes]
         headline = _headline(f"{self.judge} asked by {self.protocol}", [self])
+        notes = _notes([self], f"rows written to {self.output}")
         return [headline, Facts(facts), *notes_of(notes), Note(details, detail=True)]
 
     def brief(self, name: str) -> Fact:
@@ -162,8 +157,7 @@ class Judging(Result):
             seconds = f"{self.elapsed_s:.1f}" if self.elapsed_s >= 1 else f"{self.elapsed_s:.2g}"
             rate = f"{self.calls_per_second:,.{1 if self.calls_per_second < 100 else 0}f}"
             parts.append(f"{seconds} s, {rate} a second")
-            failed = {name: n for name, n in self.calls.items() if name != "ok"}
-            if failed:
+            if failed := {name: n for name, n in self.calls.items() if name != "ok"}:
                 parts.append(_list(failed))
         return ", ".join([*parts, f"{self.reused:,} reused"])
 
@@ -173,9 +167,8 @@ class Judging(Result):
         if self.cost_this_run == 0 and self.cost == 0:
             return _FREE
         all_rows = "" if self.cost is None else f"${self.cost:,.4f} for all rows; "
-        return Fact(
-            "cost this run", f"${self.cost_this_run:,.4f}", f"{all_rows}{self.price_source}"
-        )
+        this_run = f"${self.cost_this_run:,.4f}"
+        return Fact("cost this run", this_run, f"{all_rows}{self.price_source}")
 
 
 @frozen
@@ -193,34 +186,10 @@ class JudgingPanel(Result):
     def view(self) -> list[Block]:
         runs = self.judges
         names = clip_names([run.judge for run in runs], 20)
-        notes = [f"{run.judge}: {line}" for run in runs for line in run.warnings]
-        notes += left_out(runs[0].dropped, "input row")
-        legend = (
-            "first slot: share of answers that prefer what is shown first; matches label: share of "
-            "verdicts; calls and cost: of this run"
-        )
-        if self.output is not None:
-            notes.append(f"rows of all judges written to {self.output}")
-        notes += [f"note: {note}" for note in runs[0].notes]
         return [
             _headline(f"{count(len(runs), 'judge')} asked by {runs[0].protocol}", runs),
-            table_of(
-                runs,
-                {
-                    "judge": lambda run: run.judge,
-                    "rows": lambda run: number(run.rows),
-                    "scored": lambda run: number(run.measured),
-                    "first slot": lambda run: percent(run.first_slot_share),
-                    "matches label": lambda run: percent(run.agreement),
-                    "calls": lambda run: number(run.calls_made),
-                    "cost": lambda run: _dollars(run.cost_this_run),
-                },
-                caption="Each judge",
-                detail=True,
-            ),
             Facts([run.brief(name) for run, name in zip(runs, names, strict=True)]),
-            *remarks_of(notes),
-            Note([legend], detail=True),
+            *remarks_of(_notes(runs, f"rows of all judges written to {self.output}")),
         ]
 
 
@@ -247,31 +216,17 @@ class JudgingCascade(Result):
     output: str | None
     store: str | None
 
-    @property
-    def stopped(self) -> str | None:
-        """What stopped the run before its end."""
-        return self.judges[0].stopped
-
     def view(self) -> list[Block]:
         stages = list(zip(self.judges, self.settled, self.doubtful, self.failed, strict=True))
         subjects, last = self.judges[0].subjects, self.judges[-1]
         whose = f"cascade of {count(len(stages), 'judge')}"
-        notes = [
+        legend = (
             "settled: no other judge was asked; doubt, failed: passed to the next judge; calls and "
-            "cost: of this run",
-            *left_out(self.judges[0].dropped, "input row"),
-        ]
-        notes += [f"{run.judge}: {line}" for run in self.judges for line in run.warnings]
-        if self.output is not None:
-            notes.append(
-                f"rows of all judges written to {self.output}; adjudge select decides on them"
-            )
-        notes += [f"note: {note}" for note in self.judges[0].notes]
-        if self.stopped is not None:
-            headline = Headline(
-                f"{whose}: stopped ({self.stopped}) at {last.judge}",
-                "Run the same command again to resume.",
-            )
+            "cost: of this run"
+        )
+        written = f"rows of all judges written to {self.output}; adjudge select decides on them"
+        if (stopped := self.judges[0].stopped) is not None:
+            headline = Headline(f"{whose}: stopped ({stopped}) at {last.judge}", _RESUME)
         else:
             asked = f"{last.subjects:,} of {count(subjects, 'subject')}"
             if subjects:
@@ -295,7 +250,7 @@ class JudgingCascade(Result):
                 },
                 optional=("reused",),
             ),
-            *notes_of(notes),
+            *notes_of([legend, *_notes(self.judges, written)]),
         ]
 
 
@@ -333,27 +288,16 @@ class JudgingPlan(Result):
             cost = Fact("cost, about", f"${self.cost_estimate:,.4f}", str(self.price_source))
         parts = ", ".join(self.unknown_parts)
         unknown = f"fingerprint: {parts} unknown until the server has answered a first question"
-        return [
-            Headline(
-                f"{self.judge} asked by {self.protocol}, {count(self.subjects, 'subject')}: "
-                f"{count(self.to_ask, 'call')} to make"
-            ),
-            Facts(
-                [
-                    Fact(
-                        "calls", number(self.calls), f"{self.kept:,} of them in the store already"
-                    ),
-                    Fact(
-                        "tokens to read, about",
-                        number(self.prompt_tokens_estimate),
-                        "characters / 4",
-                    ),
-                    Fact("tokens to write, at most", number(self.completion_tokens_most)),
-                    cost,
-                ]
-            ),
-            *notes_of([unknown] if parts else []),
+        asked = f"{self.judge} asked by {self.protocol}, {count(self.subjects, 'subject')}"
+        read, written = number(self.prompt_tokens_estimate), number(self.completion_tokens_most)
+        facts = [
+            Fact("calls", number(self.calls), f"{self.kept:,} of them in the store already"),
+            Fact("tokens to read, about", read, "characters / 4"),
+            Fact("tokens to write, at most", written),
+            cost,
         ]
+        headline = Headline(f"{asked}: {count(self.to_ask, 'call')} to make")
+        return [headline, Facts(facts), *notes_of([unknown] if parts else [])]
 
 
 @frozen
@@ -373,17 +317,14 @@ class JudgingPlans(Result):
         return sum(costs) if len(costs) == len(self.plans) else None
 
     def view(self) -> list[Block]:
-        plans = self.plans
-        calls = sum(plan.to_ask for plan in plans)
-        cost = self.cost_estimate
+        plans, cost = self.plans, self.cost_estimate
+        calls = count(sum(plan.to_ask for plan in plans), "call")
         price = f", about {_dollars(cost)}" if cost else ""
         if cost is None:
             price = "; no price for some of them: give --prices FILE"
+        asked = f"{count(len(plans), 'judge')} asked by {plans[0].protocol}"
         return [
-            Headline(
-                f"{count(len(plans), 'judge')} asked by {plans[0].protocol}, "
-                f"{count(plans[0].subjects, 'subject')}: {count(calls, 'call')} to make" + price
-            ),
+            Headline(f"{asked}, {count(plans[0].subjects, 'subject')}: {calls} to make{price}"),
             table_of(
                 plans,
                 {
@@ -402,16 +343,23 @@ def _headline(asked: str, runs: Sequence[Judging]) -> Headline:
     written = sum(run.rows for run in runs)
     if runs[0].stopped == "interrupted":
         rows = "no rows" if runs[0].not_asked is None else count(written, "complete row")
-        return Headline(
-            f"{asked}: interrupted, {rows} written", "Run the same command again to resume."
-        )
-    statuses: Counter[str] = Counter()
-    for run in runs:
-        statuses.update(run.statuses)
+        return Headline(f"{asked}: interrupted, {rows} written", _RESUME)
+    statuses = sum((Counter(run.statuses) for run in runs), Counter[str]())
     text = f"{asked}: {count(written, 'row')}, {_list(statuses)}"
     if written == sum(run.measured for run in runs):
         return Headline(text)
     return Headline(text, "Rows without a score are not used by other commands.", tone="bad")
+
+
+def _notes(runs: Sequence[Judging], written: str) -> list[str]:
+    """What was left out, what to look at, where the rows were `written`, and notes on the data."""
+    named = [(f"{run.judge}: " if len(runs) > 1 else "", run.warnings) for run in runs]
+    return [
+        *left_out(runs[0].dropped, "input row"),
+        *(f"{judge}{line}" for judge, lines in named for line in lines),
+        *([] if runs[0].output is None else [written]),
+        *(f"note: {note}" for note in runs[0].notes),
+    ]
 
 
 def _dollars(cost: float | None) -> str:
