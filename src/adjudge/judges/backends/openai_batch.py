@@ -1,14 +1,9 @@
 """OpenAI's Batch API: the same questions within a day, at half the price.
 
 A batch continues after the process that sent it ends. Running batches are listed in a small folder,
-one job per batch. A job is written before the upload, after it, and once the batch has its id; a
-killed run resumes where it stopped. If the creation of a batch was not confirmed, the batch is
-searched by the job's name before another is made, so that nothing is paid twice. Prompts are not
-kept there.
-
-    async with OpenAIBatches(backend, folder) as batches:
-        await batches.submit(calls)
-        async for call, reply in batches.collect(): ...
+one job per batch, without prompts. A job is written before the upload, after it, and once the batch
+has its id; a killed run resumes where it stopped. If the creation of a batch was not confirmed, the
+batch is searched by the job's name before another is made, so that nothing is paid twice.
 """
 
 from __future__ import annotations
@@ -26,11 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends._chat_server import (
-    failed_reply,
-    is_content_refusal,
-    read_reply,
-)
+from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, read_reply
 from adjudge.judges.backends._http import Exchange, shorten, too_large_words
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Choice, Question, Reasoned, Text, Want
@@ -109,11 +100,13 @@ class OpenAIBatches:
         A call is (key, question, meta); meta is returned with the reply and must be plain JSON.
         """
         await self._recover()
-        under_way = self.pending()
         sent = 0
-        for chunk in _chunks(self._lines(calls, under_way)):
+        for chunk in _chunks(self._lines(calls, self.pending())):
             job = Job(name=f"adjudge-{uuid.uuid4().hex}", calls=len(chunk))
-            self._write_calls(job, chunk)
+            make_private_folder(self._folder)
+            with self._write(job, ".calls") as out:
+                for call, _ in chunk:
+                    out.write(json.dumps([call.key, _kept(call.want), dict(call.meta)]) + "\n")
             self._save(job)
             job.file_id = await self._upload(job, b"".join(body for _, body in chunk))
             self._save(job)
@@ -144,15 +137,15 @@ class OpenAIBatches:
                     async for call, reply in self._replies(job, state):
                         yield call, reply
                     self._forget(job)
-            if not any(ended):
-                await _patience(poll_s, stopped)
+            until = time.monotonic() + poll_s
+            while not any(ended) and (left := until - time.monotonic()) > 0 and not stopped():  # noqa: ASYNC110  (the stop is a flag that signal handlers set)
+                await asyncio.sleep(min(left, 0.5))
 
     def jobs(self) -> list[Job]:
         """The running jobs, oldest first."""
-        files = sorted(
-            self._folder.glob("adjudge-*.json"), key=lambda path: path.stat().st_mtime_ns
-        )
-        return [Job(**json.loads(file.read_text(encoding="utf-8"))) for file in files]
+        files = self._folder.glob("adjudge-*.json")
+        by_age = sorted(files, key=lambda path: path.stat().st_mtime_ns)
+        return [Job(**json.loads(file.read_text(encoding="utf-8"))) for file in by_age]
 
     def pending(self) -> set[str]:
         """The keys of all calls in flight."""
@@ -189,12 +182,8 @@ class OpenAIBatches:
                 f"\r\n--{boundary}--\r\n".encode(),
             )
         )
-        exchange = await self._server.exchange(
-            "POST",
-            "/files",
-            data=body,
-            headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
-        )
+        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+        exchange = await self._server.exchange("POST", "/files", data=body, headers=headers)
         return self._id(exchange, "the upload")
 
     async def _create(self, job: Job) -> None:
@@ -209,63 +198,55 @@ class OpenAIBatches:
         for _ in range(self._server.max_attempts):
             exchange = await self._server.exchange("POST", "/batches", json=body, attempts=1)
             trouble = exchange.trouble
-            job.batch_id = (
-                self._id(exchange, "the batch") if trouble is None else await self._find(job)
-            )
-            if job.batch_id is not None:
+            if trouble is None:
+                job.batch_id = self._id(exchange, "the batch")
+            if trouble is None or await self._find(job):
                 return self._save(job)
             await asyncio.sleep(self._server.first_pause_s)
         raise JudgeRefusedError(f"the batch could not be created: {trouble}; run it again later")
 
-    async def _find(self, job: Job) -> str | None:
-        """The batch of this job, if the server has one."""
+    async def _find(self, job: Job) -> bool:
+        """Whether the server has a batch of this job; the job then has its id."""
         after = ""
         for _ in range(20):
             exchange = await self._server.exchange("GET", f"/batches?limit=100{after}")
             listing = self._good(exchange, "the list of batches")
-            batches = [
-                batch
-                for batch in field_of(listing, "data", list)
-                if ID.fullmatch(field_of(batch, "id", str))
-            ]
-            for batch in batches:
-                if field_of(batch, "metadata", dict).get("adjudge_job") == job.name:
-                    return field_of(batch, "id", str)
-            if not listing.get("has_more") or not batches:
-                return None
-            after = f"&after={field_of(batches[-1], 'id', str)}"
-        return None
+            batches = {field_of(b, "id", str): b for b in field_of(listing, "data", list)}
+            named = [batch_id for batch_id in batches if ID.fullmatch(batch_id)]
+            for batch_id in named:
+                if field_of(batches[batch_id], "metadata", dict).get("adjudge_job") == job.name:
+                    job.batch_id = batch_id
+                    return True
+            if not listing.get("has_more") or not named:
+                return False
+            after = f"&after={named[-1]}"
+        return False
 
     async def _recover(self) -> None:
         """Finish the incomplete steps of a killed run."""
         for job in self.jobs():
             if job.file_id is None:
                 self._forget(job)  # nothing was requested yet
+            elif job.batch_id is None and await self._find(job):
+                self._save(job)
             elif job.batch_id is None:
-                job.batch_id = await self._find(job)
-                if job.batch_id is None:
-                    await self._create(job)
-                else:
-                    self._save(job)
+                await self._create(job)
 
     # --- waiting and reading -----------------------------------------------------------------
 
     async def _state(self, job: Job) -> dict[str, Any]:
         exchange = await self._server.exchange("GET", f"/batches/{job.batch_id}")
         state = self._good(exchange, f"batch {job.batch_id}")
-        counts = [
-            field_of(state, "request_counts", dict).get(name) for name in ("completed", "failed")
-        ]
-        job.answered = min(job.calls, sum(n for n in counts if isinstance(n, int)))
+        counts = field_of(state, "request_counts", dict)
+        ended = sum(field_of(counts, name, int) for name in ("completed", "failed"))
+        job.answered = min(job.calls, ended)
         return state
 
     async def _replies(
         self, job: Job, state: dict[str, Any]
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
         waiting = {call.key: call for call in self._calls(job)}
-        largest = max(
-            (self._backend.largest_reply(call.want) for call in waiting.values()), default=0
-        )
+        largest = max(self._backend.largest_reply(call.want) for call in waiting.values())
         for field in ("output_file_id", "error_file_id"):
             file_id = state.get(field)
             if not isinstance(file_id, str) or not ID.fullmatch(file_id):
@@ -285,10 +266,9 @@ class OpenAIBatches:
                     elif call is not None:
                         yield call, Reply(status="error", error=too_large_words(largest))
         why = f"the batch ended ({state.get('status')}) without this answer"
-        for error in field_of(field_of(state, "errors", dict), "data", list):
-            if words := field_of(error, "message", str):
-                why += f": {words}"
-                break
+        errors = field_of(field_of(state, "errors", dict), "data", list)
+        words = next(filter(None, (field_of(error, "message", str) for error in errors)), "")
+        why += f": {words}" if words else ""
         for call in waiting.values():
             yield call, Reply(status="error", error=shorten(self._server.redact(why)))
 
@@ -333,17 +313,12 @@ class OpenAIBatches:
         return self._folder / f"{job.name}{suffix}"
 
     def _save(self, job: Job) -> None:
-        path = self._path(job, ".json")
-        draft = path.with_suffix(".tmp")
-        with open(draft, "w", encoding="utf-8", opener=open_privately) as out:
+        with self._write(job, ".tmp") as out:
             json.dump(asdict(job), out)
-        draft.replace(path)
+        self._path(job, ".tmp").replace(self._path(job, ".json"))
 
-    def _write_calls(self, job: Job, chunk: list[tuple[BatchCall, bytes]]) -> None:
-        make_private_folder(self._folder)
-        with open(self._path(job, ".calls"), "w", encoding="utf-8", opener=open_privately) as out:
-            for call, _ in chunk:
-                out.write(json.dumps([call.key, _kept(call.want), dict(call.meta)]) + "\n")
+    def _write(self, job: Job, suffix: str) -> IO[str]:
+        return open(self._path(job, suffix), "w", encoding="utf-8", opener=open_privately)
 
     def _calls(self, job: Job) -> Iterator[BatchCall]:
         with self._path(job, ".calls").open(encoding="utf-8") as lines:
@@ -432,10 +407,3 @@ def _chunks(lines: Iterator[tuple[BatchCall, bytes]]) -> Iterator[list[tuple[Bat
         size += len(line[1])
     if chunk:
         yield chunk
-
-
-async def _patience(seconds: float, stopped: Callable[[], bool]) -> None:
-    """Wait, and end the waiting soon after a stop."""
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0 and not stopped():  # noqa: ASYNC110  (the stop is a flag that signal handlers set)
-        await asyncio.sleep(min(left, 0.5))

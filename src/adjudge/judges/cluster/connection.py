@@ -216,9 +216,7 @@ async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> No
         if ended or time.monotonic() > until:
             if ended:
                 shutil.rmtree(folder, ignore_errors=True)
-            last = next(
-                (line for line in reversed(output.splitlines()) if line.strip()), "no output"
-            )
+            last = (output.strip() or "no output").splitlines()[-1]
             why = "ended" if ended else f"was not ready after {START_S:g} s"
             raise JudgeError(f"Ray did not start on this machine: it {why}; it says: {last}")
         await asyncio.sleep(_LOOK_S)

@@ -18,7 +18,7 @@ from adjudge.judges.flow import ServerLoad, Tally
 from adjudge.judges.judge import differing_parts
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.runner import RunContext
-from adjudge.present.text import safe
+from adjudge.present.text import count, safe
 from adjudge.records import Subject
 
 _POLL_S = 0.1
@@ -161,10 +161,9 @@ class _Work:
             for seat in self._seats:
                 if seat.actor is not None:
                     self._cluster.dismiss(seat.actor)
-        deaths = sum(seat.deaths for seat in self._seats)
-        if deaths:
-            died = "1 worker died" if deaths == 1 else f"{deaths} workers died"
-            self._context.remarks += (f"{died}; others took over the work",)
+        if deaths := sum(seat.deaths for seat in self._seats):
+            died = f"{count(deaths, 'worker')} died; others took over the work"
+            self._context.remarks += (died,)
         self._context.show(force=True)
 
     async def _hand_out(self, subjects: Iterable[Subject]) -> None:
