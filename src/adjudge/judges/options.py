@@ -214,7 +214,7 @@ class JudgingOptions:
         return [self.judge] if isinstance(self.judge, (str, Backend)) else self.judge
 
     def for_worker(
-        self, judge: OneJudge, protocol: JudgeProtocol, *, workers: int, spent: float
+        self, judge: OneJudge, protocol: JudgeProtocol, *, workers: int, spent: float = 0.0
     ) -> Self:
         """The options that one of several workers needs to ask one judge.
 
