@@ -137,7 +137,7 @@ def test_a_run_that_is_stopped_writes_what_is_complete_and_resumes(tmp_path: Pat
     )
     result = first.result
     assert isinstance(result, JudgingCascade)
-    assert (result.stopped, len(result.judges), strong.asked) == ("interrupted", 2, [])
+    assert (result.judges[0].stopped, len(result.judges), strong.asked) == ("interrupted", 2, [])
     assert "stopped (interrupted) at middle" in str(result)
     rows = pl.read_ndjson(out)
     assert ids(rows, "cheap") == {pair.id for pair in PAIRS}
