@@ -178,9 +178,8 @@ class Limiter:
             self.cuts += 1
             self.limit = max(1.0, self.limit / 2)
         if pause_s > 0:
-            self._closed_until = max(
-                self._closed_until, asyncio.get_running_loop().time() + pause_s
-            )
+            until = asyncio.get_running_loop().time() + pause_s
+            self._closed_until = max(self._closed_until, until)
 
     def _open(self) -> bool:
         if self.in_flight >= int(self.limit):
@@ -206,11 +205,10 @@ class Limiter:
 class Progress:
     """A snapshot of a run, while it asks `judge`.
 
-    `total` is estimated from the first subject and can be off by a few. `rows` is the number of
-    rows made by these calls, of `subjects`. `rate` is calls per second over the last seconds;
-    `eta_s` is None until it is known; `cost` is None if the price is not known. `rate_limited`
-    requests were refused ("too many requests") so far. `waiting_s` is how many more seconds the
-    server asks to wait.
+    `total` is estimated from the first subject. `rows` is the number of rows made by these calls,
+    of `subjects`. `rate` is calls per second over the last seconds; `eta_s` is None until it is
+    known; `cost` is None if the price is not known. `rate_limited` and `waiting_s` are those of
+    `ServerLoad`.
     """
 
     done: int
@@ -267,11 +265,10 @@ class Tally:
         tallies = list(parts)
         self.made = sum((tally.made for tally in tallies), Counter())
         self.reused = sum((tally.reused for tally in tallies), Counter())
-        self.in_flight = sum(tally.in_flight for tally in tallies)
-        self.prompt_tokens = sum(tally.prompt_tokens for tally in tallies)
-        self.completion_tokens = sum(tally.completion_tokens for tally in tallies)
-        self.cost = sum(tally.cost for tally in tallies)
-        self.without_tokens = sum(tally.without_tokens for tally in tallies)
+        for name in (
+            *("in_flight", "prompt_tokens", "completion_tokens", "cost", "without_tokens"),
+        ):
+            setattr(self, name, sum(getattr(tally, name) for tally in tallies))
 
     @property
     def calls_made(self) -> int:

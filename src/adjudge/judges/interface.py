@@ -2,11 +2,8 @@
 
 A *protocol* turns a pair into questions and their replies into a judgment. A *backend* sends one
 question to a model and returns one reply. Neither depends on the other. The runner and the store
-are between them, so that every reply is stored before it is used.
-
-To add one, write a class made from `Backend` or `JudgeProtocol` and add one line to
-judges/judge.py, or an entry point in your own package. The attributes of the class declare what it
-can do; no code checks its name.
+are between them, so that every reply is stored before it is used. The attributes of a class declare
+what it can do; no code checks its name.
 """
 
 from __future__ import annotations
@@ -157,8 +154,7 @@ class Backend(ABC):
     def routes(self, wants: frozenset[type]) -> tuple[str, ...]:
         """The ways in which it can ask such questions, if the server decides; usually empty.
 
-        A route changes numbers (all log probabilities, or only the most likely ones), so it is a
-        part of the fingerprint. It is known once `find_route` has asked.
+        A route changes numbers, so it is a part of the fingerprint, known after `find_route`.
         """
         return ()
 
@@ -269,18 +265,14 @@ class JudgeProtocol(ABC):
     def plain_hashes(self, subject: Subject) -> PlainHashes | None:
         """The hashes of `questions` if they are plain: one question for each order, no slots.
 
-        Building questions takes longer than hashing their words, and a question that was answered
-        is only hashed. None: they are taken from `questions`.
+        For questions that were answered: building them takes longer than hashing their words. None:
+        they are taken from `questions`.
         """
         return None
 
     @abstractmethod
-    def judge(
-        self, subject: Subject, replies: Sequence[Reply]
-    ) -> Sequence[Judgment | Score | Grade]:
-        """The rows of this subject from its replies, in the order of `questions`.
-
-        The replies come from the store without `raw`; the other fields have all a row needs.
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Record]:
+        """The rows of this subject from its replies (without `raw`), in the order of `questions`.
 
         Most protocols return one row; one that asks per criterion returns one for each. A row is ok
         only if every reply it needs is ok. Otherwise it has the worst status and no number. The
@@ -289,10 +281,9 @@ class JudgeProtocol(ABC):
 
     def judge_plain(self, replies: Sequence[PlainReply]) -> dict[str, Any] | None:
         """`judge` for replies that are ok and are log probabilities: the columns of the one row
-        that are not empty, without those of the subject.
+        that are not empty, without those of the subject. None where this needs `judge`.
 
-        None where this needs `judge`, as it does for most protocols. It is for the million replies
-        of a run that is resumed, and gives the same numbers to the last bit.
+        For a million replies of a resumed run; the same numbers to the last bit.
         """
         return None
 
@@ -314,9 +305,8 @@ class JudgeProtocol(ABC):
     def item(self, subject: Subject) -> Item:
         """The subject, which must be a single response."""
         if not isinstance(subject, Item):
-            raise ArgumentError(
-                "subject", subject, f"{self.name} scores single responses; give Item rows"
-            )
+            remedy = f"{self.name} scores single responses; give Item rows"
+            raise ArgumentError("subject", subject, remedy)
         return subject
 
 

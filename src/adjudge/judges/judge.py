@@ -8,9 +8,8 @@ with the same fingerprint can share stored replies, calibrations and policies. T
 fingerprints never do, and the parts show what differs.
 
 One part is the route, if the server decides how it is asked. Replies by two routes are not mixed. A
-store continues with the route of its replies, even if the server has changed, so that a patch
-release of a server does not ask everything again. Only the first run on a store asks the server,
-with a question of the run, whose reply is kept.
+store continues with the route of its replies, even if the server has changed. Only the first run on
+a store asks the server, with a question of the run, whose reply is kept.
 """
 
 from __future__ import annotations
@@ -175,10 +174,10 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
         lacks = f"it needs {wanted}, which {backend.name} cannot give (only {offered})"
         remedy = f"{lacks}; {remedy} another --protocol or --judge"
         raise ArgumentError("protocol", protocol.name, remedy)
-    parts = {name: plain(value) for name, value in backend.identity().items()}
-    for name, value in parts.items():
-        if isinstance(value, str):
-            parts[name] = _CREDENTIALS.sub("", value)
+    parts = {
+        name: _CREDENTIALS.sub("", value) if isinstance(value, str) else plain(value)
+        for name, value in backend.identity().items()
+    }
     parts["protocol"] = protocol.name
     parts |= {f"protocol.{name}": plain(value) for name, value in protocol.settings().items()}
     return Judge(
@@ -202,9 +201,8 @@ def by_route(judge: Judge) -> dict[str, Judge]:
 def question_hash(question: Question, subject: Pair | Item | None = None) -> str:
     """The content hash of one question: all text that is sent and what is wanted in return.
 
-    The hash is of what is sent, not of the pair's columns. So anything that a protocol shows (a
-    reference, a persona, demonstrations) makes a new question when it changes. `subject` is for
-    judges that answer from the subject itself instead of the text (`knows_subject`).
+    So anything that a protocol shows (a reference, a persona) makes a new question if it changes.
+    `subject` is for judges that answer from the subject itself (`knows_subject`).
     """
     texts = [text for message in question.messages for text in (message.role, message.text)]
     texts += texts_of_want(question.want)
@@ -336,10 +334,8 @@ def match_judge(
 
     Equal fingerprints are one judge (with `by_name`, name and protocol must also agree). If both
     sides have fingerprints and none is equal, it is another judge, whatever its name. If one side
-    has none, name and protocol must agree as far as they are known.
-
-    PolicyMismatchError names the part that differs: the parts of the two fingerprints if they are
-    known (possibly from the `store`), else judge, protocol or judge_fingerprint.
+    has none, name and protocol must agree as far as they are known. PolicyMismatchError names the
+    part that differs, of the two fingerprints if their parts are known (possibly from the `store`).
 
     >>> old = [Identity("gpt", "preference", "f1")]
     >>> match_judge(old, Identity("gpt", "preference", "f1"))
@@ -375,11 +371,7 @@ def _remark(known: Identity, given: Identity, made: str) -> str | None:
 
 
 def _mismatch(
-    known: Sequence[Identity],
-    given: Identity,
-    made: str,
-    remedy: str,
-    store: StorePlace,
+    known: Sequence[Identity], given: Identity, made: str, remedy: str, store: StorePlace
 ) -> PolicyMismatchError:
     parts = given.parts
     if parts is None and given.fingerprint is not None:
@@ -393,13 +385,10 @@ def _mismatch(
         differs = ("judge_fingerprint",)
         old = ", ".join(dict.fromkeys(str(identity.fingerprint)[:12] for identity in known))
         why = f" with fingerprint {old}, but here it is {str(given.fingerprint)[:12]}"
-        if given.judge is not None:
-            why += (
-                ": same judge name and protocol, so its prompt, weights, engine or settings differ"
-            )
+        same = ": same judge name and protocol, so its prompt, weights, engine or settings differ"
+        why += same if given.judge is not None else ""
     else:
-        differs = (
-            "protocol" if given.judge in {identity.judge for identity in known} else "judge",
-        )
+        named = given.judge in {identity.judge for identity in known}
+        differs = ("protocol" if named else "judge",)
         why = f", not for {given}"
     return PolicyMismatchError(f"{made} was made for {names}{why}; {remedy}", differs=differs)

@@ -65,15 +65,15 @@ class JudgingRun:
         """The summary of the judge. For several judges use `summaries`."""
         if len(self.summaries) > 1:
             names = ", ".join(summary.judge for summary in self.summaries)
-            raise ArgumentError(
-                "judge", names, "there is one summary for each judge: use summaries"
-            )
+            remedy = "there is one summary for each judge: use summaries"
+            raise ArgumentError("judge", names, remedy)
         return self.summaries[0]
 
     @property
     def result(self) -> Judging | JudgingPanel | JudgingCascade:
         """The outcome of the run as one result, with one judge or several."""
         first = self.summaries[0]
+        files = {"output": first.output, "store": first.store}
         if self._stages is not None:
             # A second interrupt leaves a stage without its outcomes.
             unknown = len(self.summaries) - len(self._stages.outcomes)
@@ -83,12 +83,10 @@ class JudgingRun:
                 settled=tuple(outcome["settled"] for outcome in outcomes),
                 doubtful=tuple(outcome["doubt"] for outcome in outcomes),
                 failed=tuple(outcome["failure"] for outcome in outcomes),
-                output=first.output,
-                store=first.store,
+                **files,
             )
-        if len(self.summaries) == 1:
-            return first
-        return JudgingPanel(judges=self.summaries, output=first.output, store=first.store)
+        many = len(self.summaries) > 1
+        return JudgingPanel(judges=self.summaries, **files) if many else first
 
     @cached_property
     def judgments(self) -> pl.DataFrame:
@@ -104,10 +102,8 @@ class JudgingRun:
     def __repr__(self) -> str:
         parts = []
         for summary in self.summaries:
-            statuses = (
-                ", ".join(f"{n:,} {name}" for name, n in summary.statuses.items()) or "no rows"
-            )
-            parts.append(f"{summary.judge!r}, {summary.protocol!r}: {statuses}")
+            statuses = ", ".join(f"{n:,} {name}" for name, n in summary.statuses.items())
+            parts.append(f"{summary.judge!r}, {summary.protocol!r}: {statuses or 'no rows'}")
         return f"JudgingRun({'; '.join(parts)})"
 
     def _repr_html_(self) -> str:
@@ -244,8 +240,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     """Ask, store, make the rows. The rows are returned unless they were written to a file.
 
     Several judges are asked one after the other: about everything, or with a `stop_rule` about what
-    those before it left open. If one fails, nothing is written, and the replies of those before it
-    are in the store.
+    those before it left open. If one fails, nothing is written.
     """
     judges = options.make_judges()
     stages = None if options.stop_rule is None else Stages(options.stop_rule, judges)
@@ -291,8 +286,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                 resources.callback(context.close)
                 if left_open.total and not stop.requested:
                     ask = ask_all if team is None else partial(team.ask, judge=name)
-                    asking = ask(context, left_open)
-                    await stop.see_through(asking, grace_s=GRACE_S)
+                    await stop.see_through(ask(context, left_open), grace_s=GRACE_S)
                 context.elapsed_s = tally.elapsed_s
                 if stages is not None:
                     settling = stages.settle(left_open, context.rows())

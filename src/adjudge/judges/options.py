@@ -33,6 +33,7 @@ _OF_PROTOCOLS = (
 )
 #: Where calls are made: in this process, or in Ray workers.
 ENGINES = ("local", "ray")
+BATCH_STORE = "a batch continues after this process; give a store file"
 #: One judge, as it is written on the command line or as an object.
 OneJudge = str | Backend
 
@@ -187,9 +188,7 @@ class JudgingOptions:
         for status in self.retry:
             one_of(status, STATUSES, "retry")
         if self.batch and self.store is None:
-            raise ArgumentError(
-                "store", None, "a batch continues after this process; give a store file"
-            )
+            raise ArgumentError("store", None, BATCH_STORE)
         if self.batch and self.rpm is not None:
             raise ArgumentError("rpm", self.rpm, "a batch has no request rate; leave it out")
         check_engine(self.engine, self.workers, self.ray_address)

@@ -1,16 +1,14 @@
 """Strict readers of judges' replies: a value that is written there, or no value.
 
-A judge that reasons first writes its verdict in a declared format, which is written as it looks
-with the first option in it:
+The declared format of a verdict is written as it looks with the first option in it:
 
     A               the complete reply is the option
     [[A]]           in double brackets, anywhere; all of them name one option
     {"winner": "A"} a field of a JSON object; all objects that have it name one option
     last line: A    the last line is the option and nothing else
 
-Thoughts in a closed <think> block come before the reply and are skipped. If two verdicts in a reply
-differ, there is no verdict: which one the judge meant would be a guess. A reply that cannot be read
-is `refused` or `unparsed`; the difference matters only for people who read the counts.
+Thoughts in a closed <think> block are skipped. If two verdicts in a reply differ, there is none:
+which one the judge meant would be a guess. A reply that cannot be read is `refused` or `unparsed`.
 """
 
 from __future__ import annotations
@@ -90,8 +88,7 @@ def parse_letter(text: str | None) -> str | None:
     """A or B if the reply is only that letter, otherwise None.
 
     The letter can be alone (in either case, quoted, emphasised, in brackets), after a naming
-    phrase ("Answer: A", "The better response is B"), before one ("B is better") or boxed. A
-    reply with anything more is not read: the first letter of a sentence is not a verdict.
+    phrase, before one or boxed. A reply with anything more is not read.
 
     >>> [parse_letter(t) for t in ("A", "**B**", "[[A]]", "Verdict: B", "A is better.", "b")]
     ['A', 'B', 'A', 'B', 'A', 'B']
@@ -144,9 +141,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
 def first_json_object(text: str | None) -> dict[str, Any] | None:
     """The first `{...}` in the text that is a complete JSON object; prose around it is skipped.
 
-    Thoughts in a closed <think> block at the start are skipped; after an unclosed one there is no
-    answer. Repeated keys, NaN and Infinity make the object unreadable, and then the search ends: a
-    part of an object is not the object.
+    Repeated keys, NaN and Infinity make the object unreadable, and then the search ends: a part of
+    an object is not the object.
 
     >>> first_json_object('Here it is:\\n```json\\n{"a": 1}\\n```\\nor {"a": 2}')
     {'a': 1}
@@ -216,8 +212,7 @@ def parse_claim(text: str | None, *, top: float = 1) -> Claim | None:
 
     These are read: the two labelled lines that were asked for, a JSON object with `verdict` and
     `confidence`, or a letter and a number with nothing else. Fractions ("8/10"), decimal commas and
-    numbers outside [0, top] are not converted and not read. A percent sign is read only if the
-    scale goes to 100.
+    numbers outside [0, top] are not read, a percent sign only if the scale goes to 100.
 
     >>> parse_claim("Verdict: A\\nConfidence: 0.85"), parse_claim("B 85%", top=100)
     (Claim(letter='A', confidence=0.85), Claim(letter='B', confidence=0.85))
@@ -263,9 +258,8 @@ def parse_rubric(
 ) -> tuple[Scores, Scores] | str:
     """The scores of A and of B, or a text with the reason why they cannot be read.
 
-    The first complete JSON object of the reply is used. It must have an object for A and one for B,
-    each with a JSON number between low and high for every criterion; more keys are allowed. With a
-    number in quotes, "7/10", 11, true, or a criterion on one side only, nothing is read.
+    The first complete JSON object must have an object for A and one for B, each with a JSON number
+    between low and high for every criterion; more keys are allowed.
 
     >>> parse_rubric('{"A": {"clarity": 7}, "B": {"clarity": 4}}', criteria=["clarity"],
     ...              low=1, high=10)
@@ -350,8 +344,7 @@ def parse_score(
     """The whole number between low and high that the reply states, otherwise None.
 
     Allowed around it: emphasis, brackets, "Score:", "Rating:" or the name of the criterion before
-    it, "/high" or "out of high" after it, and the scale's word for it ("4 = Good"). Another
-    denominator, a half, a range or a second number make the reply unreadable.
+    it, "/high" or "out of high" after it, and the scale's word for it ("4 = Good").
 
     >>> [parse_score(t, low=1, high=5) for t in ("4", "**Score: 4/5**", "4 out of 5.", "4.0")]
     [4, 4, 4, 4]

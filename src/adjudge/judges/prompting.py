@@ -1,16 +1,13 @@
 """Prompt files, and how they are filled.
 
-A prompt file is plain text. A line ``--- system ---``, ``--- user ---`` or ``--- assistant ---``
-starts a message; a file without such lines is one user message. A last section ``--- answer ---``
-declares how the reply is written, in lines ``key: value``: `format` (see `verdicts`), `tie` (the
-letter for a tie), `confidence` (the scale of a stated confidence). It is not sent.
-
-``{name}`` is a placeholder, ``{{name}}`` is the literal text {name}. Every other brace is text, so
-a prompt can contain JSON. A name that the protocol does not fill itself is a column of the row.
+A line ``--- system ---``, ``--- user ---`` or ``--- assistant ---`` starts a message; without such
+lines a file is one user message. A last section ``--- answer ---`` declares how the reply is
+written, in lines ``key: value``: `format` (see `parsing`), `tie` (the letter for a tie),
+`confidence` (its scale). ``{name}`` is a placeholder, ``{{name}}`` the literal text {name}, every
+other brace is text. A name that the protocol does not fill itself is a column of the row.
 
 Filling is one pass over the template; inserted text is never scanned. A response that contains
-``{response_b}``, a role line or a chat-template token stays text inside its own part. Text of the
-prompt is `str`, the text being judged is `Data`.
+``{response_b}`` or a role line stays text. Text of the prompt is `str`, judged text is `Data`.
 """
 
 from __future__ import annotations
@@ -136,12 +133,8 @@ def placeholders(prompt: Prompt) -> frozenset[str]:
     >>> sorted(placeholders(make_prompt("p", '{prompt} {{literal}} {"json": 1} {response_a}')))
     ['prompt', 'response_a']
     """
-    return frozenset(
-        part.name
-        for section in template(prompt)
-        for part in section.parts
-        if isinstance(part, Slot)
-    )
+    parts = (part for section in template(prompt) for part in section.parts)
+    return frozenset(part.name for part in parts if isinstance(part, Slot))
 
 
 def check_prompt(
@@ -157,8 +150,8 @@ def check_prompt(
     adjudge.errors.DataError: mine.txt: {label} would show the judge what people answered; leave it
     out, or write {{label}} for the word itself
     """
-    needed, usable_names = frozenset(required), frozenset(required) | frozenset(optional)
-    wanted = placeholders(prompt)
+    needed, wanted = frozenset(required), placeholders(prompt)
+    usable_names = needed | frozenset(optional)
     usable = ", ".join(f"{{{name}}}" for name in sorted(usable_names))
     for name in sorted((wanted - usable_names) & _PEOPLE):
         problem = f"{{{name}}} would show the judge what people answered"

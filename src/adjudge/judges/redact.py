@@ -1,16 +1,14 @@
 r"""Every reply is checked before it is stored, and secrets in it are redacted.
 
 A server controls every field of its answers. A value that no store could keep, or that breaks a
-sum, is an error of that one reply. The error names the field; other replies are not affected.
-Secrets are redacted in everything that is stored or shown.
+sum, is an error of that one reply, which names the field.
 
-One `Redactor` for all: a backend gives it the key it uses; a run gives it every environment
-variable that is named like a key, a token, a secret or a password. It detects a secret as plain
-text, in base64 and in hexadecimal, each also with JSON escapes (\u0073), percent signs or HTML
-entities. It also detects a secret in pieces, over string values that follow each other in the JSON
-of an answer, or have one name on one level of it (the tokens of a text). Such an answer is not
-stored at all. Nothing helps against a server that hides a key on purpose: it has the key and can
-reorder its letters.
+A `Redactor` gets the key of a backend, and every environment variable that is named like a key, a
+token, a secret or a password. It detects a secret as plain text, in base64 and in hexadecimal, each
+also with JSON escapes (\u0073), percent signs or HTML entities. It also detects a secret in pieces,
+over string values that follow each other in the JSON of an answer, or have one name on one level of
+it (the tokens of a text). Such an answer is not stored at all. Nothing helps against a server that
+hides a key on purpose: it has the key and can reorder its letters.
 """
 
 from __future__ import annotations
@@ -150,20 +148,16 @@ class Redactor:
             plain = _decoded(raw)
             whole = self._in(raw, plain)
             if self._in_pieces(raw, plain, whole):
-                return Reply(
-                    status="error",
-                    error="the answer contains a secret in pieces; it is not stored",
-                    prompt_tokens=reply.prompt_tokens,
-                    completion_tokens=reply.completion_tokens,
-                    latency_s=reply.latency_s,
-                    raw=MARK,
-                )
+                counted = ("prompt_tokens", "completion_tokens", "latency_s")
+                fields = {name: getattr(reply, name) for name in counted}
+                error = "the answer contains a secret in pieces; it is not stored"
+                return Reply(status="error", error=error, raw=MARK, **fields)
             raw = self._strike(raw, whole)
         text = None if reply.text is None else self.exact(reply.text)
         server = None if reply.server is None else self.exact(reply.server)
         model = None if reply.served_model is None else self.exact(reply.served_model)
-        error = None if reply.error is None else self(reply.error)
-        clean = replace(reply, text=text, error=error, raw=raw, server=server, served_model=model)
+        words = None if reply.error is None else self(reply.error)
+        clean = replace(reply, text=text, error=words, raw=raw, server=server, served_model=model)
         return reply if clean == reply else clean
 
     def _strike(self, text: str, spellings: list[str]) -> str:
@@ -186,10 +180,8 @@ class Redactor:
     def _in_pieces(self, raw: str, plain: str, whole: list[str]) -> bool:
         """Whether string values of a JSON text together contain a secret."""
         texts = (raw,) if plain is raw else (raw, plain)
-        split = any(
-            spelling.may_be_split_in(text) for text in texts for spelling in self._spellings
-        )
-        if not split and not _may_cut_escapes(raw):
+        split = (spelling.may_be_split_in(t) for t in texts for spelling in self._spellings)
+        if not any(split) and not _may_cut_escapes(raw):
             return False
         values: list[str] = []
         by_name: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
@@ -398,10 +390,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def _is_probability(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= 1
-
-
 #: Fields that can be empty: what they hold otherwise.
 _FIELDS = (
     ("prompt_tokens", _is_count, "a count of tokens"),
@@ -409,7 +397,7 @@ _FIELDS = (
     ("scored_tokens", _is_count, "a count of tokens"),
     ("mean_logprob", _is_number, "a finite number"),
     ("latency_s", _is_number, "a finite number"),
-    ("answer_mass", _is_probability, "a probability"),
+    ("answer_mass", lambda value: _is_number(value) and 0 <= value <= 1, "a probability"),
 )
 
 

@@ -1,8 +1,7 @@
 """From stored replies to rows: the judgments of a run, in input order, and their counts.
 
-Several judges can be asked in stages, each only about the subjects that those before left open. The
-runner does not use doubt. It gets a function that looks at the rows so far and returns for each
-subject whether it is settled. A cascade provides this function.
+Several judges can be asked in stages, each only about what those before it left open. A function of
+the rows so far, which a cascade provides, returns for each subject whether it is settled.
 """
 
 from __future__ import annotations
@@ -35,14 +34,7 @@ from adjudge.records import (
     Subject,
 )
 from adjudge.store.interface import CallRow
-from adjudge.store.tables import (
-    CALL_ID,
-    SERVED_MODEL,
-    SLOT,
-    PlainReply,
-    decode_reply,
-    plain_reply,
-)
+from adjudge.store.tables import CALL_ID, SERVED_MODEL, SLOT, PlainReply, decode_reply, plain_reply
 
 _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
@@ -143,17 +135,12 @@ class RowMaker:
     """Makes the rows of one judge from what the store keeps.
 
     Nearly all replies of a long run are plain: their row is made from log probabilities alone.
-    Every other row is made from complete replies, by the protocol's `judge`. Rows of questions that
-    alignments keep to `certify` are marked.
+    Every other row is made by the protocol's `judge`. Rows of questions that alignments keep to
+    `certify` are marked.
     """
 
     def __init__(
-        self,
-        judge: Judge,
-        *,
-        price: Price | None,
-        store: str,
-        certify: Container[str] = (),
+        self, judge: Judge, *, price: Price | None, store: str, certify: Container[str] = ()
     ) -> None:
         self._judge = judge
         self._certify = certify
@@ -227,10 +214,7 @@ class RowMaker:
         return row
 
     def _finish(
-        self,
-        row: Row,
-        replies: Sequence[Reply | PlainReply],
-        counted: Sequence[Reply | PlainReply],
+        self, row: Row, replies: Sequence[Reply | PlainReply], counted: Sequence[Reply | PlainReply]
     ) -> None:
         """Add the server of the replies, and the tokens of the `counted` ones."""
         if not row["server"]:
@@ -249,11 +233,8 @@ class RowMaker:
 
     def _add_given(self, row: Row, subject: Subject) -> None:
         """Add the columns of a subject that its rows keep: all except the texts and the id."""
-        columns = {
-            name: value
-            for name in (self._of_pair if isinstance(subject, Pair) else self._of_item)
-            if (value := getattr(subject, name)) is not None
-        }
+        names = self._of_pair if isinstance(subject, Pair) else self._of_item
+        columns = {n: value for n in names if (value := getattr(subject, n)) is not None}
         columns |= subject.extra
         if self._judge.protocol.record is Grade:
             columns.pop("human", None)  # read by the protocol
@@ -308,9 +289,8 @@ class Stages:
     def __init__(self, rule: StopRule, judges: Sequence[Judge]) -> None:
         for judge in judges:
             if judge.protocol.record not in (Judgment, Grade):
-                raise ArgumentError(
-                    "protocol", judge.protocol.name, "a cascade needs verdicts on pairs, or grades"
-                )
+                remedy = "a cascade needs verdicts on pairs, or grades"
+                raise ArgumentError("protocol", judge.protocol.name, remedy)
             if judge.repeats != 1:
                 remedy = "a cascade asks only once: leave it out"
                 raise ArgumentError("repeats", judge.repeats, remedy)
@@ -325,18 +305,15 @@ class Stages:
 
         A subject without a row was not asked, because the run was stopped. It is not open.
         """
-        earlier = None if self._history is None else iter(self._history)
+        earlier = iter(self._history or ())
         history, left = Spool[list[Row]](), set[str]()
         outcomes: Counter[Outcome] = Counter()
         remaining = iter(subjects)
         # Rows, subjects and the rows of earlier stages are all in input order.
         async for rows, _ in batches:
             ways = [[row] for row in rows]
-            if earlier is not None:
-                ways = [
-                    [*next(way for way in earlier if way[-1]["id"] == row["id"]), row]
-                    for row in rows
-                ]
+            for way in ways if self._history is not None else ():
+                way[:0] = next(before for before in earlier if before[-1]["id"] == way[0]["id"])
             asked = [next(s for s in remaining if s.id == row["id"]) for row in rows]
             decided = self._rule(asked, ways)
             outcomes.update(decided)

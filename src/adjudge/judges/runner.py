@@ -2,15 +2,12 @@
 
 Feeders read subjects in small batches, look their calls up and claim what is missing; workers ask.
 A worker takes the next question only after its last reply is committed. So if the process is
-killed, at most `concurrency` replies are lost.
+killed, at most `concurrency` replies are lost. A resumed run has two feeders: one starts at the
+place where the run stopped, so that the judge has work immediately, and the other checks the
+answered beginning.
 
-A resumed run has two feeders. One starts at the place where the run stopped, so that the judge has
-work immediately. Meanwhile the other checks the answered beginning, and asks what is missing there.
-
-A batch service gets all calls at once and answers them within a day. Keys, store and rows are the
-same as when asking one by one. Running batches belong to the service and continue after this
-process ends. Their list is kept in a folder of the user, one for each judge and store, so that the
-same command continues with them.
+A batch service gets all calls at once. Its running batches are listed in a folder of the user, one
+for each judge and store, so that the same command continues with them.
 """
 
 from __future__ import annotations
@@ -18,14 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -40,7 +30,7 @@ from adjudge.errors import ArgumentError, StoreError, UnusableRepliesError
 from adjudge.judges.flow import NotSentError, Pace, ServerLoad, Tally
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import settle
-from adjudge.judges.options import JudgingOptions
+from adjudge.judges.options import BATCH_STORE, JudgingOptions
 from adjudge.judges.redact import Redactor, check_reply, environment_secrets, without_raw
 from adjudge.judges.rows import RowMaker, outdated_calls
 from adjudge.judges.subjects import (
@@ -131,8 +121,7 @@ class RunContext:
     async def rows(self) -> AsyncIterator[tuple[list[Row], int]]:
         """The rows of all subjects in input order, in batches, read from the store.
 
-        Each batch has the number of subjects whose replies are incomplete. They have no row. After
-        a stopped run they were not asked; after a complete run there are none.
+        Each batch has the number of subjects without a row, which a stopped run has not asked.
         """
         remaining = chain.from_iterable(notes.read(self.judge) for notes in self.parts)
         maker = self.make_maker()
@@ -165,7 +154,22 @@ class RunContext:
         again = frozenset(self.outdated.intersection(keys))
         if self.options.retry:
             again |= self._read_again(await self.store.do(methodcaller("lookup_rows", keys)))
-        claim = await self.store.do_apart(lambda store: self._claim(store, keys, retry, again))
+
+        def claim_keys(store: Store) -> Claim:
+            claim = store.claim(keys, retry=retry, since=self.since, again=again)
+            if not self._remembered:
+                # With the first claim, for processes that wait for the judge.
+                judge = self.judge
+                store.remember_judge(
+                    judge.fingerprint,
+                    judge=judge.backend.name,
+                    protocol=judge.protocol.name,
+                    parts=judge.fingerprint_parts,
+                )
+                self._remembered = True
+            return claim
+
+        claim = await self.store.do_apart(claim_keys)
         free = set(claim.ours)
         self.claimed |= free
         ours: list[Work] = []
@@ -206,27 +210,8 @@ class RunContext:
             and self.options.asks_again(self.judge, decode_reply(row, self.store.name))
         )
 
-    def _claim(
-        self, store: Store, keys: list[str], retry: frozenset[Status], again: frozenset[str]
-    ) -> Claim:
-        """Claim calls. The first claim also stores the judge, for processes that wait for it."""
-        claim = store.claim(keys, retry=retry, since=self.since, again=again)
-        if not self._remembered:
-            judge = self.judge
-            store.remember_judge(
-                judge.fingerprint,
-                judge=judge.backend.name,
-                protocol=judge.protocol.name,
-                parts=judge.fingerprint_parts,
-            )
-            self._remembered = True
-        return claim
-
     async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
-        """Store and count a call, with its reply checked and secrets redacted.
-
-        Returns once it is committed.
-        """
+        """Store and count a call, with its reply checked and redacted; returns once committed."""
         clean = self._redactor.clean(check_reply(reply))
         stored = clean if self.options.keep_raw else without_raw(clean)
         await self.store.save(Call(call_key=key, reply=stored, **description))
@@ -246,12 +231,9 @@ class RunContext:
         progress, now = self.options.progress, time.monotonic()
         if callable(progress) and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
-            load = self.load or self.judge.backend.load()
-            progress(
-                self.tally.snapshot(
-                    total=self.total, subjects=self.count, judge=self.judge.backend.name, load=load
-                )
-            )
+            judge, load = self.judge.backend, self.load or self.judge.backend.load()
+            counted = {"total": self.total, "subjects": self.count}
+            progress(self.tally.snapshot(**counted, judge=judge.name, load=load))
 
     def close(self) -> None:
         """Remove the temporary files."""
@@ -285,9 +267,9 @@ async def ask_all(context: RunContext, subjects: OpenSubjects) -> None:
 async def find_place(context: RunContext, subjects: OpenSubjects) -> int:
     """The position at which an earlier run probably stopped; 0 if there was none.
 
-    A run asks in input order, so the place is found by bisection, with about 20 look-ups for a
-    million subjects. It decides what is asked first and nothing else: the calls on both sides of it
-    are looked up again. The majority of neighbours decides, because single calls can have failed.
+    A run asks in input order: bisection needs about 20 look-ups for a million subjects. The place
+    decides only what is asked first: both sides of it are looked up again. The majority of
+    neighbours decides, because single calls can have failed.
     """
     if context.total <= _CALLS_AHEAD:
         return 0
@@ -401,9 +383,8 @@ class Feeder:
 class FirstReplies:
     """Checks the first replies of a run: if none is usable, the others will not be either.
 
-    A server without log probabilities, or a judge that thinks first, would otherwise cost the
-    complete run. Reasons can alternate: with a judge that thinks first the letters sometimes have
-    too little probability, and sometimes are not listed.
+    Reasons can alternate: with a judge that thinks first the letters sometimes have too little
+    probability, and sometimes are not listed.
     """
 
     REASONS = frozenset({"no_logprobs", "off_answer", "unparsed"})
@@ -427,11 +408,9 @@ class FirstReplies:
         elif len(self._seen) == self.ENOUGH:
             counts = Counter(status for status, _ in self._seen)
             (most, _), *others = counts.most_common()
-            named = (
-                ", ".join(f"{n} {name}" for name, n in counts.items()) if others else f"all {most}"
-            )
-            if words := next((words for status, words in self._seen if status == most), None):
-                named += f": {words}"
+            several = ", ".join(f"{n} {name}" for name, n in counts.items())
+            words = next((words for status, words in self._seen if status == most), None)
+            named = (several if others else f"all {most}") + (f": {words}" if words else "")
             first = f"{self._judge.backend.name}: the first {self.ENOUGH} replies"
             raise UnusableRepliesError(
                 f"{first} have no usable score, {named}; or continue with --keep-going"
@@ -473,18 +452,15 @@ class Runner:
         subjects come in `blocks`; empty blocks come while it has to wait.
         """
         parts = [_one_block(notes.subjects) for notes in self._context.parts]
-        if blocks is not None:
-            parts = [blocks]
-        workers = [asyncio.create_task(self._work()) for _ in range(self._concurrency)]
-        feeding = asyncio.create_task(self._feed(parts))
-        watch = asyncio.create_task(self._watch())
-        tasks = [watch, feeding, *workers]
+        asking = [self._feed(parts if blocks is None else [blocks])]
+        asking += [self._work() for _ in range(self._concurrency)]
+        watch, *tasks = map(asyncio.create_task, (self._watch(), *asking))
         try:
-            await asyncio.gather(feeding, *workers)
+            await asyncio.gather(*tasks)
         finally:
-            for task in tasks:
+            for task in (watch, *tasks):
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(watch, *tasks, return_exceptions=True)
             await self._context.release()
         self._context.show(force=True)
         if self._failure is not None:
@@ -552,9 +528,7 @@ class Runner:
 def batch_folder(root: str | Path | None, fingerprint: str, store_id: str | None) -> Path:
     """The folder of a judge's batch list for a store: in `root`, or in the user's data folder."""
     if store_id is None:
-        raise ArgumentError(
-            "store", None, "a batch continues after this process; give a store file"
-        )
+        raise ArgumentError("store", None, BATCH_STORE)
     place = user_data_path("adjudge", appauthor=False) / "batches" if root is None else Path(root)
     return place.expanduser() / f"{fingerprint[:16]}-{store_id[:16]}"
 
@@ -606,9 +580,8 @@ class BatchRunner:
             self._stop.request("max_cost")
         elif ours:
             judge = self._context.judge
-            await self._batches.submit(
-                (call.key, call.question, call.describe(judge)) for call in ours
-            )
+            calls = [(call.key, call.question, call.describe(judge)) for call in ours]
+            await self._batches.submit(calls)
         self._context.show(force=True)
         return elsewhere
 
@@ -627,7 +600,7 @@ class BatchRunner:
         if max_cost is None or price is None:
             return True
         under_way = self._batches.pending()
-        new = [call for call in work if call.key not in under_way]
+        new = (call for call in work if call.key not in under_way)
         self._committed += sum(call.expected_cost(price) for call in new)
         return self._context.spent + self._committed <= max_cost
 

@@ -1,9 +1,7 @@
 """The input of a run, parsed once and kept on disk; and its calls, each with its key in the store.
 
 A run needs its input three times: to check and count it before the first paid call, to ask, and to
-write the rows in input order. The first reading copies it to a temporary file, from which the
-others read. So a change of the input file during the run has no effect. Every question is built and
-hashed once.
+write the rows in input order. The first reading copies it to a temporary file for the others.
 """
 
 from __future__ import annotations
@@ -173,9 +171,8 @@ class Subjects:
         """Read everything once; bad rows and repeated ids are refused here."""
         hashes = array("q")
         # A list is already in memory; other sources are copied.
-        records: Spool[Subject] | list[Subject] = (
-            [] if isinstance(self._records, list) else Spool[Subject]()
-        )
+        in_memory = isinstance(self._records, list)
+        records: Spool[Subject] | list[Subject] = [] if in_memory else Spool[Subject]()
         self._kept = records
         for subject in self.read():
             self.total += 1
@@ -249,10 +246,8 @@ class OpenSubjects:
 
     def keep(self, ids: set[str]) -> OpenSubjects:
         """Those of them with these ids."""
-        read = self._subjects.starting(self._start)
-        marks = bytearray(
-            here and subject.id in ids for subject, here in zip(read, self._marks, strict=False)
-        )
+        pairs = zip(self._subjects.starting(self._start), self._marks, strict=False)
+        marks = bytearray(here and subject.id in ids for subject, here in pairs)
         return OpenSubjects(self._subjects, marks, start=self._start)
 
 
@@ -303,23 +298,25 @@ def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> I
     documents: dict[str, list[Item]] = {}
     for row, item in enumerate(items, start=1):
         entered = documents.setdefault(item.doc_id or "", [])
-        problem = column = remedy = ""
+        refusal = None
         if item.doc_id is None or item.model is None:
             column = "doc_id" if item.doc_id is None else "model"
-            problem = "a tournament needs the document and the model"
-            remedy = "give both in every row"
+            needs = "a tournament needs the document and the model"
+            refusal = column, needs, "give both in every row"
         elif any(second.model == item.model for second in entered):
-            column, problem = "model", f"{item.model!r} answers {item.doc_id!r} twice"
-            remedy = "keep one response per document and model"
+            twice = f"{item.model!r} answers {item.doc_id!r} twice"
+            refusal = "model", twice, "keep one response per document and model"
         elif entered and entered[0].prompt != item.prompt:
-            column = "prompt"
-            problem = f"the prompt of {item.doc_id!r} differs from its first row"
-            remedy = "give one prompt per document"
-        if problem:
+            other = f"the prompt of {item.doc_id!r} differs from its first row"
+            refusal = "prompt", other, "give one prompt per document"
+        if refusal:
+            column, problem, remedy = refusal
             raise DataError("items", problem, row=row, column=column, remedy=remedy)
         entered.append(item)
     for doc_id, entered in documents.items():
         for first, second in combinations(entered, 2):
+            named = {name: first.extra[name] for name in columns if name in first.extra}
+            alike = {n: value for n, value in named.items() if value == second.extra.get(n)}
             yield Pair(
                 id=f"{doc_id}/{first.model}/{second.model}",
                 prompt=first.prompt,
@@ -328,14 +325,7 @@ def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> I
                 model_a=first.model,
                 model_b=second.model,
                 prompt_id=doc_id,
-                extra={
-                    "doc_id": doc_id,
-                    **{
-                        name: first.extra[name]
-                        for name in columns
-                        if name in first.extra and first.extra[name] == second.extra.get(name)
-                    },
-                },
+                extra={"doc_id": doc_id, **alike},
             )
 
 
@@ -388,9 +378,8 @@ def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
     for repeat in range(judge.repeats):
         for first, content in asked:
             question = replace(first, repeat=first.repeat + repeat * each) if repeat else first
-            key = call_key(
-                judge.fingerprint, content, question.order, question.repeat, question.slot
-            )
+            place = question.order, question.repeat, question.slot
+            key = call_key(judge.fingerprint, content, *place)
             work.append(Work(subject, question, content, key))
     return work
 
@@ -460,8 +449,7 @@ class CallNotes:
     """The calls of consecutive subjects: noted while asking, read again to make the rows.
 
     Building and hashing the prompts of a pair costs more than reading it, so the keys of its calls
-    are kept, 32 bytes per call; or its rows, if all calls were answered before. They are written to
-    a temporary file, so that a run of millions of pairs needs no more memory.
+    are kept in a temporary file, 32 bytes per call; or its rows, if all calls were answered before.
     """
 
     def __init__(self, subjects: Iterable[Subject], count: int) -> None:

@@ -1,16 +1,14 @@
 """Chat servers over HTTP: which program answers, how it is asked, and how its answers are read.
 
 A rejection is about one question and becomes a row's status, or about all questions and ends the
-run. Rows name the program and its version. Neither is part of the fingerprint: a patch release does
-not make another judge. The route, the way a judge is asked, is part of it.
+run. Rows name the program and its version. Neither is part of the fingerprint; the route, the way a
+judge is asked, is.
 
-In a chat completion the options' log probabilities are read. If none of the returned tokens names
-an option, the option is at most as likely as the least likely of them: its entry is that bound and
-the status is `censored`. Without any option the status is `no_logprobs`. Neither can happen if the
-options' tokens were requested by id.
-
-Log probabilities are those before the temperature. A server that reports them after sampling has
-one token at 1 and the others at 0. This is detected, and the status is `no_logprobs`.
+If none of the returned tokens names an option, the option is at most as likely as the least likely
+of them: its entry is that bound and the status is `censored`. Without any option the status is
+`no_logprobs`. Neither can happen if the options' tokens were requested by id. Log probabilities are
+those before the temperature: a server that reports them after sampling (one token at 1, the others
+at 0) is detected, and the status is `no_logprobs`.
 """
 
 from __future__ import annotations
@@ -42,7 +40,6 @@ _VERSIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "llamacpp": (("/props", "build_info"),),
     "ollama": (("/api/version", "version"),),
 }
-_SHORT_NAMES = frozenset({"ollama"})
 #: A server that does not answer within this time is treated as an unknown program.
 _PATIENCE_S = 5.0
 _LONGEST_NAME, _LONGEST_MODEL = 40, 200
@@ -124,8 +121,7 @@ class ChatServerBackend(Backend):
     def largest_reply(self, want: Want) -> int:
         """Bytes of the largest answer that is read: `max_reply`, or what such an answer can need.
 
-        A verdict needs kilobytes. A token with its 20 most likely alternatives takes about 1.8 KB,
-        so the limit grows with the number of tokens asked for.
+        A token with its 20 most likely alternatives takes about 1.8 KB.
         """
         tokens = want.max_tokens if isinstance(want, Text | Reasoned) else 1
         return self._max_reply or _LEAST_ROOM + tokens * _TOKEN_ROOM
@@ -197,10 +193,7 @@ def shapeless_reply(exchange: Exchange) -> Reply:
 
 
 def measure(exchange: Exchange, text: object, usage: object, *counts: str) -> dict[str, Any]:
-    """The fields of every successful answer: its text, the model, and the token counts in `usage`.
-
-    They are as the server gave them; `check_reply` checks every reply.
-    """
+    """The fields of every successful answer, as the server gave them: `check_reply` comes later."""
     prompt, completion = (usage.get(name) if isinstance(usage, dict) else None for name in counts)
     return {
         "text": text,
@@ -230,8 +223,7 @@ def is_content_refusal(payload: Any, words: str) -> bool:
 class ServerKind:
     """A program and its version, "" if unknown.
 
-    `own_models`: it runs the user's models, not those of a maker. `short_names`: it accepts only
-    `max_tokens` and silently ignores `max_completion_tokens`.
+    `own_models`: it runs the user's models, not those of a maker.
 
     >>> str(ServerKind("vllm", "0.30.0")), str(ServerKind())
     ('vllm 0.30.0', '')
@@ -244,10 +236,6 @@ class ServerKind:
     def own_models(self) -> bool:
         return self.name in _VERSIONS
 
-    @property
-    def short_names(self) -> bool:
-        return self.name in _SHORT_NAMES
-
     def __str__(self) -> str:
         return f"{self.name} {self.version}".strip()
 
@@ -256,9 +244,8 @@ async def recognise(server: Server, model: str) -> ServerKind:
     """The program that answers, by its list of models, and its version if it has one."""
     listed = await look(server, "/models")
     models = listed.get("data")
-    entries = (
-        [entry for entry in models if isinstance(entry, dict)] if isinstance(models, list) else []
-    )
+    every = models if isinstance(models, list) else []
+    entries = [entry for entry in every if isinstance(entry, dict)]
     named = [entry for entry in entries if entry.get("id") == model] or entries
     owner = _word(named[0].get("owned_by")) if named else ""
     name = _OWNERS.get(owner.lower(), "")

@@ -2,11 +2,8 @@
 
 429, 5xx, timeouts, broken connections and bodies that are not JSON are retried, with full jitter
 and not before the server's Retry-After. After `max_attempts` the error is returned as text. Any
-other answer is returned unchanged; the backend decides what it means. Keys come from the
-environment, are sent in a header, and are redacted in every message.
-
-An answer is read up to a maximum size, compressed or not, before anything is decoded: a verdict
-needs kilobytes, a server can send gigabytes, and a few kilobytes can decompress to gigabytes.
+other answer is returned unchanged. Keys come from the environment, are sent in a header, and are
+redacted in every message. An answer is read up to a maximum size, compressed or not.
 """
 
 from __future__ import annotations
@@ -94,9 +91,8 @@ def check_base_url(base_url: str) -> str:
     parts = urlsplit(base_url)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         host = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
-        raise ArgumentError(
-            "base_url", host, "leave out user, password and query; keys come from the environment"
-        )
+        remedy = "leave out user, password and query; keys come from the environment"
+        raise ArgumentError("base_url", host, remedy)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ArgumentError("base_url", base_url, "give a URL such as http://localhost:8000/v1")
     return base_url.rstrip("/")
@@ -226,19 +222,12 @@ class Server:
                 await asyncio.sleep(outcome.wait_s + random.uniform(0, ceiling))
                 continue
             if not outcome.connected and not self.reached:
-                raise JudgeRefusedError(
-                    self.redact(
-                        f"cannot reach {self.base_url}: {outcome.reason}; "
-                        "check that the server is running and --base-url"
-                    )
-                )
-            return Exchange(
-                outcome.http_status,
-                None,
-                outcome.raw,
-                time.perf_counter() - began,
-                trouble=self.redact(trouble),
-            )
+                unreached = f"cannot reach {self.base_url}: {outcome.reason}"
+                remedy = "check that the server is running and --base-url"
+                raise JudgeRefusedError(self.redact(f"{unreached}; {remedy}"))
+            latency = time.perf_counter() - began
+            words = self.redact(trouble)
+            return Exchange(outcome.http_status, None, outcome.raw, latency, words)
         raise AssertionError("the loop returns on its last attempt")
 
     async def _attempt(

@@ -1,13 +1,11 @@
 """What vLLM and SGLang offer in addition to the chat API: tokens by id, and likelihoods of a text.
 
-Used only if the server was recognised as one of the two. The server renders and tokenises the chat
-(`POST /tokenize`), so that its own chat template is used. It also tokenises the text being judged,
-so it can read chat-template tokens in it as special tokens.
+The server renders and tokenises the chat (`POST /tokenize`), so that its own chat template is used.
+It also tokenises the text being judged, so it can read chat-template tokens in it as special ones.
 
 Both return exact log probabilities by token id. The ids are those of the options' usual spellings
-("A", " A", "(A", "A." ...), if the spelling is one token in the server's tokenizer. Nothing is
-censored then, however unlikely a letter is, and `answer_mass` is exact: the probability of all
-these spellings. A spelling that is not in the list counts as something else.
+("A", " A", "(A", "A." ...) that are one token in the server's tokenizer. Nothing is censored then,
+and `answer_mass` is the probability of these spellings.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ pieces between the markers are tokenised with special tokens on.
 
 A token counts for an option if it is that option without the blanks, quotes, brackets, emphasis and
 stops around it: "A", " A", "(A", "A." and "**A" all count for A, and their probabilities are added.
-Case matters: "a" is an English word, and a token that starts a word has no information about answer
-A.
+Case matters: "a" is an English word.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ Render = Callable[[list[dict[str, str]]], str]
 #: A message without its data: this decides the rendering.
 Skeleton = tuple[tuple[str, tuple[str | None, ...]], ...]
 _CACHE_LIMIT = 256
+HALF_CHARACTER = "the text contains half a character (a lone surrogate)"
 
 
 class ChatSegments:
@@ -154,10 +154,8 @@ class ChatTokens(ABC):
             ids = [self.encode(option, special=False) for option in options]
             for option, tokens in zip(options, ids, strict=True):
                 if len(tokens) != 1:
-                    raise JudgeRefusedError(
-                        f"{self.model}: option {option!r} is not one token of this model; "
-                        "choose options of one letter or digit"
-                    )
+                    problem = f"{self.model}: option {option!r} is not one token of this model"
+                    raise JudgeRefusedError(f"{problem}; choose options of one letter or digit")
             self._option_ids[options] = tuple(tokens[0] for tokens in ids)
         return self._option_ids[options]
 
@@ -165,16 +163,15 @@ class ChatTokens(ABC):
 class HubTokens(ChatTokens):
     """Token ids for a tokenizer from `transformers`.
 
-    Special tokens are on for our text and off for the text being judged. Off means three things.
-    The tokenizer must split them. A token of the chat frame that is still there is split after its
-    first character. If one is left even then, the text is refused.
+    Special tokens are off for the text being judged: the tokenizer must split them; a token of the
+    chat frame that is still there is split after its first character; if one is left even then, the
+    text is refused.
     """
 
     def __init__(self, tokenizer: Any, *, model: str) -> None:
         if not tokenizer.chat_template:
-            raise JudgeRefusedError(
-                f"{model}: its tokenizer has no chat template; choose an instruct model"
-            )
+            problem = f"{model}: its tokenizer has no chat template"
+            raise JudgeRefusedError(f"{problem}; choose an instruct model")
         super().__init__(model)
         self._tokenizer = tokenizer
         self._spellings: dict[tuple[str, ...], dict[str, list[int]]] = {}
@@ -233,14 +230,10 @@ class HubTokens(ChatTokens):
     def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
         # The template writes every special token itself, including the one at the start.
         try:
-            encoded = self._tokenizer(
-                text, add_special_tokens=False, split_special_tokens=not special
-            )
+            how = {"add_special_tokens": False, "split_special_tokens": not special}
+            return list(self._tokenizer(text, **how)["input_ids"])
         except (UnicodeEncodeError, TypeError):
-            raise CannotAnswerError(
-                "the text contains half a character (a lone surrogate)"
-            ) from None
-        return list(encoded["input_ids"])
+            raise CannotAnswerError(HALF_CHARACTER) from None
 
     def render(self, turns: list[dict[str, str]]) -> str:
         try:
@@ -248,9 +241,8 @@ class HubTokens(ChatTokens):
                 turns, tokenize=False, add_generation_prompt=True
             )
         except Exception as error:  # templates can raise anything
-            raise JudgeRefusedError(
-                f"{self.model}: its chat template raises an error: {error}"
-            ) from error
+            problem = f"{self.model}: its chat template raises an error: {error}"
+            raise JudgeRefusedError(problem) from error
         return str(rendered)
 
 

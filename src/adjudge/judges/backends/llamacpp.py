@@ -24,7 +24,13 @@ from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from adjudge.errors import ArgumentError, BackendMissingError, JudgeRefusedError, how_to_install
-from adjudge.judges.backends._tokens import CannotAnswerError, ChatTokens, option_mass, score_reply
+from adjudge.judges.backends._tokens import (
+    HALF_CHARACTER,
+    CannotAnswerError,
+    ChatTokens,
+    option_mass,
+    score_reply,
+)
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
 from adjudge.judges.parsing import locate_option
 from adjudge.judges.weights import resolve, weights_sha256
@@ -385,14 +391,11 @@ class LlamaServer(ChatTokens):
     def must_fit(self, tokens: int) -> None:
         """Refuse a question that does not fit into the context."""
         if tokens > self.context:
-            remedy = (
-                f"use --judge '{self.model}?context=N', with N at most {self.trained}"
-                if self.context < self.trained
-                else "the model was not trained for more; leave the row out or use another model"
-            )
-            raise CannotAnswerError(
-                f"{tokens} tokens do not fit into the context of {self.context}; {remedy}"
-            )
+            remedy = "the model was not trained for more; leave the row out or use another model"
+            if self.context < self.trained:
+                remedy = f"use --judge '{self.model}?context=N', with N at most {self.trained}"
+            problem = f"{tokens} tokens do not fit into the context of {self.context}"
+            raise CannotAnswerError(f"{problem}; {remedy}")
 
     def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
         body = {"content": text, "parse_special": special, "add_special": begin}
@@ -405,9 +408,7 @@ class LlamaServer(ChatTokens):
         try:
             payload = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise CannotAnswerError(
-                "the text contains half a character (a lone surrogate)"
-            ) from None
+            raise CannotAnswerError(HALF_CHARACTER) from None
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         # A new connection each time: the engine drops idle ones after seconds.
         connection = http.client.HTTPConnection("127.0.0.1", self._port)

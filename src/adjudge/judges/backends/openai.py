@@ -1,16 +1,13 @@
 """Any OpenAI-compatible chat server: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter.
 
-A Choice is one token with its most likely alternatives (20, or as many as the server gives),
-counted for the options by `_spellings`. vLLM and SGLang give the log probabilities of tokens by id,
-so that nothing is censored there. The way of asking is the *route*. It changes numbers, is part of
-the fingerprint, and is known from the first question of a run. Reasoned is written text with the
+A Choice is one token with its most likely alternatives (20, or as many as the server gives). vLLM
+and SGLang give the log probabilities of tokens by id, so that nothing is censored there. The way of
+asking is the *route*, known from the first question of a run. Reasoned is written text with the
 most likely alternatives at each token, read at the verdict. Likelihood needs vLLM or SGLang.
 
 At temperature 0 the sampled token is the most likely one. So a list that always includes the
-sampled token is still the top of the distribution, and the bound on missing tokens holds.
-
-Judged text is inside the content strings of the messages. Whether a server's tokenizer reads
-chat-template tokens there as text depends on the server; the local backends ensure it.
+sampled token is still the top of the distribution, and the bound on missing tokens holds. Whether
+a server's tokenizer reads chat-template tokens in judged text as text depends on the server.
 """
 
 from __future__ import annotations
@@ -237,9 +234,12 @@ class OpenAIBackend(ChatServerBackend):
             return False
         words = self.server.words(exchange.payload, exchange.raw)
         field = str(error_in(exchange.payload).get("param"))  # named separately from the message
-        if "max_tokens" in body and self._wants_other_length(words, field):
-            self._length_field = "max_completion_tokens"
-            return True
+        # Ollama accepts only max_tokens, and silently ignores the other name.
+        if "max_tokens" in body and (self._kind is None or self._kind.name != "ollama"):
+            unnamed = field == "max_tokens" and not re.search(r"\d", words)
+            if unnamed or "max_completion_tokens" in words:
+                self._length_field = "max_completion_tokens"
+                return True
         if "logprob_token_ids" in body and "logprob_token_ids" in (field, *words.split()):
             self._route = None
             return True
@@ -256,12 +256,6 @@ class OpenAIBackend(ChatServerBackend):
             self._takes_temperature = False
             return True
         return False
-
-    def _wants_other_length(self, words: str, field: str) -> bool:
-        if self._kind is not None and self._kind.short_names:
-            return False
-        unnamed = field == "max_tokens" and not re.search(r"\d", words)
-        return unnamed or "max_completion_tokens" in words
 
     def _take_fewer(self, words: str, field: str, asked: int) -> bool:
         named = [int(number) for number in re.findall(r"\d+", words)]

@@ -56,8 +56,7 @@ class ReplayBackend(Backend):
                 if key in self._replies:
                     each = "keep one row per id, order, slot and repeat"
                     remedy = "keep the rows of one judge" if len(judges) > 1 else each
-                    problem = f"id {key[0]!r} has this call twice"
-                    raise DataError(self.path, problem, row=row, remedy=remedy)
+                    raise self._refuse(f"id {key[0]!r} has this call twice", row, None, remedy)
                 self._replies[key] = reply
 
     async def close(self) -> None:
@@ -158,7 +157,7 @@ class ReplayBackend(Backend):
             words = "is not an object of numbers"
             raise self._refuse(words, row, "logprobs", 'write {"A": -0.1}') from None
 
-    def _refuse(self, problem: str, row: int, column: str, remedy: str) -> DataError:
+    def _refuse(self, problem: str, row: int, column: str | None, remedy: str) -> DataError:
         return DataError(self.path, problem, row=row, column=column, remedy=remedy)
 
 

@@ -60,7 +60,7 @@ class RayCluster:
             remedy = "run adjudge on a machine of the cluster and give HOST:PORT of its head"
             raise ArgumentError("ray_address", self._address, remedy)
         self._wanted = workers
-        self._announce = announce
+        self._announce = announce or (lambda _: None)
         self._ray: Any = None
         self._ends = ExitStack()
 
@@ -119,9 +119,8 @@ class RayCluster:
         try:
             return actor.remote(order)
         except TypeError as error:
-            raise ArgumentError(
-                "judge", order.options.judge, f"it cannot be sent to a worker: {error}"
-            ) from error
+            problem = f"it cannot be sent to a worker: {error}"
+            raise ArgumentError("judge", order.options.judge, problem) from error
 
     def map(self, work: Callable[[Block], T], blocks: Sequence[Block]) -> list[T]:
         """`work` of every block, in their order."""
@@ -148,8 +147,7 @@ class RayCluster:
 
     async def _start_head(self) -> str:
         """Start a Ray on this machine; returns its address."""
-        if self._announce is not None:
-            self._announce("starting Ray on this machine, which takes ten seconds or more")
+        self._announce("starting Ray on this machine, which takes ten seconds or more")
         place = tempfile.gettempdir()
         folder = tempfile.mkdtemp(
             prefix="adjudge-",
@@ -200,9 +198,8 @@ def _connect(ray: Any, address: str) -> None:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ArgumentError(
-            "ray_address", address, f"Ray cannot be joined there: {reason}"
-        ) from error
+        problem = f"Ray cannot be joined there: {reason}"
+        raise ArgumentError("ray_address", address, problem) from error
 
 
 async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> None:
@@ -246,8 +243,7 @@ def map_blocks(
 ) -> list[T]:
     """`work` of every block, in their order, by several workers in parallel.
 
-    If a worker dies, its block is done again elsewhere. `work` depends only on its block, so the
-    results do not depend on the number of workers.
+    If a worker dies, its block is done again elsewhere. `work` depends only on its block.
     """
     cluster = RayCluster(ray_address, workers=workers)
     try:

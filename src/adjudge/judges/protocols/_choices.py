@@ -5,13 +5,9 @@
 - *By samples*: k written answers. Each option's share is (r + 1/m) / (k + 1) with m options. It is
   never 0 or 1, because k answers cannot show certainty. Unreadable answers are counted.
 
-A judge that was about to write something else has no opinion among the options. If the probability
-of all their spellings (`answer_mass`) is known and below `min_answer_mass`, the answer is
-`off_answer` and has no number. A truncated answer has no number either, because the missing part
-could contradict it.
-
-For two answers, each order gives P(response_a preferred). If a prompt declares a letter for ties,
-half of their probability goes to each response.
+If the probability of all spellings of the options (`answer_mass`) is known and below
+`min_answer_mass`, the judge was about to write something else: `off_answer`, without a number. A
+truncated answer has none either, because the missing part could contradict it.
 """
 
 from __future__ import annotations
@@ -64,15 +60,10 @@ LETTERS = ("A", "B")
 BOTH_ORDERS: tuple[Order, ...] = ("ab", "ba")
 
 
-_SEVERITY: Mapping[Status, int] = {
-    "ok": 0,
-    "censored": 1,
-    "off_answer": 2,
-    "unparsed": 3,
-    "no_logprobs": 4,
-    "refused": 5,
-    "error": 6,
-}
+#: From ok to the worst.
+_SEVERITY: tuple[Status, ...] = (
+    *("ok", "censored", "off_answer", "unparsed", "no_logprobs", "refused", "error"),
+)
 
 
 def worst(statuses: Iterable[Status]) -> Status:
@@ -81,7 +72,7 @@ def worst(statuses: Iterable[Status]) -> Status:
     >>> worst(["ok", "unparsed", "censored"])
     'unparsed'
     """
-    return max(statuses, key=_SEVERITY.__getitem__)
+    return max(statuses, key=_SEVERITY.index)
 
 
 def reason(replies: Iterable[Reply], status: Status) -> str | None:
@@ -101,11 +92,10 @@ class Answer:
 
 
 class Asking:
-    """How a choice is asked for, and how its replies are read.
+    """How a choice among `options` is asked for, and how its replies are read.
 
-    `options` are the answers that the judge can write. `samples` is the number of written answers,
-    for judges without log probabilities. With `reason` the judge writes its reasons before the
-    option, in the `format` that the prompt declares.
+    `samples` is the number of written answers, for judges without log probabilities. With `reason`
+    the judge writes its reasons before the option, in the `format` that the prompt declares.
     """
 
     def __init__(
@@ -215,10 +205,8 @@ class Asking:
         readable = sum(drawn.get(option, 0) for option in self.options)
         if readable == 0:
             return Answer("unparsed", detail=f"no sample is {self._named}", drawn=drawn)
-        shares = {
-            option: smoothed_share(drawn.get(option, 0), readable, len(self.options))
-            for option in self.options
-        }
+        m = len(self.options)
+        shares = {o: smoothed_share(drawn.get(o, 0), readable, m) for o in self.options}
         return Answer("ok", shares, drawn=drawn)
 
     @property
@@ -231,10 +219,8 @@ class Asking:
             return CUT_OFF
         if self.format == WHOLE:
             return f"the reply is not {self._named} alone; it begins {_quote(reply.text)}"
-        written = write_option(self.options[0], self.format)
-        return (
-            f"no single verdict written as {written}; the reply ends {_quote(reply.text, end=True)}"
-        )
+        written, end = write_option(self.options[0], self.format), _quote(reply.text, end=True)
+        return f"no single verdict written as {written}; the reply ends {end}"
 
     def _off_answer(self, reply: Reply, mass: float) -> str:
         least = "" if reply.exact_mass else "at least "
@@ -271,9 +257,7 @@ def smoothed_share(wins: int, drawn: int, options: int = 2) -> float:
 
 def _format(prompt: Prompt, reason: bool, first: str) -> str:
     """How the option is written: as the prompt declares, alone if it declares nothing."""
-    declared = WHOLE
-    if "format" in prompt.answer:
-        declared = check_format(prompt.answer["format"], first)
+    declared = check_format(prompt.answer.get("format", first), first)
     if reason and declared == WHOLE:
         remedy = (
             "say in the prompt how the verdict is written after the reasons: end the file with the "
@@ -303,16 +287,10 @@ def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) 
 
     `columns` adds those that the prompt names.
     """
-    first, second = pair.response_a, pair.response_b
-    if order == "ba":
-        first, second = second, first
+    shown = [Data(pair.response_a), Data(pair.response_b)]
+    first, second = shown if order == "ab" else shown[::-1]
     named = {} if columns is None else columns.values(pair, order)
-    return {
-        **named,
-        "prompt": Data(pair.prompt),
-        "response_a": Data(first),
-        "response_b": Data(second),
-    }
+    return {**named, "prompt": Data(pair.prompt), "response_a": first, "response_b": second}
 
 
 def labelled_pairs(pairs: Iterable[Subject]) -> list[Pair]:
@@ -371,8 +349,9 @@ class Demonstrations:
 
     def refuse(self, subject: Subject) -> None:
         """Refuse a subject with the id or the texts of a demonstration."""
-        same = "text" if content_of(subject) in self._contents else None
-        same = same or ("id" if subject.id in self._ids else None)
+        same = "id" if subject.id in self._ids else ""
+        if self._contents and content_of(subject) in self._contents:
+            same = "text"
         if same:
             noun = "pair" if isinstance(subject, Pair) else "item"
             problem = f"{noun} {subject.id!r} is both judged and a demonstration (same {same})"
@@ -420,7 +399,7 @@ class ChoiceProtocol(PromptProtocol):
     asking: Asking
     #: The demonstrations as turns of a conversation, with the system message.
     opening: tuple[Message, ...] = ()
-    demonstrations: Demonstrations | None = None
+    demonstrations = Demonstrations(())
 
     def ask_for(self, options: tuple[str, ...], **how: Any) -> None:
         """Ask for one of these options, in the way that `Asking` explains."""
@@ -451,11 +430,6 @@ class ChoiceProtocol(PromptProtocol):
             written = write_option(option, self.asking.format)
             messages.append(Message("assistant", (written,)))
         return tuple(messages)
-
-    def refuse_demonstrated(self, subject: Subject) -> None:
-        """Refuse a subject that is also a demonstration."""
-        if self.demonstrations is not None:
-            self.demonstrations.refuse(subject)
 
     def demonstration_settings(self) -> dict[str, Any]:
         """What the demonstrations add to the fingerprint."""
@@ -515,7 +489,7 @@ class LetterProtocol(ChoiceProtocol):
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
         """The questions of each order, one for each sample, with more `values`."""
-        self.refuse_demonstrated(pair)
+        self.demonstrations.refuse(pair)
         asked: list[Question] = []
         for order in self.orders.of(pair):
             shown = {**pair_values(pair, order, self.prompt_columns), **(values or {})}
@@ -540,11 +514,10 @@ class LetterProtocol(ChoiceProtocol):
             for at, order in enumerate(orders)
         }
         columns = dict(extra or {})
+        samples = {order: dict(answer.drawn or {}) for order, answer in answers.items()}
         sampled = any(answer.drawn is not None for answer in answers.values())
         if sampled:
-            columns["samples"] = {
-                order: dict(answer.drawn or {}) for order, answer in answers.items()
-            }
+            columns["samples"] = samples
         if len(orders) == 1:
             columns["order"] = orders[0]
         status = worst([answer.status for answer in answers.values()])
@@ -560,12 +533,10 @@ class LetterProtocol(ChoiceProtocol):
             ties += tie
         p_a = sum(preferred) / len(preferred)
         p_tie = sum(ties) / len(ties) if ties else None
-        if sampled:
-            drawn = [f"{order} {describe_drawn(a.drawn or {})}" for order, a in answers.items()]
-            words: str | None = "sampled: " + ", ".join(drawn)
-        else:
-            censored = [order for order in orders if answers[order].status == "censored"]
-            words = f"{BOUNDED}: {', '.join(censored)}" if censored else None
+        drawn = [f"{order} {describe_drawn(texts)}" for order, texts in samples.items()]
+        censored = [order for order in orders if answers[order].status == "censored"]
+        words = f"{BOUNDED}: {', '.join(censored)}" if censored else None
+        words = f"sampled: {', '.join(drawn)}" if sampled else words
         return judgment(
             pair,
             protocol,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Message, Prompt, Question, Text
+from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing import WHOLE
 from adjudge.judges.prompting import builtin_prompt, fill
 from adjudge.judges.protocols._choices import (
@@ -38,14 +38,12 @@ Demonstration = tuple[Pair, Order]
 class Annotators(ChoiceProtocol):
     """N personas, each of K labelled demonstrations, vote; the majority's share is the confidence.
 
-    `demonstrations` are labelled pairs of the user. A pool of `pool_size` is drawn from them by
-    `seed`. Each persona gets K (`per_persona`) of the pool, the same for every pair, and each
-    demonstration is swapped at random (SCOPE paper, B.3.3: N = 5, K = 5, 50 in the pool). p_a is
-    the share of personas for response_a; uncertainty is 1 minus the majority's share. One order per
-    pair is drawn by `seed` and recorded. If a persona has no readable vote, the row has no number.
-
-    A judged pair that is also a demonstration is refused: demonstrations from calibration or test
-    labels would show the judge the answers.
+    `demonstrations` are labelled pairs of the user, none of them judged. A pool of `pool_size` is
+    drawn from them by `seed`. Each persona gets K (`per_persona`) of the pool, the same for every
+    pair, and each demonstration is swapped at random (SCOPE paper, B.3.3: N = 5, K = 5, 50 in the
+    pool). p_a is the share of personas for response_a; uncertainty is 1 minus the majority's share.
+    One order per pair is drawn by `seed` and recorded. If a persona has no readable vote, the row
+    has no number.
     """
 
     name = "annotators"
@@ -67,9 +65,8 @@ class Annotators(ChoiceProtocol):
         self.use_prompt(prompt or builtin_prompt("annotators"), required=PLACEHOLDERS)
         self.seed = count(seed, "seed")
         if samples not in (None, 1):
-            raise ArgumentError(
-                "samples", samples, "every persona votes once: give 1, or leave it out"
-            )
+            remedy = "every persona votes once: give 1, or leave it out"
+            raise ArgumentError("samples", samples, remedy)
         self.ask_for(LETTERS, samples=samples, temperature=0.0, **how)
         labelled = labelled_pairs(demonstrations)
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
@@ -90,7 +87,14 @@ class Annotators(ChoiceProtocol):
             ]
             for _ in range(n)
         ]
-        self._openings = [self._opening(persona) for persona in self.personas]
+        # The system message and the persona's comparisons, in the form of the question.
+        self._openings = [
+            self.turns(
+                (pair_values(pair, order, self.prompt_columns), letter_shown(pair, order))
+                for pair, order in persona
+            )
+            for persona in self.personas
+        ]
 
     def settings(self) -> Mapping[str, Any]:
         written: dict[str, Any] = {}
@@ -111,7 +115,7 @@ class Annotators(ChoiceProtocol):
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         pair = self.pair(subject)
-        self.refuse_demonstrated(pair)
+        self.demonstrations.refuse(pair)
         order = seeded_order(pair.id, self.seed)
         asked = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
         last = tuple(message for message in asked if message.role != "system")
@@ -143,13 +147,6 @@ class Annotators(ChoiceProtocol):
         mass, doubt = smallest_mass(answers), 1 - max(tally.values()) / len(votes)
         numbers = {"p_a": p_a, "uncertainty": doubt, "verdict": verdict(p_a), "answer_mass": mass}
         return [judgment(pair, self.name, "ok", **numbers, extra=extra)]
-
-    def _opening(self, persona: Sequence[Demonstration]) -> tuple[Message, ...]:
-        """The system message and the persona's comparisons, in the form of the question."""
-        return self.turns(
-            (pair_values(pair, order, self.prompt_columns), letter_shown(pair, order))
-            for pair, order in persona
-        )
 
 
 def _vote(answer: Answer) -> str | None:

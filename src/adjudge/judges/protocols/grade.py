@@ -67,9 +67,7 @@ class GradeProtocol(ChoiceProtocol):
         self.ask_for((PASS, FAIL), reason=reason, **how)
         options = {0.0: FAIL, 1.0: PASS, None: None}
         items = map(self.item, demonstrations)
-        self.demonstrate(
-            [(item, self._values(item), options.get(human_of(item))) for item in items]
-        )
+        self.demonstrate([(i, self._values(i), options.get(human_of(i))) for i in items])
 
     def settings(self) -> Mapping[str, Any]:
         return {
@@ -87,7 +85,7 @@ class GradeProtocol(ChoiceProtocol):
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         item = self.item(subject)
-        self.refuse_demonstrated(item)
+        self.demonstrations.refuse(item)
         return self.choice_questions(self._values(item))
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
