@@ -40,6 +40,7 @@ _VERSIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "llamacpp": (("/props", "build_info"),),
     "ollama": (("/api/version", "version"),),
 }
+_SHORT_NAMES = frozenset({"ollama"})
 #: A server that does not answer within this time is treated as an unknown program.
 _PATIENCE_S = 5.0
 _LONGEST_NAME, _LONGEST_MODEL = 40, 200
@@ -223,7 +224,8 @@ def is_content_refusal(payload: Any, words: str) -> bool:
 class ServerKind:
     """A program and its version, "" if unknown.
 
-    `own_models`: it runs the user's models, not those of a maker.
+    `own_models`: it runs the user's models, not those of a maker. `short_names`: it accepts only
+    `max_tokens` and silently ignores `max_completion_tokens`.
 
     >>> str(ServerKind("vllm", "0.30.0")), str(ServerKind())
     ('vllm 0.30.0', '')
@@ -235,6 +237,10 @@ class ServerKind:
     @property
     def own_models(self) -> bool:
         return self.name in _VERSIONS
+
+    @property
+    def short_names(self) -> bool:
+        return self.name in _SHORT_NAMES
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".strip()

@@ -234,8 +234,7 @@ class OpenAIBackend(ChatServerBackend):
             return False
         words = self.server.words(exchange.payload, exchange.raw)
         field = str(error_in(exchange.payload).get("param"))  # named separately from the message
-        # Ollama accepts only max_tokens, and silently ignores the other name.
-        if "max_tokens" in body and (self._kind is None or self._kind.name != "ollama"):
+        if "max_tokens" in body and not (self._kind and self._kind.short_names):
             unnamed = field == "max_tokens" and not re.search(r"\d", words)
             if unnamed or "max_completion_tokens" in words:
                 self._length_field = "max_completion_tokens"
