@@ -121,10 +121,10 @@ def test_a_policy_of_a_jury() -> None:
     assert lines[2].startswith("detail: Each guarantee at alpha 0.1 for a jury of 2 judges, on ")
     assert lines[7:12] == [
         "Each judge alone and the jury, on the calibration labels",
-        "judge | weight (log odds) | coverage",
-        "a | 0.625 | 72 %",
-        "b | 0.375 | 63 %",
-        "jury (mean) |  | 81 %",
+        "judge | coverage",
+        "a | 72 %",
+        "b | 63 %",
+        "jury (mean) | 81 %",
     ]
 
 

@@ -136,7 +136,9 @@ def test_a_policy() -> None:
     }
     dots = [line.get_xydata().tolist() for line in axes.get_lines() if line.get_marker() == "o"]
     assert dots == [[[0.5, 0.05]], []]  # where the rule of its only group stops, and the legend's
-    assert title(axes) == "scope accepts 142 of 300 calibration verdicts, 8.5 % of them wrong"
+    assert title(axes) == (
+        "scope at alpha 0.1 accepts doubt <= 0.21346: 47.3 % of 300 labels, 8.5 % wrong"
+    )
     assert words(axes)[1:] == (
         "share of labelled verdicts accepted, least doubt first",
         "error share among accepted",
@@ -150,9 +152,9 @@ def test_a_policy_by_group_has_a_line_for_each_and_a_dot_where_a_rule_accepts() 
     assert dots == [[[0.5, 0.05]], []]
     nothing = replace(POLICY, feasible=False, alpha=0.02)
     assert legend(panel(nothing)) == ["error share as the threshold rises", "alpha = 0.02"]
-    assert title(panel(nothing)) == "scope accepts nothing at alpha 0.02"
+    assert title(panel(nothing)) == "scope at alpha 0.02 accepts no verdict: no threshold passes"
     batch = replace(POLICY, guarantee="fdr", indicative=True)
-    assert title(panel(batch)).startswith("fdr accepts about 142 of 300 ")
+    assert title(panel(batch)).startswith("fdr at alpha 0.1 accepts ~47.3 % of a batch ")
     empty = replace(POLICY, groups=(replace(POLICY.groups[0], scores=(0.1,), errors=(0,)),))
     with pytest.raises(ArgumentError, match="nothing to draw"):
         empty.plot()
@@ -166,7 +168,10 @@ def test_a_plan() -> None:
     assert axes.get_xscale() == "log"
     assert [text.get_text() for text in axes.get_xticklabels()] == ["25", "50", "100"]
     assert texts(axes) == ["50 labels"]
-    assert title(axes) == "After 50 labels, doubling them adds less than 3 points of coverage"
+    assert title(axes) == (
+        "fdr at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels, and 32 % of\n"
+        "such policies are above 20 %"
+    )
     assert words(axes)[1:] == ("human labels for calibration", "share of verdicts accepted")
     guessed = replace(PLAN, points=tuple(replace(p, extrapolated=True) for p in PLAN.points))
     assert legend(panel(guessed)) == ["± one std. deviation over draws", "extrapolated"]
@@ -175,7 +180,9 @@ def test_a_plan() -> None:
     hopeless = replace(
         PLAN, recommended=None, points=(point(25, 0, 0, 0, 0, 0), point(50, 0.011, 0, 0, 0, 0.1))
     )
-    assert title(panel(hopeless)) == "fdr at alpha 0.2: 1 % accepted with 50 labels"
+    assert title(panel(hopeless)) == (
+        "fdr at alpha 0.2 accepts 1.1 % of the verdicts even with 50 labels"
+    )
 
 
 def test_a_signal_without_a_verdict_has_no_curve() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adjudge.data.rows import Identity
@@ -91,20 +91,10 @@ class JuryReport(SavedDoubt):
         return f"a jury of {judges}"
 
     def blocks(self, policy: Policy) -> list[Block]:
-        weights = dict(zip(self.judges, self.weights, strict=True))
-        rows = [
-            (name, number(weights[name]), percent(coverage))
-            for name, coverage in self.coverage_alone.items()
-        ]
-        table = Table(
-            ("judge", "weight (log odds)", "coverage"),
-            [*rows, (f"jury ({self.method})", "", percent(self.coverage))],
-            caption="Each judge alone and the jury, on the calibration labels",
-        )
-        if policy.learned:  # the weights are those of the mean, before learning
-            without = [(judge, coverage) for judge, _, coverage in table.rows]
-            table = replace(table, columns=("judge", "coverage"), rows=without)
-        return [table]
+        coverages = {**self.coverage_alone, f"jury ({self.method})": self.coverage}
+        caption = "Each judge alone and the jury, on the calibration labels"
+        rows = [(judge, percent(coverage)) for judge, coverage in coverages.items()]
+        return [Table(("judge", "coverage"), rows, caption)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +136,6 @@ class DoubtReport(SavedDoubt):
         return (self.columns, self.scales, self.weights)
 
     def blocks(self, policy: Policy) -> list[Block]:
-        """What was learned: the weight of each column, and what it changed."""
         weights = sorted(
             zip(self.columns, self.weights, strict=True), key=lambda column: -abs(column[1])
         )
@@ -193,7 +182,6 @@ class Stage:
 
     @property
     def identity(self) -> Identity:
-        """Its judge."""
         return Identity(self.judge, self.protocol, self.judge_fingerprint, self.fingerprint_parts)
 
 
@@ -225,7 +213,6 @@ class CascadeRule:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The names of the stages' judges."""
         return tuple(stage.judge for stage in self.stages)
 
     @property

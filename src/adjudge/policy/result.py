@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -105,7 +106,6 @@ class Cut:
 
     @property
     def rule(self) -> Rule:
-        """The rule that accepts scores at or below the cut."""
         return Rule(accepts="below", threshold=self.at)
 
     @property
@@ -157,7 +157,6 @@ def limit_rule(
 
 
 def names_of(cuts: Sequence[Cut]) -> str:
-    """The names of the pairs below every cut."""
     return " and ".join(cut.name for cut in cuts)
 
 
@@ -229,12 +228,10 @@ class PolicyGroup:
 
     @property
     def name(self) -> str:
-        """The name in tables."""
         return self.judge if self.group is None else f"{self.judge} / {self.group}"
 
     @property
     def identity(self) -> Identity:
-        """Its judge."""
         return Identity(self.judge, self.protocol, self.judge_fingerprint, self.fingerprint_parts)
 
     @property
@@ -393,7 +390,6 @@ class Policy(ResultWithDigest):
         return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def view(self) -> list[Block]:
-        """What is accepted, what that is worth, and what the other guarantees would accept."""
         blocks: list[Block] = [policy_headline(self), *notes_of([self.value] if self.value else [])]
         if self.alternatives:
             blocks.append(_alternatives(self))
@@ -495,7 +491,6 @@ _ACCEPTS = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "pe
 
 
 def policy_headline(policy: Policy) -> Headline:
-    """What the policy accepts, on its labels."""
     rule, verdict = f"{policy.guarantee} at alpha {policy.alpha:g}", GIVEN[policy.about]
     if not policy.feasible:
         whose = f" of {_whose(policy)}" * (len(policy.judges) > 1)
@@ -515,11 +510,8 @@ def policy_headline(policy: Policy) -> Headline:
             f"{rule} accepts ~{percent(policy.coverage)} of a batch (halves of {labels}), ~{wrong}",
             decision=f"About {percent(policy.coverage)} of a batch accepted, the rest to people",
         )
-    strict = [
-        other.guarantee
-        for other in policy.alternatives
-        if other.accepts == "none" and other.guarantee != policy.guarantee
-    ]
+    others = [other for other in policy.alternatives if other.guarantee != policy.guarantee]
+    strict = [other.guarantee for other in others if other.accepts == "none"]
     if policy.accepts == "all" and strict:
         return Headline(
             f"{rule} passes all {labels} ({wrong}), but {strict[0]} accepts nothing",
@@ -625,8 +617,7 @@ def promises_of(promise: str, not_promised: str) -> list[str]:
 def _policy_notes(policy: Policy) -> list[str]:
     lines = [_range_of_groups(policy.groups)] if len(policy.groups) > 1 else []
     lines += [f"note: {line}" for line in policy.warnings]
-    notes = [group for group in policy.groups if group.note]
-    lines += [f"{group.name}: {group.note}" if lines else f"{group.note}" for group in notes]
+    lines += [f"{g.name}: {g.note}" if lines else g.note for g in policy.groups if g.note]
     lines += [
         f"{group.name}: effective sample size under the weights {group.effective_size:.1f} of "
         f"{count(group.n_calibration, 'label')}"
@@ -641,43 +632,29 @@ def policy_figure(policy: Policy) -> Drawing:
     shown = [group for group in policy.groups if len(group.scores) > 1][: len(SERIES)]
     if not shown:
         raise ArgumentError("plot", policy.n_calibration, "there is nothing to draw")
+    alone = len(shown) == 1
+    names = ["error share as the threshold rises"] if alone else clip_names(g.name for g in shown)
     with themed():
         figure = new_figure(7.6, 4.6)
         axes = figure.subplots()
-        names = clip_names(group.name for group in shown)
-        for at, group in enumerate(shown):
-            colour = SERIES[at % len(SERIES)] if len(shown) > 1 else ACCENT
+        for at, (group, name) in enumerate(zip(shown, names, strict=True)):
+            colour = ACCENT if alone else SERIES[at]
             scores, errors = np.array(group.scores), np.cumsum(group.errors)
             ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
             ends = ends[scores[ends] < INFINITE_DOUBT]  # ties of the judge are never accepted
             coverage, risk = (ends + 1) / len(scores), errors[ends] / (ends + 1)
-            name = names[at] if len(shown) > 1 else "error share as the threshold rises"
             line = LINES[at % len(LINES)]
             axes.step(coverage, risk, line, where="post", color=colour, label=name, linewidth=1.8)
             if group.accepts in ("below", "all"):
-                (dot,) = axes.plot(group.coverage, group.empirical_risk, "o", color=colour, ms=9)
-                dot.set_clip_on(False)
-                if len(shown) == 1:
-                    axes.axvspan(0, group.coverage, color=colour, alpha=0.07, linewidth=0)
+                end = (group.coverage, group.empirical_risk)
+                axes.plot(*end, "o", color=colour, markersize=9, clip_on=False)
         if policy.feasible:
-            colour = INK if len(shown) > 1 else ACCENT
+            colour = ACCENT if alone else INK
             axes.plot([], [], "o", color=colour, markersize=7, label="calibrated threshold")
         name = f"alpha = {policy.alpha:g}"
         axes.axhline(policy.alpha, color=INK, linestyle="--", linewidth=1.2, label=name)
-        axes.set_title(_policy_title(policy))
+        axes.set_title("\n".join(wrap(policy_headline(policy).text, 84)))
+        axes.set(xlim=(0, 1.01), ylim=(0, None), ylabel="error share among accepted")
         axes.set_xlabel("share of labelled verdicts accepted, least doubt first")
-        axes.set_ylabel("error share among accepted")
-        axes.set_xlim(0, 1.01)
-        axes.set_ylim(bottom=0)
         axes.legend(fontsize=8.5, loc="best")
     return figure
-
-
-def _policy_title(policy: Policy) -> str:
-    if not policy.feasible:
-        return f"{policy.guarantee} accepts nothing at alpha {policy.alpha:g}"
-    about = "about " if policy.indicative else ""
-    return (
-        f"{policy.guarantee} accepts {about}{policy.n_accepted:,} of {policy.n_calibration:,} "
-        f"calibration verdicts, {percent(policy.empirical_risk)} of them wrong"
-    )

@@ -251,45 +251,39 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
     )
     top = pl.col("mean") >= pl.col("mean").max() - _EVEN
     liked = pl.col("human") >= pl.col("human").max() - _EVEN
+    missing = (pl.col("compared") < pl.len() - 1).any()
     prompts = responses.group_by(keys, maintain_order=True).agg(
         responses=pl.len(),
-        missing=(pl.col("compared") < pl.len() - 1).any(),
+        missing=missing,
         failed=pl.col("failed").any(),
         shared=top.sum() > 1,
         verdict=pl.col("one").filter(top).first(),
         mean_p=pl.col("mean").max(),
         wins=pl.col("wins").filter(top).first(),
         # If people did not compare all responses, their first choice is unknown.
-        label=pl.when(pl.col("human").is_not_null().all()).then(
-            pl.when(liked.sum() > 1)
-            .then(pl.lit("tie"))
-            .otherwise(pl.col("one").filter(liked).first())
-        ),
-        unsettled=pl.col("human").is_null().any() | (pl.col("compared") < pl.len() - 1).any(),
+        label=pl.when(pl.col("human").is_null().any() | missing)
+        .then(None)
+        .when(liked.sum() > 1)
+        .then(pl.lit("tie"))
+        .otherwise(pl.col("one").filter(liked).first()),
         members=pl.col("one"),
     )
-    reason = (
-        pl.when("missing")
-        .then(pl.lit(MISSING))
-        .when("failed")
-        .then(pl.lit(FAILED))
-        .when("shared")
-        .then(pl.lit(SHARED))
-    )
+    words = {"missing": MISSING, "failed": FAILED, "shared": SHARED}
+    reason = pl.coalesce(pl.when(name).then(pl.lit(why)) for name, why in words.items())
+    chose = pl.when(pl.col("no_choice").is_null())
     chosen = prompts.with_columns(no_choice=reason).with_columns(
         id="prompt_id",
         status=pl.lit("ok"),
-        verdict=pl.when(pl.col("no_choice").is_null()).then("verdict"),
-        uncertainty=pl.when(pl.col("no_choice").is_null()).then(1 - pl.col("wins")).otherwise(1.0),
-        mean_p=pl.when(pl.col("no_choice").is_null()).then("mean_p"),
-        label=pl.when(~pl.col("unsettled")).then("label"),
+        verdict=chose.then("verdict"),
+        uncertainty=chose.then(1 - pl.col("wins")).otherwise(1.0),
+        mean_p=chose.then("mean_p"),
         **{name: pl.lit(None, pl.Float64) for name in ("p_a", "p_fwd", "p_rev")},
     )
     others = frame.group_by(keys).agg(
         *(_agreed(name) for name in frame.columns if name not in _OF_PAIRS),
         *(_least_usual(name, word) for name, word in _USUAL.items() if name in frame.columns),
     )
-    prompt_rows = chosen.drop("missing", "failed", "shared", "wins", "unsettled")
+    prompt_rows = chosen.drop("missing", "failed", "shared", "wins")
     return prompt_rows.join(others, on=keys, how="left", maintain_order="left")
 
 

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -221,25 +222,14 @@ def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
     read = {c: tidy(drawn[c], name, c) for c in CUT_COLUMNS if c in drawn.columns}
     for column in needed[:2]:
         value = read[column].cast(pl.Float64, strict=False)
-        refuse_values(
-            read[column],
-            ~value.is_finite().fill_null(False),
-            "{} is not a number",
-            source=name,
-            remedy=_KEEP,
-        )
+        bad, problem = ~value.is_finite().fill_null(False), "{} is not a number"
+        refuse_values(read[column], bad, problem, source=name, remedy=_KEEP)
         read[column] = value
     rows = pl.DataFrame(list(read.values())).unique().sort("cut", descending=True)
-    return lowest_cuts(
-        Cut(
-            judge=row["cut_judge"],
-            protocol=row.get("cut_protocol"),
-            judge_fingerprint=row.get("cut_fingerprint"),
-            at=row["cut"],
-            share=row["cut_share"],
-        )
-        for row in rows.to_dicts()
-    )
+    names = ("at", "share", "judge", "protocol", "judge_fingerprint")
+    fields = dict(zip(CUT_COLUMNS, names, strict=True))
+    cuts: list[dict[str, Any]] = rows.rename(fields, strict=False).to_dicts()
+    return lowest_cuts(Cut(**({"protocol": None} | cut)) for cut in cuts)
 
 
 def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) -> pl.Series:
@@ -263,10 +253,8 @@ def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) 
                 + "; give them too, or draw labels by the judge you have",
                 differs=(differs,),
             )
-        below_cut = comparable.filter(
-            pl.Series(cut.rule.accept(comparable["uncertainty"].to_numpy()))
-        )
-        below &= rows["id"].is_in(below_cut["id"].implode()).to_numpy()
+        accepted = pl.Series(cut.rule.accept(comparable["uncertainty"].to_numpy()))
+        below &= rows["id"].is_in(comparable["id"].filter(accepted).implode()).to_numpy()
     return pl.Series(below)
 
 

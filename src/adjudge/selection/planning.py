@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
@@ -118,7 +119,36 @@ class SelectionPlan(Result):
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
-        return view_plan(self)
+        caption = (
+            f"{group_name(self.judge, none='the judge')}: {self.guarantee} at alpha "
+            f"{self.alpha:g}, {_drawn_from(self)}, {count(self.repeats, 'draw')} each"
+        )
+        points = table_of(
+            self.points,
+            {
+                "labels": lambda p: number(p.n) + (" *" if p.extrapolated else "  "),
+                "coverage": lambda p: number(p.coverage),
+                "sd": lambda p: number(p.coverage_sd),
+                "error share": lambda p: number(p.risk),
+                "above alpha": lambda p: percent(p.share_above, 0),
+                "accepts any": lambda p: percent(p.share_feasible, 0),
+            },
+            caption=caption,
+            text_columns=0,
+        )
+        columns = (
+            "above alpha: share of draws with a larger error share; accepts any: share of draws "
+            "that accept a verdict"
+        )
+        columns += "; * extrapolated" * any(point.extrapolated for point in self.points)
+        figure = Figure(
+            "plan",
+            partial(plan_figure, self),
+            "Stop labelling where the line flattens; the band is one standard deviation over the "
+            "draws.",
+        )
+        notes = Note([columns, *left_out(self.dropped)])
+        return [_headline(self), points, notes, *explain(self.assumptions), figure]
 
 
 def plan_selection(
@@ -315,43 +345,6 @@ def _recommended(points: list[PlanPoint], gain: float) -> int | None:
     return best if points and points[-1].coverage >= gain else None
 
 
-def view_plan(plan: SelectionPlan) -> list[Block]:
-    """Coverage against labels, and from which number on more of them add little."""
-    return [
-        _plan_headline(plan),
-        table_of(
-            plan.points,
-            {
-                "labels": lambda p: number(p.n) + (" *" if p.extrapolated else "  "),
-                "coverage": lambda p: number(p.coverage),
-                "sd": lambda p: number(p.coverage_sd),
-                "error share": lambda p: number(p.risk),
-                "above alpha": lambda p: percent(p.share_above, 0),
-                "accepts any": lambda p: percent(p.share_feasible, 0),
-            },
-            caption=f"{group_name(plan.judge, none='the judge')}: {plan.guarantee} at alpha "
-            f"{plan.alpha:g}, {_drawn_from(plan)}, {count(plan.repeats, 'draw')} each",
-            text_columns=0,
-        ),
-        Note(
-            [
-                "above alpha: share of draws with a larger error share; accepts any: share of "
-                "draws that accept a verdict"
-                + "; * extrapolated"
-                * any(point.extrapolated for point in plan.points),
-                *left_out(plan.dropped),
-            ]
-        ),
-        *explain(plan.assumptions),
-        Figure(
-            "plan",
-            partial(plan_figure, plan),
-            "Stop labelling where the line flattens; the band is one standard deviation over the "
-            "draws.",
-        ),
-    ]
-
-
 def _drawn_from(plan: SelectionPlan) -> str:
     if not plan.accuracies:
         return count(plan.n_labelled, "label")
@@ -359,7 +352,7 @@ def _drawn_from(plan: SelectionPlan) -> str:
     return f"stated accuracies {stated} on {count(plan.n_rows, 'scored row')}"
 
 
-def _plan_headline(plan: SelectionPlan) -> Headline:
+def _headline(plan: SelectionPlan) -> Headline:
     """How much is accepted with how many labels, and how often that is above alpha."""
     last = plan.points[-1]
     rule = f"{plan.guarantee} at alpha {plan.alpha:g}"
@@ -392,15 +385,9 @@ def plan_figure(plan: SelectionPlan) -> Drawing:
         figure = new_figure(7.2, 4.4)
         axes = figure.subplots()
         n, mean, spread = np.array([(p.n, p.coverage, p.coverage_sd) for p in plan.points]).T
-        axes.fill_between(
-            n,
-            np.clip(mean - spread, 0, 1),
-            np.clip(mean + spread, 0, 1),
-            color=ACCENT,
-            alpha=0.14,
-            linewidth=0,
-            label="± one std. deviation over draws",
-        )
+        ends = np.clip(mean - spread, 0, 1), np.clip(mean + spread, 0, 1)
+        band = "± one std. deviation over draws"
+        axes.fill_between(n, *ends, color=ACCENT, alpha=0.14, linewidth=0, label=band)
         measured = sum(not p.extrapolated for p in plan.points)
         if measured < len(n):
             first = max(measured - 1, 0)  # the dotted line starts where the other ends
@@ -411,31 +398,16 @@ def plan_figure(plan: SelectionPlan) -> Drawing:
             axes.plot(*points, color=ACCENT, marker="o", label=source)
         if plan.recommended is not None:
             axes.axvline(plan.recommended, color=GOOD, linewidth=1.3, zorder=1)
-            axes.annotate(
-                f"{plan.recommended:,} labels",
-                (plan.recommended, 0.03),
-                xytext=(5, 0),
-                textcoords="offset points",
-            )
+            at, shift = (plan.recommended, 0.03), (5, 0)
+            axes.annotate(f"{at[0]:,} labels", at, xytext=shift, textcoords="offset points")
         axes.set_xscale("log", base=2)
         axes.set_xticks(n, [f"{point.n:,}" for point in plan.points])
         axes.minorticks_off()
         axes.set(xlabel="human labels for calibration", ylim=(0, 1.03))
         axes.set_ylabel("share of verdicts accepted")
-        axes.set_title(_plan_title(plan), color=INK)
+        axes.set_title("\n".join(wrap(_headline(plan).text, 76)), color=INK)
         axes.legend(fontsize=8.5, loc="lower right")
     return figure
-
-
-def _plan_title(plan: SelectionPlan) -> str:
-    last = plan.points[-1]
-    reached = f"{percent(last.coverage, 0)} accepted with {last.n:,} labels"
-    if plan.recommended is None:
-        return f"{plan.guarantee} at alpha {plan.alpha:g}: {reached}"
-    return (
-        f"After {plan.recommended:,} labels, doubling them adds less than {100 * plan.gain:g} "
-        "points of coverage"
-    )
 
 
 @frozen
@@ -465,28 +437,19 @@ class LabelPlan(Result):
         return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
 
     def view(self) -> list[Block]:
-        """Which rows to label, below which cut, and what the labels are good for."""
         if self.cut is None:
             return [
                 Headline(f"Label these {self.n:,} of {count(self.n_pool, 'row')}, drawn at random"),
                 Note(["They can calibrate a policy and estimate a rate.", *left_out(self.dropped)]),
             ]
-        most = percent(self.cut.share)
+        most, at = percent(self.cut.share), f"an uncertainty of at most {self.cut.at:.6g}"
+        below = Fact("below the cut", number(self.n_below), f"{at}; tied rows are included")
         return [
             Headline(
                 f"Label these {self.n:,} pairs, drawn at random among {self.cut.name}",
                 f"A policy from these labels accepts at most {most} of the verdicts.",
             ),
-            Facts(
-                [
-                    Fact("scored verdicts", number(self.n_pool)),
-                    Fact(
-                        "below the cut",
-                        number(self.n_below),
-                        f"an uncertainty of at most {self.cut.at:.6g}; tied rows are included",
-                    ),
-                ]
-            ),
+            Facts([Fact("scored verdicts", number(self.n_pool)), below]),
             Note(
                 [
                     "Use them with pac if random labels would let it accept clearly less than this "

@@ -97,7 +97,6 @@ class Selection(Result):
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
-        """What was accepted, whether the new scores look like the old ones, and the promise."""
         worth = self.worth or f"Promise: {self.promise}."
         blocks: list[Block] = [_selection_headline(self)]
         if self.n_accepted:
@@ -117,7 +116,15 @@ class Selection(Result):
                 detail=True,
             )
             blocks.append(groups)
-        blocks += stage_table(self)
+        if self.stages:
+            cost = "" if self.cost is None else f"; its rows cost ${self.cost:,.4f}"
+            columns = {
+                "stage": lambda stage: stage.judge,
+                "ended": lambda stage: number(stage.n),
+                "accepted": lambda stage: number(stage.n_accepted),
+                "failed": lambda stage: number(stage.n_failed),
+            }
+            blocks.append(table_of(self.stages, columns, caption=f"The cascade{cost}"))
         if self.drift.flagged:
             blocks.append(Note([_describe_drift(self)], tone="bad"))
         blocks += warnings_of(self.warnings)
@@ -331,21 +338,15 @@ def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -
     with few distinct values are not evidence, because all of them occur in any file: at least half
     of the old and half of the new scores must be distinct.
     """
-    pairs = [
-        (np.asarray(group.scores), scores[placed == number])
-        for number, group in enumerate(policy.groups)
-        if (placed == number).any()
-    ]
-    distinct = all(2 * len(np.unique(sample)) >= len(sample) for pair in pairs for sample in pair)
-    return bool(pairs) and distinct and all(_contains(*pair) for pair in pairs)
-
-
-def _contains(old: FloatArray, new: FloatArray) -> bool:
-    """Whether every value of `old` occurs in `new` at least as often."""
-    values, times = np.unique(old, return_counts=True)
-    ordered = np.sort(new)
-    there = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
-    return bool(np.all(there >= times))
+    groups = [at for at in range(len(policy.groups)) if (placed == at).any()]
+    for at in groups:
+        old, new = np.asarray(policy.groups[at].scores), np.sort(scores[placed == at])
+        values, times = np.unique(old, return_counts=True)
+        there = np.searchsorted(new, values, "right") - np.searchsorted(new, values, "left")
+        distinct = 2 * len(values) >= len(old) and 2 * len(np.unique(new)) >= len(new)
+        if not distinct or (there < times).any():
+            return False
+    return bool(groups)
 
 
 def _reasons(
@@ -447,25 +448,6 @@ def _selection_headline(selection: Selection) -> Headline:
     if drift.flagged:
         decision += "; the new rows look different: label some first"
     return Headline(text, action, tone="bad" if bad else "plain", decision=decision)
-
-
-def stage_table(selection: Selection) -> list[Block]:
-    """Where the new rows ended."""
-    if not selection.stages:
-        return []
-    return [
-        table_of(
-            selection.stages,
-            {
-                "stage": lambda stage: stage.judge,
-                "ended": lambda stage: number(stage.n),
-                "accepted": lambda stage: number(stage.n_accepted),
-                "failed": lambda stage: number(stage.n_failed),
-            },
-            caption="The cascade"
-            + ("" if selection.cost is None else f"; its rows cost ${selection.cost:,.4f}"),
-        )
-    ]
 
 
 def _describe_drift(selection: Selection) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,7 +84,6 @@ class PolicyCheck(Result):
         return read and self.digest == "matches"
 
     def view(self) -> list[Block]:
-        """Whether the file is unchanged since calibrate wrote it, and every field that is not."""
         wrong = self.contradictions
         numbers = "its numbers agree with its calibration scores"
         if wrong:
@@ -189,10 +189,8 @@ def check_about(policy: Policy, about: About) -> None:
 
 def levels_of(policy: Policy) -> Levels:
     """The levels that the policy was made for."""
-    alpha = exact_level(policy.alpha)
-    if policy.delta is None:
-        return Levels(alpha)
-    return Levels(alpha, exact_level(policy.delta, "delta"))
+    delta = {} if policy.delta is None else {"delta": exact_level(policy.delta, "delta")}
+    return Levels(exact_level(policy.alpha), **delta)
 
 
 def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradiction]:
@@ -214,12 +212,8 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
         return
     levels = levels_of(policy)
     for at, group in enumerate(policy.groups):
-        for contradiction in _of_group(policy, group, chosen, levels):
-            yield Contradiction(
-                field=f"groups.{at}.{contradiction.field}",
-                stated=contradiction.stated,
-                expected=contradiction.expected,
-            )
+        for wrong in _of_group(policy, group, chosen, levels):
+            yield replace(wrong, field=f"groups.{at}.{wrong.field}")
     yield from Contradiction.between(policy, _totals(policy, chosen))
     yield from load_doubt(policy).contradictions()
     if policy.guarantee_version == chosen.version:
@@ -242,8 +236,8 @@ def _of_group(
         return
     whole = len(scores) == group.n_calibration
     if whole or chosen.per_batch or len(scores) != KEPT_SCORES:
-        counts = {"n_calibration": len(scores), "n_errors": int(errors.sum())}
-        yield from Contradiction.between(group, counts)
+        sums = {"n_calibration": len(scores), "n_errors": int(errors.sum())}
+        yield from Contradiction.between(group, sums)
     if _can_recompute(policy, group):
         rule_levels = chosen.levels_per_rule(levels, len(policy.groups))
         rule = Rule(accepts="none")
@@ -260,8 +254,6 @@ def _of_group(
         yield Contradiction.of("threshold", group.threshold, expected=expected)
         return
     yield from Contradiction.between(group, _implied(group))
-    if group.accepts not in ("none", "batch"):
-        yield from Contradiction.between(group, _counts_below(group, whole=whole))
     weights = None if group.weights is None else np.asarray(group.weights)
     size = None if weights is None or not len(weights) else effective_size(weights)
     yield from Contradiction.between(group, {"effective_size": size})
@@ -271,25 +263,6 @@ def _can_recompute(policy: Policy, group: PolicyGroup) -> bool:
     """Whether the group's rule can be computed from the file: same version, every score kept."""
     version = find_guarantee(policy.guarantee).version
     return policy.guarantee_version == version and len(group.scores) == group.n_calibration
-
-
-def _implied(group: PolicyGroup) -> dict[str, Any]:
-    """Values of a group's other fields that follow from its counts (of a batch: its shares)."""
-    if group.accepts == "none":
-        zero = ("n_accepted", "n_accepted_errors", "coverage", "empirical_risk")
-        return {"feasible": False, **dict.fromkeys(zero, 0)}
-    if group.accepts == "batch":
-        rows = round(group.coverage * group.n_calibration)
-        return {
-            "feasible": group.coverage > 0,
-            "n_accepted": rows,
-            "n_accepted_errors": round(group.empirical_risk * rows),
-        }
-    return {
-        "feasible": True,
-        "coverage": share(group.n_accepted, group.n_calibration),
-        "empirical_risk": share(group.n_accepted_errors, group.n_accepted),
-    }
 
 
 def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
@@ -305,25 +278,37 @@ def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None
     return None
 
 
-def _counts_below(group: PolicyGroup, *, whole: bool) -> dict[str, Any]:
-    """How many rows the threshold accepts, computed from the scores.
+def _implied(group: PolicyGroup) -> dict[str, Any]:
+    """Values of a group's other fields that follow from its counts and scores.
 
     Rows without a verdict are errors that are never accepted. The file does not mark them, but
     accepted rows and accepted errors are lower by the same number. Thinned scores give the number
     of right accepted rows only up to chance: at least five standard deviations are allowed.
     """
+    if group.accepts == "none":
+        zero = ("n_accepted", "n_accepted_errors", "coverage", "empirical_risk")
+        return {"feasible": False, **dict.fromkeys(zero, 0)}
+    if group.accepts == "batch":
+        rows = round(group.coverage * group.n_calibration)
+        wrong = round(group.empirical_risk * rows)
+        return {"feasible": group.coverage > 0, "n_accepted": rows, "n_accepted_errors": wrong}
     accepted = group.rule.accept(np.asarray(group.scores))
     below, wrong = int(accepted.sum()), int(np.asarray(group.errors)[accepted].sum())
-    if whole:
-        mute = max(wrong - group.n_accepted_errors, 0)
-        return {
-            "n_accepted_errors": min(group.n_accepted_errors, wrong),
-            "n_accepted": below - mute,
-        }
+    errors, rows = group.n_accepted_errors, group.n_accepted
     scale, chance = group.n_calibration / len(group.scores), 2 + 2.5 * math.sqrt(below)
-    expected = group.n_accepted_errors + round((below - wrong) * scale)
-    near = abs(group.n_accepted - expected) <= chance * scale
-    return {"n_accepted": group.n_accepted if near else expected}
+    expected = errors + round((below - wrong) * scale)
+    if len(group.scores) == group.n_calibration:
+        errors = min(errors, wrong)
+        rows = below - (wrong - errors)
+    elif abs(rows - expected) > chance * scale:
+        rows = expected
+    return {
+        "feasible": True,
+        "coverage": share(group.n_accepted, group.n_calibration),
+        "empirical_risk": share(group.n_accepted_errors, group.n_accepted),
+        "n_accepted_errors": errors,
+        "n_accepted": rows,
+    }
 
 
 def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:

@@ -71,7 +71,6 @@ class Decision:
 
     @property
     def measured(self) -> bool:
-        """Whether there is a doubt that a rule can accept."""
         return self.status in MEASURED and self.doubt is not None
 
 

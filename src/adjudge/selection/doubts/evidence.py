@@ -170,11 +170,9 @@ class LearnedMargin:
     def margins(self, evidence: Evidence) -> FloatArray:
         """How strongly each pair favours A; a row's margin does not depend on the other rows."""
         columns = evidence.columns(self.categories)
-        for name in self.columns:
-            if name not in columns:
-                raise ArgumentError(
-                    "evidence", name, "the learned doubt needs the columns it is computed from"
-                )
+        if missing := [name for name in self.columns if name not in columns]:
+            remedy = "the learned doubt needs the columns it is computed from"
+            raise ArgumentError("evidence", missing[0], remedy)
         terms = zip(self.columns, self.scales, self.weights, strict=True)
         return sum_in_order([columns[name] / scale * weight for name, scale, weight in terms])
 
@@ -210,19 +208,11 @@ def sum_in_order(parts: Sequence[FloatArray]) -> FloatArray:
 
 def take_rows(evidence: Evidence, rows: BoolArray) -> Evidence:
     """The evidence of some of the rows."""
-
-    def some(values: FloatArray | None) -> FloatArray | None:
-        return None if values is None else values[rows]
-
+    arrays = {name: getattr(evidence, name) for name in ("p", "order_gap", "length_a", "length_b")}
+    some = {name: values[rows] for name, values in arrays.items() if values is not None}
     names = evidence.category
-    return replace(
-        evidence,
-        p=evidence.p[rows],
-        order_gap=some(evidence.order_gap),
-        length_a=some(evidence.length_a),
-        length_b=some(evidence.length_b),
-        category=None if names is None else [n for n, r in zip(names, rows, strict=True) if r],
-    )
+    category = None if names is None else [n for n, r in zip(names, rows, strict=True) if r]
+    return replace(evidence, category=category, **some)
 
 
 def order_gap(frame: pl.DataFrame) -> FloatArray | None:
@@ -249,7 +239,7 @@ def judge_evidence(frame: pl.DataFrame) -> Evidence:
             "doubt", "learned", f"{names.height} judges or protocols: select one with --judge or "
             "--protocol, or use --jury learned"
         )  # fmt: skip
-    p = frame.get_column("p_a").to_numpy().astype(np.float64)
+    p = frame["p_a"].to_numpy().astype(np.float64)
     return Evidence(judges=tuple(names["judge"]), p=p[:, None], order_gap=order_gap(frame))
 
 
@@ -389,24 +379,18 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         from_p = is_entropy or _close(uncertainty[decided], 1 - confidence(p_a[decided]))
         yield _signal(rows, shown or "p_a" if from_p else "uncertainty", p_a, scores=uncertainty)
         return
-    forward, reverse = _orders(rows)
+    orders = _orders(rows)
+    votes = swap_vote_preference(*orders)
+    single = single_order_preference(*orders, random_orders(rows["id"], seed=seed))
     yield _signal(rows, "preference_entropy", p_a)
-    yield _signal(rows, SINGLE_ORDER, _one_order(rows, seed))
-    yield _signal(rows, SWAP_VOTE, swap_vote_preference(forward, reverse))
-    yield _coin_vote(rows, seed=seed)
+    yield _signal(rows, SINGLE_ORDER, single)
+    yield _signal(rows, SWAP_VOTE, votes)
+    # A verdict on every row: if the votes disagree, that of a random order, with confidence 0.5.
+    p, doubts = np.where(votes == 0.5, single, votes), preference_entropy(votes)
+    by_coin = _signal(rows, "swap_vote_by_coin", p, scores=doubts)
+    yield replace(by_coin, confidence=confidence(votes))
     if not is_entropy:
         yield _signal(rows, "uncertainty", p_a, scores=uncertainty)
-
-
-def _coin_vote(rows: pl.DataFrame, *, seed: int) -> Signal:
-    """Swap and vote with a verdict on every row: if the votes disagree, that of a random order.
-
-    Such a verdict has confidence 0.5.
-    """
-    votes = swap_vote_preference(*_orders(rows))
-    p = np.where(votes == 0.5, _one_order(rows, seed), votes)
-    signal = _signal(rows, "swap_vote_by_coin", p, scores=preference_entropy(votes))
-    return replace(signal, confidence=confidence(votes))
 
 
 def has_both_orders(rows: pl.DataFrame) -> bool:
@@ -438,11 +422,6 @@ def _protocol(rows: pl.DataFrame) -> str | None:
 
 def _orders(rows: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
     return rows.get_column("p_fwd").to_numpy(), rows.get_column("p_rev").to_numpy()
-
-
-def _one_order(rows: pl.DataFrame, seed: int) -> FloatArray:
-    orders = random_orders(rows.get_column("id"), seed=seed)
-    return single_order_preference(*_orders(rows), orders)
 
 
 def _close(scores: FloatArray, expected: FloatArray) -> bool:
