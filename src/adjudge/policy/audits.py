@@ -209,7 +209,6 @@ class Monitor(ResultWithDigest):
 
     @property
     def alarm(self) -> bool:
-        """Whether any group has raised an alarm."""
         return any(group.rate.alarm for group in self.groups)
 
     @property
@@ -222,7 +221,6 @@ class Monitor(ResultWithDigest):
         return min((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
 
     def view(self) -> list[Block]:
-        """The alarm or its absence, the error rate with its interval, the evidence, the audits."""
         changes = [
             f"{_prefix(group)}the error rate appears to rise at audit "
             f"{text.number(group.change_at)}: an estimate, without an interval"
@@ -552,7 +550,6 @@ def _counts(monitor: Monitor) -> Table:
 
 
 def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
-    """Error rate over evidence, on one axis of counted audits."""
     from matplotlib.ticker import MaxNLocator
 
     path, alarm = group.path, -math.log10(group.delta)

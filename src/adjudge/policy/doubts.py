@@ -35,8 +35,6 @@ CostSource = Literal["dollars", "given"]
 
 
 class SavedDoubt(ABC):
-    """The entry of a doubt in a policy."""
-
     #: Whether the verdict it accepts can differ from the judge's.
     learned: ClassVar[bool] = True
     #: What its threshold is about, because that is not a judge's own uncertainty.
@@ -44,7 +42,6 @@ class SavedDoubt(ABC):
 
     @property
     def category_column(self) -> str | None:
-        """The column of categories that it learned from."""
         return None
 
     @property
@@ -217,7 +214,6 @@ class CascadeRule:
 
     @property
     def members(self) -> tuple[tuple[str, str | None], ...]:
-        """The judge and protocol of every stage."""
         return tuple((stage.judge, stage.protocol) for stage in self.stages)
 
     @property

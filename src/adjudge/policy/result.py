@@ -241,7 +241,6 @@ class PolicyGroup:
 
     @property
     def rule(self) -> Rule:
-        """The rule of the policy's guarantee."""
         return Rule(
             accepts=self.accepts,
             threshold=self.threshold,
@@ -249,6 +248,37 @@ class PolicyGroup:
             errors=self.errors,
             weights=self.weights,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acceptance:
+    """How many labelled rows a rule accepts, how many of them are wrong, and both shares."""
+
+    n_accepted: int = 0
+    n_accepted_errors: int = 0
+    coverage: float = 0.0
+    empirical_risk: float = 0.0
+
+
+def join_rules(
+    rules: Sequence[Rule | PolicyGroup],
+    seen: Sequence[Acceptance | PolicyGroup],
+    n: int,
+    *,
+    per_batch: bool,
+) -> dict[str, Any]:
+    """What several rules accept of their `n` labelled rows together; of one rule, what it does."""
+    names = ("coverage", "empirical_risk")
+    if len(rules) == 1:
+        shares = {name: getattr(seen[0], name) for name in names}
+        return {"accepts": rules[0].accepts, "threshold": rules[0].threshold, **shares}
+    rows = sum(part.n_accepted for part in seen)
+    wrong = sum(part.empirical_risk * part.n_accepted for part in seen)
+    accepts: Accepts = "batch" if per_batch else "groups"
+    if all(rule.accepts == "none" for rule in rules):
+        accepts = "none"
+    shares = dict(zip(names, (share(rows, n), wrong / rows if rows else 0.0), strict=True))
+    return {"accepts": accepts, "threshold": None, **shares}
 
 
 def sum_groups(groups: Sequence[PolicyGroup]) -> dict[str, Any]:
@@ -360,7 +390,6 @@ class Policy(ResultWithDigest):
 
     @property
     def category(self) -> str | None:
-        """The column of categories that it learned from."""
         columns = (doubt.category_column for doubt in self.doubts)
         return next((column for column in columns if column is not None), None)
 
@@ -554,7 +583,6 @@ def _range_of_groups(groups: Sequence[PolicyGroup]) -> str:
 
 
 def _describe_numbers(policy: Policy) -> list[str]:
-    """How the approximate numbers were made."""
     lines = []
     if any(group.resampling is not None for group in policy.groups):
         lines.append(

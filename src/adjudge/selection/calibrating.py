@@ -286,7 +286,6 @@ def calibrate(
 def _check_guarantee(
     chosen: Guarantee, *, weights: str | None, pooled: bool, by: str | None
 ) -> None:
-    """Refuse options that the guarantee does not take."""
     if weights is not None and not chosen.takes_weights:
         can = " or ".join(other.name for other in all_guarantees() if other.takes_weights)
         raise ArgumentError(

@@ -14,12 +14,13 @@ from adjudge.data.judgments import ERROR, HAS_VERDICT, fixed_doubts
 from adjudge.data.rows import one_row_per_cluster, partition
 from adjudge.policy.result import (
     KEPT_SCORES,
-    Accepts,
+    Acceptance,
     Alternative,
     Cut,
     PolicyGroup,
     Resampling,
     Rule,
+    join_rules,
     limit_rule,
     promise_below,
     share,
@@ -87,7 +88,6 @@ class Entry:
 
     @cached_property
     def in_order(self) -> Labels:
-        """The labels in that order."""
         return self.labels.sort(self.order)
 
     @property
@@ -114,23 +114,22 @@ def make_entries(
     entries = []
     needed = {*ENTRY_COLUMNS, *FINER_COLUMNS, by, cluster, weights}
     for rows in partition(frame.select(c for c in frame.columns if c in needed), keys):
-        key = rows.select(keys).row(0)
+        judge, protocol, *group = map(str, rows.select(keys).row(0))
         if cluster is not None:
-            chosen = one_row_per_cluster(rows.get_column(cluster).to_list(), seed=seed)
-            rows = rows[chosen.tolist()]
-        prints = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
+            rows = rows[one_row_per_cluster(rows[cluster].to_list(), seed=seed).tolist()]
+        labels = Labels(
+            rows["uncertainty"].cast(pl.Float64).to_numpy(),
+            rows[ERROR].to_numpy(),
+            None if weights is None else rows[weights].to_numpy(),
+            fixed_doubts(protocol) if own else (),
+        )
         entries.append(
             Entry(
-                judge=str(key[0]),
-                protocol=str(key[1]),
-                group=None if by is None else str(key[2]),
-                fingerprints=tuple(prints),
-                labels=Labels(
-                    rows.get_column("uncertainty").cast(pl.Float64).to_numpy(),
-                    rows.get_column(ERROR).to_numpy(),
-                    None if weights is None else rows.get_column(weights).to_numpy(),
-                    fixed_doubts(str(key[1])) if own else (),
-                ),
+                judge=judge,
+                protocol=protocol,
+                group=group[0] if group else None,
+                fingerprints=tuple(rows["judge_fingerprint"].drop_nulls().unique().sort()),
+                labels=labels,
                 has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),
                 seed=seed,
                 finer=finer_doubt(rows),
@@ -194,16 +193,6 @@ def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
     return [[entry for entry in entries if (entry.judge, entry.protocol) == key] for key in keys]
 
 
-@dataclass(frozen=True)
-class Acceptance:
-    """How many labelled rows a rule accepts, how many of them are wrong, and both shares."""
-
-    rows: int = 0
-    wrong: int = 0
-    coverage: float = 0.0
-    risk: float = 0.0
-
-
 def accept_labels(
     chosen: Guarantee, rule: Rule, entry: Entry, levels: Levels, *, seed: int
 ) -> Acceptance:
@@ -217,7 +206,12 @@ def accept_labels(
         return _over_halves(chosen, entry, levels, seed)
     accepted = chosen.accept(rule, entry.labels.scores, levels) & entry.has_verdict
     rows, wrong = int(accepted.sum()), int(entry.labels.errors[accepted].sum())
-    return Acceptance(rows, wrong, share(rows, len(entry)), share(wrong, rows))
+    return Acceptance(
+        n_accepted=rows,
+        n_accepted_errors=wrong,
+        coverage=share(rows, len(entry)),
+        empirical_risk=share(wrong, rows),
+    )
 
 
 def _over_halves_pooled(
@@ -244,17 +238,13 @@ def _over_halves_pooled(
             chosen.decide(labels.take(calibrates & (codes == group)), levels)
             for group in range(len(groups))
         ]
-        accepted = chosen.accept_pooled(
-            rules, labels.scores[~calibrates], codes[~calibrates], levels
-        )
-        accepted &= verdict[~calibrates]
-        for group in range(len(groups)):
-            here = codes[~calibrates] == group
-            shares[split, group] = accepted[here].mean()
-            errors = labels.errors[~calibrates][here]
-            risks[split, group] = share(
-                int(errors[accepted[here]].sum()), int(accepted[here].sum())
-            )
+        new = ~calibrates
+        accepted = chosen.accept_pooled(rules, labels.scores[new], codes[new], levels)
+        accepted &= verdict[new]
+        taken = np.bincount(codes[new], accepted, len(groups))
+        wrong = np.bincount(codes[new], accepted * labels.errors[new], len(groups))
+        shares[split] = taken / np.bincount(codes[new], minlength=len(groups))
+        risks[split] = wrong / np.maximum(taken, 1)
     means = zip(shares.mean(axis=0).tolist(), risks.mean(axis=0).tolist(), strict=True)
     return [_indication(len(entry), *mean) for entry, mean in zip(groups, means, strict=True)]
 
@@ -294,7 +284,10 @@ def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> 
 
 def _indication(n: int, coverage: float, risk: float) -> Acceptance:
     rows = round(coverage * n)
-    return Acceptance(rows, round(risk * rows), coverage, risk)
+    wrong = round(risk * rows)
+    return Acceptance(
+        n_accepted=rows, n_accepted_errors=wrong, coverage=coverage, empirical_risk=risk
+    )
 
 
 def resample_labels(
@@ -337,7 +330,6 @@ class Candidate:
     def build(
         cls, guarantee: Guarantee, entries: Sequence[Entry], terms: Terms, *, pooled: bool
     ) -> Candidate:
-        """Decide on every entry."""
         levels = guarantee.levels_per_rule(terms.levels, terms.rules)
         least = guarantee.fewest_labels(levels)
         rules = []
@@ -347,13 +339,10 @@ class Candidate:
                 rule = guarantee.decide(labels, levels)
             rules.append(limit_rule(rule, labels.scores, terms.cuts, entry.judge, entry.protocol))
         if pooled and guarantee.takes_pooled:
-            seen_by_entry = {
-                id(entry): acceptance
-                for groups in by_judge(entries)
-                for entry, acceptance in zip(
-                    groups, _over_halves_pooled(guarantee, groups, levels, terms.seed), strict=True
-                )
-            }
+            seen_by_entry: dict[int, Acceptance] = {}
+            for groups in by_judge(entries):
+                halves = _over_halves_pooled(guarantee, groups, levels, terms.seed)
+                seen_by_entry |= zip(map(id, groups), halves, strict=True)
             seen = [seen_by_entry[id(entry)] for entry in entries]
         else:
             seen = [
@@ -379,25 +368,13 @@ class Candidate:
 
     def alternative(self) -> Alternative:
         """All entries together, as listed in the policy's alternatives."""
-        rows = sum(seen.rows for seen in self.seen)
-        coverage = share(rows, sum(map(len, self.entries)))
-        wrong = sum(seen.risk * seen.rows for seen in self.seen)
-        risk, threshold = wrong / rows if rows else 0.0, None
-        accepts: Accepts = "batch" if self.guarantee.per_batch else "groups"
-        if all(rule.accepts == "none" for rule in self.rules):
-            accepts = "none"
-        if len(self.entries) == 1:
-            accepts, threshold = self.rules[0].accepts, self.rules[0].threshold
-            coverage, risk = self.seen[0].coverage, self.seen[0].risk
+        n, per_batch = sum(map(len, self.entries)), self.guarantee.per_batch
         return Alternative(
             guarantee=self.guarantee.name,
             summary=self.guarantee.summary,
-            accepts=accepts,
-            threshold=threshold,
-            n_accepted=rows,
-            coverage=coverage,
-            empirical_risk=risk,
-            indicative=self.guarantee.per_batch,
+            **join_rules(self.rules, self.seen, n, per_batch=per_batch),
+            n_accepted=sum(seen.n_accepted for seen in self.seen),
+            indicative=per_batch,
             promise=promise_below(self.guarantee.promise(self.terms.levels), self.terms.cuts),
             not_promised=self.guarantee.not_promised(self.terms.levels),
         )
@@ -416,7 +393,6 @@ class Candidate:
         return other.alternative().coverage
 
     def groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
-        """The rules as stored in the policy."""
         cells = zip(self.entries, self.rules, self.seen, strict=True)
         return tuple(self._group(*cell, parts) for cell in cells)
 
@@ -441,10 +417,7 @@ class Candidate:
             feasible=feasible,
             n_calibration=len(entry),
             n_errors=int(entry.labels.errors.sum()),
-            n_accepted=seen.rows,
-            n_accepted_errors=seen.wrong,
-            empirical_risk=seen.risk,
-            coverage=seen.coverage,
+            **vars(seen),
             note=None if feasible else self._note(entry),
             resampling=self._resample(entry) if feasible else None,
             effective_size=None if weights is None else effective_size(weights),
@@ -467,14 +440,15 @@ class Candidate:
         if self.alternative().coverage >= other.alternative().coverage:
             return None
         needed = [
-            self.guarantee.labels_needed(entry.labels, seen.rows, seen.wrong, self.rule_levels)
+            self.guarantee.labels_needed(
+                entry.labels, seen.n_accepted, seen.n_accepted_errors, self.rule_levels
+            )
             for entry, seen in zip(self.entries, other.seen, strict=True)
-            if seen.rows
+            if seen.n_accepted
         ]
         return None if None in needed else sum(n for n in needed if n is not None)
 
     def _note(self, entry: Entry) -> str:
-        """Why an entry accepts nothing."""
         n, least = len(entry), self.guarantee.fewest_labels(self.rule_levels)
         if n < least:
             return (

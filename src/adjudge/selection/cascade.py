@@ -72,17 +72,9 @@ P = ParamSpec("P")
 _ROW = "__row"
 _MEASURED = pl.col("status").is_in(list(MEASURED))
 #: Columns of the judges' rows that a cascade reads, in addition to its context columns.
-_READ = {
-    "id": pl.String,
-    "judge": pl.String,
-    "protocol": pl.String,
-    "status": pl.String,
-    "p_a": pl.Float64,
-    "p_fwd": pl.Float64,
-    "p_rev": pl.Float64,
-    "uncertainty": pl.Float64,
-    "answer_mass": pl.Float64,
-    "verdict": pl.String,
+_READ: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("id", "judge", "protocol", "status", "verdict"), pl.String),
+    **dict.fromkeys(("p_a", "p_fwd", "p_rev", "uncertainty", "answer_mass"), pl.Float64),
     "judge_fingerprint": pl.String,
 }
 
@@ -105,7 +97,6 @@ class StageEvidence:
         return ~np.isnan(self.whole.p)
 
     def of(self, judges: Sequence[int]) -> StageEvidence:
-        """Only these judges, in this order."""
         at = list(judges)
         names = tuple(self.whole.judges[j] for j in at)
         return StageEvidence(
@@ -115,7 +106,6 @@ class StageEvidence:
         )
 
     def take(self, rows: BoolArray) -> StageEvidence:
-        """Only these rows."""
         gaps = None if self.gaps is None else self.gaps[rows]
         whole = take_rows(self.whole, rows)
         return StageEvidence(whole=whole, ties=self.ties[rows], gaps=gaps)
@@ -185,10 +175,8 @@ def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Memb
     (('x:a,b', 'preference'), ('x:c', 'preference'))
     """
     named = name_members(frame).select(MEMBER, "judge", "protocol").unique().sort(MEMBER)
-    members: dict[str, Member] = {}
-    for member, judge, protocol in named.iter_rows():
-        members[member.partition(":")[2]] = (judge, protocol)
-    members |= {member: (judge, protocol) for member, judge, protocol in named.iter_rows()}
+    members = {member: (judge, protocol) for member, judge, protocol in named.iter_rows()}
+    members = {member.partition(":")[2]: stage for member, stage in members.items()} | members
     there = ", ".join(named[MEMBER].to_list())
     left = list(cascade.split(",")) if isinstance(cascade, str) else list(cascade)
     stages: list[Member] = []
@@ -220,7 +208,6 @@ def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
 
 
 def of_stages(stages: Sequence[Member]) -> pl.Expr:
-    """Whether a row is of one of these judges."""
     return pl.any_horizontal(
         (pl.col("judge") == judge) & pl.col("protocol").eq_missing(pl.lit(protocol, pl.String))
         for judge, protocol in stages
@@ -466,12 +453,7 @@ class CascadeDoubt(Doubt):
 
 
 def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray:
-    """Rows that the cascade can learn from: by the hash of their cluster, or else of their id.
-
-    >>> rows = pl.DataFrame({"id": [str(n) for n in range(1000)]})
-    >>> bool(300 == in_learning_share(rows, LearningShare(column="id", share=0.3, seed=2)).sum())
-    False
-    """
+    """Rows that the cascade can learn from: by the hash of their cluster, or else of their id."""
     if learning.column not in frame.columns:
         raise ArgumentError(
             "judgments", learning.column, "the cascade's learning share is a hash of this column"

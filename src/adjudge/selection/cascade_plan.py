@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data import read_result
-from adjudge.data.judgments import WORDS, Judgments
+from adjudge.data.judgments import WORDS, Judgments, prepare_judgments
 from adjudge.data.rows import Rows, merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, PolicyMismatchError
@@ -133,12 +133,10 @@ class CascadePlan(ResultWithDigest):
 
     @property
     def planned(self) -> CostPoint:
-        """The point of the planned tau."""
         return next(point for point in self.points if point.tau == self.rule.tau)
 
     @property
     def last(self) -> JudgeAlone:
-        """The last of the requested judges, alone."""
         return self.alone[-1]
 
     def view(self) -> list[Block]:
@@ -205,15 +203,10 @@ def plan_cascade(
     learning_share = open_unit(learning_share, "learning_share")
     check_count(seed, "seed")
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
+    prepared = prepare_judgments(judgments, labels=labels, pairs=pairs)
     # Rows of every status: a row continues after a judge fails.
     table = read_labelled(
-        judgments,
-        labels,
-        pairs=pairs,
-        ties=ties,
-        cluster=cluster,
-        min_answer_mass=limit,
-        keep_failed=True,
+        prepared, ties=ties, cluster=cluster, min_answer_mass=limit, keep_failed=True
     )
     stages = find_stages(cascade, table.frame)
     rows = Rows(table.frame, table.dropped).without(~of_stages(stages), OTHER_JUDGE)
@@ -224,9 +217,8 @@ def plan_cascade(
     frame, evidence, left_out_rows = _learning_rows(rows, stages, learning)
     prefers_a = (frame["label"] == WORDS[table.about][0]).to_numpy().astype(np.int64)
     units = cluster_codes(frame[learning.column].to_list())[0]
-    whole = with_context(evidence.whole, frame, lengths=None, category=category)
     lengths = lengths_in(frame)
-    whole = with_context(whole, frame, lengths=lengths, category=None)
+    whole = with_context(evidence.whole, frame, lengths=lengths, category=category)
 
     @cache
     def sheet(chain: tuple[int, ...], *, plain: bool = False) -> Sheet:
@@ -322,15 +314,13 @@ def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
     """The rule with the parts of its judges' fingerprints, if the store has them."""
     prints = [s.judge_fingerprint for s in rule.stages if s.judge_fingerprint is not None]
     parts = read_judge_parts(prints, store)
-    return replace(
-        rule,
-        stages=tuple(
-            replace(stage, fingerprint_parts=dict(parts[stage.judge_fingerprint]))
-            if stage.judge_fingerprint in parts
-            else stage
-            for stage in rule.stages
-        ),
+    stages = (
+        replace(s, fingerprint_parts=dict(parts[s.judge_fingerprint]))
+        if s.judge_fingerprint in parts
+        else s
+        for s in rule.stages
     )
+    return replace(rule, stages=tuple(stages))
 
 
 def _learning_rows(
@@ -482,7 +472,6 @@ class CascadeRequest(DoubtRequest):
         )
 
     def _planned(self, labelled: Labelled) -> CascadePlan:
-        """The given plan, with all its settings, or a new one."""
         options, plan = self.options, self.options.plan
         if plan is None:
             if labelled.judgments is None:
@@ -510,7 +499,6 @@ class CascadeRequest(DoubtRequest):
 
 
 def _view(plan: CascadePlan) -> list[Block]:
-    """The planned cascade, the curve over tau, each judge alone, and the judges that do not pay."""
     learned = plan.candidate == "learned"
     curve = table_of(
         _shown_points(plan),
@@ -613,7 +601,6 @@ def _shown_points(plan: CascadePlan) -> list[CostPoint]:
 
 
 def cascade_figure(plan: CascadePlan) -> Drawing:
-    """Coverage against cost, the curve of the cascade and a mark for each judge alone."""
     with themed():
         figure = new_figure(7.4, 4.6)
         axes = figure.subplots()

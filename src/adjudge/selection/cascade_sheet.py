@@ -73,16 +73,6 @@ def fit_stages(
     """A ridge for each stage, fitted on its scored rows, and margins held out.
 
     Those are the margins of the rows by ridges that were fitted without their fold of `units`.
-
-    >>> rng = np.random.default_rng(0)
-    >>> people = rng.integers(0, 2, 200)
-    >>> odds = (2 * people - 1)[:, None] * [0.5, 2.0] + rng.normal(size=(200, 2))
-    >>> p = 1 / (1 + np.exp(-odds))
-    >>> from adjudge.selection.doubts.evidence import Evidence
-    >>> seen = StageEvidence(whole=Evidence(judges=("x", "y"), p=p), ties=np.zeros_like(p) > 0)
-    >>> margins, _ = fit_stages(seen, people, units=np.arange(200), seed=0)
-    >>> (stop_at(stage_doubts(margins, seen)[1], 0.1) == 0).mean() < 0.5
-    np.True_
     """
     rows = len(prefers_a)
     groups = int(units.max()) + 1
@@ -185,14 +175,18 @@ class Sheet:
             values = values[np.linspace(0, len(values) - 1, _TRIED).round().astype(int)]
         return np.concatenate(([0.0], values))
 
-    def point(self, tau: float) -> CostPoint:
-        """Cost, and coverage at alpha, if rows stop at this tau."""
+    def stop(self, tau: float) -> tuple[IntArray, FloatArray, BoolArray, FloatArray]:
+        """Stage, doubt, error and risk of every row, if rows stop at this tau."""
         stage = stop_at(self.doubts, tau)
         here = np.arange(len(stage)), stage
-        doubt, wrong = np.minimum(self.doubts[here], INFINITE_DOUBT), self.wrong[here]
+        doubt, risk = (np.minimum(of[here], INFINITE_DOUBT) for of in (self.doubts, self.risks))
+        return stage, doubt, self.wrong[here], risk
+
+    def point(self, tau: float) -> CostPoint:
+        """Cost, and coverage at alpha, if rows stop at this tau."""
+        stage, doubt, wrong, risk = self.stop(tau)
         order = np.argsort(doubt, kind="stable")
-        risk = np.minimum(self.risks[here], INFINITE_DOUBT)[order]
-        means = np.cumsum(risk) / np.arange(1, len(order) + 1)
+        means = np.cumsum(risk[order]) / np.arange(1, len(order) + 1)
         # Tied rows are accepted together.
         ends = np.append(np.diff(doubt[order]) > 0, True)
         passing = np.flatnonzero(ends & (means <= self.alpha))
@@ -213,8 +207,8 @@ class Sheet:
         """
         best = None
         for tau in self.taus[1:].tolist():
-            here = np.arange(len(self.doubts)), stop_at(self.doubts, tau)
-            below = self.risks[here][self.doubts[here] <= tau]
+            _, doubt, _, risk = self.stop(tau)
+            below = risk[doubt <= tau]
             error = (self.alpha * (1 - self.alpha) / max(len(below), 1)) ** 0.5
             if len(below) and below.mean() + margin * error <= self.alpha:
                 best = tau
@@ -229,8 +223,7 @@ class Sheet:
 
     def candidate(self, name: str, judges: tuple[str, ...], tau: float) -> CascadeCandidate:
         """This cascade at tau, by what scope accepts of the rows at alpha."""
-        here = np.arange(len(self.doubts)), stop_at(self.doubts, tau)
-        doubt, wrong = np.minimum(self.doubts[here], INFINITE_DOUBT), self.wrong[here]
+        stage, doubt, wrong, _ = self.stop(tau)
         mute = doubt == INFINITE_DOUBT
         rule = scope_threshold(doubt, wrong | mute, alpha=self.alpha)
         accepted = rule.accept(doubt) & ~mute
@@ -238,7 +231,7 @@ class Sheet:
             name=name,
             judges=judges,
             tau=tau,
-            cost=self.point(tau).cost,
+            cost=float(self.costs[stage].mean()),
             coverage=float(accepted.mean()),
             wrong=float(wrong[accepted].mean()) if accepted.any() else None,
         )

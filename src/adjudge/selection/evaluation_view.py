@@ -260,7 +260,6 @@ class _Line(NamedTuple):
     banded: bool
 
     def values(self, field: str) -> FloatArray:
-        """One field of its rows, in the order of alpha."""
         return np.array([getattr(row, field) for row in self.rows])
 
 
@@ -272,7 +271,6 @@ def _panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> 
 
 
 def risk_and_coverage(evaluation: Evaluation) -> Drawing:
-    """Error share and coverage against alpha side by side."""
     with themed():
         figure = new_figure(12.0, 4.4)
         left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.06})
@@ -300,7 +298,6 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
 
 
 def draw_coverage(axes: Axes, evaluation: Evaluation) -> None:
-    """Mean share accepted against alpha."""
     _draw_lines(axes, _lines(evaluation), "coverage")
     axes.set(xlim=(0, max(evaluation.alphas) * 1.08), ylim=(0, 1.04))
     axes.set(title="Accepted at each alpha, over random splits")

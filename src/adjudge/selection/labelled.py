@@ -85,11 +85,7 @@ class NewRows:
 
 def read_labelled(
     judgments: TableLike | Source | Judgments,
-    labels: TableLike | None = None,
     *,
-    pairs: TableLike | None = None,
-    judge: str | None = None,
-    protocol: str | None = None,
     ties: str = "drop",
     cluster: str | None = "auto",
     by: str | None = None,
@@ -119,9 +115,7 @@ def read_labelled(
     ([0, 1], {'human tie': 1})
     """
     one_of(ties, TIES, "ties")
-    prepared = prepare_judgments(
-        judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
-    )
+    prepared = prepare_judgments(judgments)
     frame = mark_off_answer(own_verdicts(prepared), min_answer_mass)
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))

@@ -380,7 +380,6 @@ def _headline(plan: SelectionPlan) -> Headline:
 
 
 def plan_figure(plan: SelectionPlan) -> Drawing:
-    """Expected coverage against the number of labels, with one standard deviation."""
     with themed():
         figure = new_figure(7.2, 4.4)
         axes = figure.subplots()

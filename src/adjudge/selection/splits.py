@@ -53,7 +53,6 @@ class SplitRisk:
 
     @classmethod
     def over(cls, method: Method, levels: Levels, batches: Iterable[SplitOutcome]) -> SplitRisk:
-        """All batches of splits together."""
         counts = map(np.concatenate, zip(*batches, strict=True))
         return cls(method.name, levels.alpha, *counts)
 

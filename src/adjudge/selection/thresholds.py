@@ -52,7 +52,6 @@ class Threshold:
 
     @property
     def rule(self) -> Rule:
-        """The rule without its counts."""
         return Rule(accepts=self.accepts, threshold=self.threshold)
 
 
@@ -267,12 +266,10 @@ class SplitCounts:
 
     @cached_property
     def n_calibration(self) -> IntArray:
-        """Calibration rows per split."""
         return _count(self.calibrates)
 
     @cached_property
     def n_tested(self) -> IntArray:
-        """Tested rows per split."""
         return _count(self.tested)
 
     @cached_property

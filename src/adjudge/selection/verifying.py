@@ -26,6 +26,7 @@ from adjudge.policy.result import (
     Policy,
     PolicyGroup,
     Rule,
+    join_rules,
     limit_rule,
     own_cuts,
     promise_below,
@@ -188,7 +189,6 @@ def check_about(policy: Policy, about: About) -> None:
 
 
 def levels_of(policy: Policy) -> Levels:
-    """The levels that the policy was made for."""
     delta = {} if policy.delta is None else {"delta": exact_level(policy.delta, "delta")}
     return Levels(exact_level(policy.alpha), **delta)
 
@@ -313,21 +313,7 @@ def _implied(group: PolicyGroup) -> dict[str, Any]:
 
 def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
     """The values of the policy's own fields that follow from its groups."""
-    groups = policy.groups
-    totals = sum_groups(groups) | {
-        "indicative": chosen.per_batch,
-        "judges": load_doubt(policy).judges or tuple(dict.fromkeys(g.judge for g in groups)),
-    }
-    if len(groups) == 1:
-        same = ("accepts", "threshold", "coverage", "empirical_risk")
-        return totals | {name: getattr(groups[0], name) for name in same}
-    rows = totals["n_accepted"]
-    wrong = sum(group.empirical_risk * group.n_accepted for group in groups)
-    decided = "batch" if chosen.per_batch else "groups"
-    nothing = all(group.accepts == "none" for group in groups)
-    return totals | {
-        "accepts": "none" if nothing else decided,
-        "threshold": None,
-        "coverage": share(rows, totals["n_calibration"]),
-        "empirical_risk": wrong / rows if rows else 0.0,
-    }
+    groups, sums = policy.groups, sum_groups(policy.groups)
+    judges = load_doubt(policy).judges or tuple(dict.fromkeys(g.judge for g in groups))
+    together = join_rules(groups, groups, sums["n_calibration"], per_batch=chosen.per_batch)
+    return sums | together | {"indicative": chosen.per_batch, "judges": judges}

@@ -84,7 +84,7 @@ def test_labels_in_words_or_numbers_join_by_id_and_majority() -> None:
 def test_labels_sampled_by_doubt_do_not_calibrate() -> None:
     rows = {"id": ["a", "b"], "p_pass": [0.9, 0.2]}
     labels = {"id": ["a", "b"], "label": ["pass", "fail"], "sampled_by": ["random", "doubt"]}
-    kept = read_labelled(rows, labels)
+    kept = read_labelled(prepare_judgments(rows, labels=labels))
     assert kept.frame["id"].to_list() == ["a"]
     assert kept.dropped == {"label sampled by doubt": 1}
 

@@ -400,6 +400,5 @@ def ask_doubt(options: DoubtOptions) -> DoubtRequest:
 
 
 def load_doubt(policy: Policy) -> Doubt:
-    """The doubt of a policy."""
     loaded = (request.doubt.load(policy) for request in all_doubts())
     return next(doubt for doubt in loaded if doubt is not None)

@@ -73,7 +73,6 @@ class Evidence:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Every category that occurs, sorted."""
         return tuple(sorted({name for name in self.category or () if name is not None}))
 
     def columns(self, categories: Sequence[str]) -> Mapping[str, FloatArray]:
@@ -153,13 +152,11 @@ class LearnedMargin:
 
     @classmethod
     def load(cls, saved: DoubtReport | Stage, categories: tuple[str, ...]) -> LearnedMargin:
-        """The margin in an entry of a policy."""
         scales, weights = np.asarray(saved.scales), np.asarray(saved.weights)
         return cls(saved.columns, categories, scales, weights, saved.penalty)
 
     @property
     def entries(self) -> dict[str, Any]:
-        """Its fields in an entry of a policy."""
         return {
             "columns": self.columns,
             "scales": tuple(self.scales.tolist()),
@@ -177,7 +174,6 @@ class LearnedMargin:
         return sum_in_order([columns[name] / scale * weight for name, scale, weight in terms])
 
     def predict(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-        """Margins and doubts."""
         margins = self.margins(evidence)
         return margins, doubt_of(margins)
 
@@ -207,7 +203,6 @@ def sum_in_order(parts: Sequence[FloatArray]) -> FloatArray:
 
 
 def take_rows(evidence: Evidence, rows: BoolArray) -> Evidence:
-    """The evidence of some of the rows."""
     arrays = {name: getattr(evidence, name) for name in ("p", "order_gap", "length_a", "length_b")}
     some = {name: values[rows] for name, values in arrays.items() if values is not None}
     names = evidence.category
@@ -305,7 +300,6 @@ def with_learned(
 def count_overturned(
     judged: pl.Series, learned: pl.Series, *, among: BoolArray | None = None
 ) -> int:
-    """How many verdicts of the judge the learned doubt reversed."""
     other = (judged != learned).fill_null(False).to_numpy()
     return int((other if among is None else other & among).sum())
 
@@ -394,7 +388,6 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
 
 
 def has_both_orders(rows: pl.DataFrame) -> bool:
-    """Whether every row was asked in both orders."""
     return rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
 
 

@@ -361,7 +361,6 @@ class LearnedDoubt(Doubt):
     def apply(
         self, frame: pl.DataFrame, evidence: Evidence | None, *, about: About
     ) -> pl.DataFrame:
-        """The rows with the learned verdict and uncertainty."""
         evidence = judge_evidence(frame) if evidence is None else evidence
         check_context(frame, lengths=self.lengths, category=self.category, who="the learned doubt")
         if ORDER_GAP in self.margin.columns and evidence.order_gap is None:

@@ -53,18 +53,15 @@ class Labels:
         return len(self.scores)
 
     def take(self, rows: IntArray | BoolArray) -> Labels:
-        """Some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         return Labels(self.scores[rows], self.errors[rows], weights, self.values)
 
     def sort(self, order: ScoreOrder) -> Labels:
-        """The rows in this order of their scores."""
         weights = None if self.weights is None else self.weights[order.rows]
         return Labels(order.scores, self.errors[order.rows], weights, self.values)
 
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
-        """The rows of several, concatenated."""
         weights = [labels.weights for labels in parts if labels.weights is not None]
         return cls(
             np.concatenate([labels.scores for labels in parts]),
