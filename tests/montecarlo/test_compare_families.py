@@ -8,7 +8,7 @@ from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 
 from adjudge.estimation.compare import best_of
-from adjudge.statistics.betting import LABELS_A_ROUND, POCOCK, ROUNDS, decide
+from adjudge.estimation.until_sure import LABELS_A_ROUND, POCOCK, ROUNDS, decide
 from adjudge.statistics.differences import all_gaps, holm, labelled_gap, possibly_best
 
 FULL = pytest.mark.montecarlo

@@ -12,6 +12,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from adjudge.statistics import numbers as _stats
+from adjudge.statistics.clusters import cluster_means_se
 
 
 @given(st.integers(1, 500), st.integers(1, 99))
@@ -47,15 +48,15 @@ def test_the_binomial_tail_equals_scipy() -> None:
 
 def test_clusters_of_one_give_the_usual_standard_error() -> None:
     values = np.random.default_rng(0).normal(size=50)
-    mean, se = _stats.cluster_means_se(values, np.arange(50), 50)
+    mean, se = cluster_means_se(values, np.arange(50), 50)
     assert mean == pytest.approx(values.mean())
     assert se == pytest.approx(values.std(ddof=1) / np.sqrt(50))
 
 
 def test_copied_rows_do_not_shrink_the_clustered_error() -> None:
     values = np.random.default_rng(0).normal(size=50)
-    _, once = _stats.cluster_means_se(values, np.arange(50), 50)
-    _, tenfold = _stats.cluster_means_se(np.repeat(values, 10), np.repeat(np.arange(50), 10), 50)
+    _, once = cluster_means_se(values, np.arange(50), 50)
+    _, tenfold = cluster_means_se(np.repeat(values, 10), np.repeat(np.arange(50), 10), 50)
     assert tenfold == pytest.approx(once)
 
 

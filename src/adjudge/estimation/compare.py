@@ -69,7 +69,6 @@ def compare(
     until_sure: bool = False,
     rounds: bool = False,
     equal_within: float | None = None,
-    max_labels: int | None = None,
     scale: tuple[int, int] | None = None,
     store: StorePlace = "adjudge.db",
     confidence_level: float = 0.95,
@@ -96,7 +95,6 @@ def compare(
             state is in `store`; labels come from the labelling page, from `labels` or from `data`.
         rounds: With until_sure: a look after every 50 labels only; fewer labels, approximate.
         equal_within: With until_sure: also stop if the systems are equal within this difference.
-        max_labels: With until_sure: labels that can be had, to say what is out of reach.
         scale: With until_sure: lowest and highest score, if there are scores.
         store: With until_sure: store of the state and of labels, a file or postgresql://...
         confidence_level: Confidence level of the intervals.
@@ -114,12 +112,7 @@ def compare(
     (0.25, True)
     """
     level = open_unit(confidence_level, "confidence_level")
-    sequential: dict[str, Any] = {
-        "rounds": rounds,
-        "equal_within": equal_within,
-        "max_labels": max_labels,
-        "scale": scale,
-    }
+    sequential: dict[str, Any] = {"rounds": rounds, "equal_within": equal_within, "scale": scale}
     once: dict[str, object] = {"within": within, "screen": screen}
     if not until_sure:
         _refuse(sequential, "is for --until-sure (until_sure=True)")
@@ -216,7 +209,7 @@ def compare_systems(
         systems=() if within is not None else _scores(table, numbers[0].means, pairs, best),
         differences=tuple(pairs),
         best_judge=best_of(table.judge, names, rng, level) if judges else None,
-        assumptions=_assumptions(table, n_labelled, best),
+        assumptions=_assumptions(table, labelled=n_labelled > 0 or judges, best=best is not None),
         warnings=tuple(dict.fromkeys(warnings)),
         dropped=merge_dropped(before, *(systems.dropped for systems in tables.values())),
         seed=seed if many and isinstance(seed, int) else None,
@@ -243,10 +236,7 @@ def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
         by_judge = all_gaps(judge, zero_one=table.zero_one)
     else:
         n, m, unit = int(answered.sum()), int(known.sum(axis=0).min()), "answer"
-        (_, first), (_, second) = columns
-        by_judge = [Gap(n=min(len(first), len(second)))]
-        if by_judge[0].n >= FEWEST:
-            by_judge = [unpaired_gap(first, second, zero_one=table.zero_one)]
+        by_judge = [unpaired_gap(*(scores for _, scores in columns), zero_one=table.zero_one)]
     people, means = [Gap(n=m)] * len(couples) if m else [], list[Gap]()
     if m >= FEWEST:
         ends = float(np.nanmin(human)), float(np.nanmax(human))
@@ -258,10 +248,10 @@ def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
             else labelled_gap(h[:, j] - h[:, i], d[:, j] - d[:, i], zero_one=exact)
             for i, j in couples
         ]
-    pairs = list[PairDifference]()
+    shown, pairs = (level, math.inf if table.measure == "scores" else 1.0), list[PairDifference]()
+    same = "people gave both answers the same score everywhere"
     for at, (i, j) in enumerate(couples):
-        sides, shown = judge[:, j] - judge[:, i], (level, table.bound)
-        same = "people gave both answers the same score everywhere"
+        sides = judge[:, j] - judge[:, i]
         pair = PairDifference(
             a=table.names[i],
             b=table.names[j],
@@ -355,18 +345,17 @@ def _warnings(table: Systems, numbers: _Estimates) -> Iterator[str]:
         )
 
 
-def _assumptions(table: Systems, labelled: int, best: object) -> tuple[str, ...]:
+def _assumptions(table: Systems, *, labelled: bool, best: bool) -> tuple[str, ...]:
+    judges = table.measure == "agreement"
     unit = "" if table.clustered_by is None else f" of different {table.clustered_by}"
-    lines = [f"questions{unit} are independent, and like those the difference is to hold for"]
-    if table.measure == "agreement":
-        lines.append("the interval of the best judge is measured by simulation, not proven")
-    else:
-        lines.append("the judge's difference is about the judge: people's can have another sign")
-    if labelled or table.measure == "agreement":
-        lines.append("labelled questions are a random sample of all, labelled for all systems")
-    if best is not None:
-        lines.append("the set of systems that can be best is approximate: measured, not proven")
-    return (*lines, *table.notes)
+    lines = (
+        (True, f"questions{unit} are independent, and like those the difference is to hold for"),
+        (judges, "the interval of the best judge is measured by simulation, not proven"),
+        (not judges, "the judge's difference is about the judge: people's can have another sign"),
+        (labelled, "labelled questions are a random sample of all, labelled for all systems"),
+        (best, "the set of systems that can be best is approximate: measured, not proven"),
+    )
+    return (*(line for applies, line in lines if applies), *table.notes)
 
 
 # --- the best of several judges ---

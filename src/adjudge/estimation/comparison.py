@@ -247,11 +247,6 @@ class Comparison(Result):
         return all(pair.reported.estimate is None for pair in self.differences)
 
     @property
-    def points(self) -> float:
-        """Differences are in points of a hundred, scores on their own scale."""
-        return 1.0 if self.measure == "scores" else 100.0
-
-    @property
     def of_many(self) -> bool:
         """Whether these are all pairs of several systems, or judges."""
         return len(self.systems) > 2 or self.best_judge is not None
@@ -490,18 +485,16 @@ def _pair_table(result: Comparison, caption: str) -> Table:
 def differences_figure(result: Comparison) -> Drawing:
     """A line for each slice, or for judge and people; filled if the interval excludes zero."""
     pair = result.differences[0]
-    gaps = [(shown.within or "", shown.reported) for shown in result.differences[: 2 * _DRAWN]]
+    gaps = [(pair.within, pair.reported) for pair in result.differences[: 2 * _DRAWN]]
     if result.within is None:
-        whose = (("judge alone", pair.judge), ("people", pair.people))
-        gaps = [(name, gap) for name, gap in whose if gap is not None]
+        gaps = [("judge alone", pair.judge), *([("people", pair.people)] if pair.people else [])]
     rows = [(clip(name), gap, gap.sign != 0) for name, gap in gaps if gap.estimate is not None]
     if not rows:
         raise ArgumentError("plot", "no difference", "the result has no number to draw")
     with themed():
         figure = new_figure(7.2, 1.7 + 0.42 * len(rows))
         axes = figure.subplots()
-        _draw_gaps(axes, rows, result.points)
-        unit = ", points" if result.points > 1 else ""
+        unit = _draw_gaps(axes, rows, result.measure)
         with_level = f"with {level(result.confidence_level)} intervals"
         axes.set_xlabel(f"{clip(pair.b)} minus {clip(pair.a)}{unit}, {with_level}")
         axes.set_title("\n".join(wrap(headline_of(result).text, 66)))
@@ -509,9 +502,10 @@ def differences_figure(result: Comparison) -> Drawing:
 
 
 def _draw_gaps(
-    axes: Axes, rows: Sequence[tuple[str, Difference | None, bool]], scale: float, **style: Any
-) -> None:
-    """Differences around zero, from the top down; filled if they are shown."""
+    axes: Axes, rows: Sequence[tuple[str, Difference | None, bool]], measure: str, **style: Any
+) -> str:
+    """Differences around zero, from the top down, filled if they are shown; the unit's name."""
+    scale = 1.0 if measure == "scores" else 100.0
     axes.axvline(0, color=INK, linewidth=1.2)
     for place, (_, gap, shown) in enumerate(rows):
         if gap is not None and gap.estimate is not None:
@@ -519,32 +513,33 @@ def _draw_gaps(
             face = ACCENT if shown else "white"
             draw_ring(axes, scale * gap.estimate, place, ACCENT, face=face)
     name_rows(axes, [name for name, _, _ in rows], **style)
+    return "" if measure == "scores" else ", points"
 
 
 def matrix_figure(result: Comparison) -> Drawing:
     """Differences from the leading system with intervals, and who beats whom."""
-    names, scale, behind = [s.name for s in result.systems[:_DRAWN]], result.points, _behind(result)
+    names, behind = [system.name for system in result.systems[:_DRAWN]], _behind(result)
     place, shown = {name: at for at, name in enumerate(names)}, clip_names(names, 24)
-    grid, cells = np.zeros((len(names), len(names))), list[tuple[int, int, bool]]()
+    grid, cells = np.zeros((len(names), len(names))), list[tuple[int, int, str, bool]]()
+    digits = (1, ".2f") if result.measure == "scores" else (100, ".1f")
     for pair in result.differences:
         if {pair.a, pair.b} <= place.keys() and pair.reported.estimate is not None:
             i, j = place[pair.a], place[pair.b]
-            grid[j, i] = scale * pair.reported.estimate
-            grid[i, j] = -grid[j, i]
-            cells += [(i, j, pair.shown), (j, i, pair.shown)]
+            for at, sign in (((i, j), -1), ((j, i), 1)):
+                grid[at] = sign * digits[0] * pair.reported.estimate
+                cells.append((*at, f"{grid[at]:+z{digits[1]}}", pair.shown))
     largest = float(np.abs(grid).max()) or 1.0
     with themed():
         # One above the other: side by side they are too small on a phone.
         figure = new_figure(max(7.2, 2.6 + 0.5 * len(names)), 4.1 + 0.81 * len(names))
         above, axes = figure.subplots(2, 1, height_ratios=[0.36, 0.5])
         lines = zip(shown, (behind.get(name, (None, False)) for name in names), strict=True)
-        _draw_gaps(above, [(name, *line) for name, line in lines], scale, fontsize=8.5)
-        unit = ", points" if scale > 1 else ""
+        rows = [(name, *line) for name, line in lines]
+        unit = _draw_gaps(above, rows, result.measure, fontsize=8.5)
         above.set_xlabel(f"minus {shown[0]}{unit}; {level(result.confidence_level)} each alone")
         draw_cells(axes, grid, ("#eda383", "#f7f3ea", "#9ab7d9"), (-largest, largest))
-        for row, column, bold in cells:
+        for row, column, text, bold in cells:
             style = {"size": 7, "weight": "bold" if bold else "normal", "color": ON_TINT}
-            text = f"{grid[row, column]:+z.{1 if scale > 1 else 2}f}"
             axes.text(column, row, text, **style, **CENTRED)
         axes.set_yticks(range(len(names)), shown, fontsize=8.5)
         axes.set_xticks(range(len(names)), shown, rotation=45, ha="right", fontsize=8.5)

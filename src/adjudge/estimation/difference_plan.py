@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from scipy.special import chdtri, ndtri
@@ -113,7 +113,26 @@ def plan_compare(
     spread, known = cautious_spread(d, zero_one=table.zero_one), ~np.isnan(h)
     m = int(known.sum())
     reason = f"{count(m, 'labelled question')}: {FEWEST} labelled questions give the number"
-    plan = ComparisonPlan(
+    by_people: dict[str, Any] = {"reason": reason}
+    if m >= FEWEST:
+        h, j, correlation = h[known], d[known], 0.0
+        if h.std() > 0 and j.std() > 0:
+            correlation = cautious_correlation(float(np.corrcoef(h, j)[0, 1]), m)
+        people = cautious_spread(h, zero_one=table.people_zero_one)
+        labels = labels_needed(people, correlation, difference, n, level)
+        at_best = smallest_shown(people, n, level)
+        reason = f"these {n:,} questions cannot show it, with every one of them labelled"
+        if at_best <= difference:
+            reason = f"more labels are needed than there are questions ({n:,})"
+        by_people = {
+            "people_spread": people,
+            "correlation": correlation,
+            "labels": labels,
+            "labels_without_judge": labels_needed(people, 0.0, difference, math.inf, level),
+            "detectable_by_people": at_best,
+            "reason": reason if labels is None else None,
+        }
+    return ComparisonPlan(
         a=table.names[0],
         b=table.names[1],
         measure=table.measure,
@@ -124,27 +143,8 @@ def plan_compare(
         spread=spread,
         questions=questions_needed(spread, difference, level),
         detectable=smallest_shown(spread, n, level),
-        reason=reason,
         dropped=merge_dropped(systems.dropped, table.dropped),
-    )
-    if m < FEWEST:
-        return plan
-    people, correlation = cautious_spread(h[known], zero_one=table.people_zero_one), 0.0
-    if h[known].std() > 0 and d[known].std() > 0:
-        correlation = cautious_correlation(float(np.corrcoef(h[known], d[known])[0, 1]), m)
-    labelled = labels_needed(people, correlation, difference, n, level)
-    at_best = smallest_shown(people, n, level)
-    reason = f"these {n:,} questions cannot show it, with every one of them labelled"
-    if at_best <= difference:
-        reason = f"more labels are needed than there are questions ({n:,})"
-    return replace(
-        plan,
-        people_spread=people,
-        correlation=correlation,
-        labels=labelled,
-        labels_without_judge=labels_needed(people, 0.0, difference, math.inf, level),
-        detectable_by_people=at_best,
-        reason=reason if labelled is None else None,
+        **by_people,
     )
 
 
@@ -222,28 +222,25 @@ def labels_needed(
 def view_plan(result: ComparisonPlan) -> list[Block]:
     """How many questions and labels, and what these questions show at best."""
     size = partial(with_unit, measure=result.measure)
-    wanted = size(result.difference)
-    by_judge = f"{count(result.questions, 'question')} show a difference of {wanted} by this judge"
+    wanted = f"a difference of {size(result.difference)}"
+    by_judge = f"{count(result.questions, 'question')} show {wanted} by this judge"
     facts = [
         Fact("questions", f"{result.questions:,}", f"you have {result.n:,}"),
         Fact("these show at best", size(result.detectable), "by this judge"),
     ]
+    notes = [f"{reason}: {n:,}" for reason, n in result.dropped.items()]
     headline = Headline(by_judge, tone="plain" if result.feasible else "bad")
-    if result.people_spread is not None:
+    if result.people_spread is None:
+        notes.insert(0, f"labels by people: {result.reason}")
+    else:
+        correlation = number(result.correlation, 2)
+        notes.insert(0, f"correlation of judge and people {correlation}, at least")
         every = f"all {result.n:,} questions labelled"
         facts.append(Fact("by people at best", size(result.detectable_by_people), every))
+        text = f"A{wanted[1:]} by people is out of reach: {result.reason}"
         if result.labels is not None:
             alone = f"{number(result.labels_without_judge)} without the judge"
             facts.append(Fact("labelled questions", f"{result.labels:,}", alone))
-            text = f"{count(result.labels, 'labelled question')} show a difference of {wanted}"
-            headline = Headline(f"{text} by people", f"{by_judge}.")
-        else:
-            text = f"A difference of {wanted} by people is out of reach: {result.reason}"
-            headline = Headline(text, f"{by_judge}.", "bad")
-    notes = [f"{reason}: {n:,}" for reason, n in result.dropped.items()]
-    if result.people_spread is None and result.reason is not None:
-        notes.insert(0, f"labels by people: {result.reason}")
-    if result.correlation is not None:
-        correlation = number(result.correlation, 2)
-        notes.insert(0, f"correlation of judge and people {correlation}, at least")
+            text = f"{count(result.labels, 'labelled question')} show {wanted} by people"
+        headline = Headline(text, f"{by_judge}.", "bad" if result.labels is None else "plain")
     return [headline, Facts(facts), *notes_of(notes), *explain(_ASSUMED)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -100,11 +101,6 @@ class Systems:
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, int]
 
-    @property
-    def bound(self) -> float:
-        """The largest difference that there can be."""
-        return math.inf if self.measure == "scores" else 1.0
-
     def answer_ids(self, question: str) -> tuple[str, ...]:
         """The ids of the systems' answers to a question; of its pair if pairs were judged."""
         here = (pl.col("question") == question) & pl.col("system").is_in(list(self.names))
@@ -194,10 +190,9 @@ def read_systems(
     >>> read_systems(rows)[None].judge.tolist()
     [[0.0, 1.0], [1.0, 1.0]]
     """
-    sides: tuple[str, str] | None = None
     options: dict[str, Any] = {"judge_column": judge_column, "model_labels": model_labels}
     with Source(data, labels=labels, others={"other": other}, **reading) as source:
-        table, given = open_table(source.rows), source.labels
+        table, given, sides = open_table(source.rows), source.labels, None
         if "battles" in (table.kind, table.format):
             remedy = "battles are ranked: adjudge rank; for two of them give judgments of pairs"
             raise DataError(table.name, "has battles", remedy=remedy)
@@ -229,22 +224,25 @@ def read_systems(
         column, problem = "sampling_probability", "labels were picked by a plan"
         remedy = "a difference needs labels of questions drawn at random"
         raise DataError(rows.name, problem, column=column, remedy=remedy)
-    numbers = {"__judge": rows.judge, "__human": rows.human}
-    frame = rows.frame.with_columns(pl.Series(name, numbers[name]) for name in numbers)
-    names, measure, dropped = rows.group_names, _MEASURES[rows.scale], rows.dropped
-    if sides is None:
-        frame = frame.with_columns(pl.Series("__system", rows.groups))
-    else:
-        names, measure = sides, "preferences"
-        frame, dropped = _of_sides(frame, sides, dropped)
-    rest: dict[str, Any] = {
-        "source": rows.name,
-        "drawn_at_random": rows.drawn_at_random,
-        "notes": rows.makers,
-        "dropped": dropped,
-    }
+    columns = {"__judge": rows.judge, "__human": rows.human, "__system": rows.groups}
+    series = [pl.Series(name, x) for name, x in columns.items() if x is not None]
+    answers = Rows(rows.frame.with_columns(series), rows.dropped)
+    names, measure = rows.group_names, _MEASURES[rows.scale]
+    if sides is not None:
+        names, measure, answers = sides, "preferences", _of_sides(answers, sides)
+    frame = answers.frame
+    tabulate = partial(
+        _tabulate,
+        names=names,
+        cluster=cluster,
+        measure=measure,
+        source=rows.name,
+        drawn_at_random=rows.drawn_at_random,
+        notes=rows.makers,
+        dropped=answers.dropped,
+    )
     if within is None:
-        return {None: _tabulate(frame, names, cluster, measure, **rest)}
+        return {None: tabulate(frame)}
     if within not in frame.columns:
         shown = shorten([column for column in rows.frame.columns if column != "id"])
         raise ArgumentError("within", within, f"choose a column: {shown}")
@@ -252,9 +250,7 @@ def read_systems(
     slices = values.drop_nulls().unique(maintain_order=True).to_list()
     if not slices:
         raise ArgumentError("within", within, "the column is empty: name another")
-    return {
-        v: _tabulate(frame.filter(values == v), names, cluster, measure, **rest) for v in slices
-    }
+    return {value: tabulate(frame.filter(values == value)) for value in slices}
 
 
 def _is_judged_pairs(table: Table) -> bool:
@@ -273,19 +269,23 @@ def _as_grades(
     if not is_scores(table):
         return replace(load_grades(table, *columns), kind="grades")
     grades = scores_as_grades(table, labels, human_column=columns[1])
-    _refuse_several(grades.frame, table.name, "criterion", "criteria", within)
+    _refuse_several(grades, "criterion", "criteria", within)
     return grades
 
 
-def _refuse_several(
-    frame: pl.DataFrame, name: str, column: str, many: str, within: str | None
-) -> None:
+def _values(table: Table, *columns: str) -> list[str]:
+    """The distinct values of these columns together, of those that the table has."""
+    here = [column for column in columns if column in table.frame.columns]
+    series = [tidy(table.frame[column], table.name, column).alias("value") for column in here]
+    return pl.concat(series).drop_nulls().unique().sort().to_list() if series else []
+
+
+def _refuse_several(table: Table, column: str, many: str, within: str | None) -> None:
     """Several metrics or criteria are compared in each of them, not together."""
-    values = tidy(frame[column], name, column).drop_nulls().unique().sort().to_list()
-    if len(values) > 1 and within != column:
+    if len(values := _values(table, column)) > 1 and within != column:
         remedy = f"compare in each of them: --within {column} (within=), or keep the rows of one"
         problem = f"has {len(values)} {many}: {shorten(values, 5)}"
-        raise DataError(name, problem, column=column, remedy=remedy)
+        raise DataError(table.name, problem, column=column, remedy=remedy)
 
 
 def _file_names(names: Sequence[str]) -> list[str]:
@@ -298,13 +298,10 @@ def _file_names(names: Sequence[str]) -> list[str]:
 def _join_runs(tables: Sequence[Table], by: str) -> Table:
     """Two runs as one table; a run is named by its one model, or by its file."""
     first, second = tables
-    models = []
-    for table in tables:
-        named = tidy(table.frame[by], table.name, by) if by in table.frame.columns else None
-        values = [] if named is None else named.drop_nulls().unique().to_list()
-        models.append(values[0] if len(values) == 1 else None)
-    by_file = None in models or models[0] == models[1]
-    names = _file_names([first.name, second.name]) if by_file else models
+    models = [_values(table, by) for table in tables]
+    names = [*models[0], *models[1]]
+    if [len(known) for known in models] != [1, 1] or names[0] == names[1]:
+        names = _file_names([first.name, second.name])
     if first.format != second.format and first.kind != second.kind:
         formats = " and ".join(str(table.format or "plain rows") for table in tables)
         remedy = "give two files of one kind"
@@ -322,49 +319,40 @@ def _join_runs(tables: Sequence[Table], by: str) -> Table:
 
 def _of_judge(table: Table, column: str, judge: str | None, by: str) -> Table:
     """The rows of one judge; several on the same rows are refused if none is named."""
-    frame = table.frame
-    if column not in frame.columns:
-        if judge is not None:
-            raise ArgumentError("judge", judge, "the rows do not name their judge")
-        return table
-    names = tidy(frame[column], table.name, column)
-    judges = names.drop_nulls().unique().sort().to_list()
+    frame, judges = table.frame, _values(table, column)
     if judge is None:
-        answer = [c for c in ("id", by, "metric", "criterion", "repeat") if c in frame.columns]
+        answer = [c for c in {"id", by, "metric", "criterion", "repeat"} if c in frame.columns]
         several = len(judges) > 1 and "id" in answer
-        if several and frame.select(*dict.fromkeys(answer)).is_duplicated().any():
+        if several and frame.select(answer).is_duplicated().any():
             problem = f"has {len(judges)} judges: {shorten(judges, 5)}"
             remedy = "name one: --judge NAME (judge=); to compare them: --judges"
             raise DataError(table.name, problem, column="judge", remedy=remedy)
         return table
     if judge not in judges:
-        raise ArgumentError("judge", judge, f"choose one of {shorten(judges)}")
-    return replace(table, frame=frame.filter(names == judge), fields=None)
+        known = f"choose one of {shorten(judges)}" if judges else "the rows do not name their judge"
+        raise ArgumentError("judge", judge, known)
+    rows = tidy(frame[column], table.name, column) == judge
+    return replace(table, frame=frame.filter(rows), fields=None)
 
 
 def _name_answers(
     table: Table, labels: Table | None, by: str, within: str | None
 ) -> tuple[Table, Table | None]:
     """Rows and labels with an id for each answer: an id that systems share names the question."""
-    frame, name = table.frame, table.name
-    if "id" not in frame.columns:
-        if labels is not None:
-            raise DataError(name, "is missing", column="id", remedy=GIVE_IDS)
-        return table, None
-    if not frame["id"].is_duplicated().any():
+    frame = table.frame
+    if "id" not in frame.columns and labels is not None:
+        raise DataError(table.name, "is missing", column="id", remedy=GIVE_IDS)
+    if "id" not in frame.columns or not frame["id"].is_duplicated().any():
         return table, labels
-    apart = [by]
-    if "metric" in frame.columns:
-        _refuse_several(frame, name, "metric", "metrics", within)
-        apart.append("metric")
-    named = _with_answer_ids(table, apart)
-    here = [] if labels is None else labels.frame.columns
+    _refuse_several(table, "metric", "metrics", within)
+    named = _with_answer_ids(table, [c for c in (by, "metric") if c in frame.columns])
+    if labels is None:
+        return named, None
+    given = labels.frame
     # What --write-ids wrote has the ids of answers.
-    if labels is None or (
-        "id" in here and as_text(labels.frame["id"]).is_in(named.frame["id"]).any()
-    ):
+    if "id" in given.columns and as_text(given["id"]).is_in(named.frame["id"]).any():
         return named, labels
-    if not {"id", by} <= {*here}:
+    if not {"id", by} <= {*given.columns}:
         problem = "ids name questions that several systems answered"
         remedy = f"add the column {by} to the labels, or give each answer its own id"
         raise DataError(labels.name, problem, column="id", remedy=remedy)
@@ -381,7 +369,7 @@ def _with_answer_ids(table: Table, apart: Sequence[str]) -> Table:
 
 def _name_sides(table: Table, a: str | None, b: str | None) -> tuple[Table, tuple[str, str]]:
     """Judgments of pairs, and the two systems; without names of models the sides A and B."""
-    frame, name = table.frame, table.name
+    frame = table.frame
     if len(recognise(frame.columns, "judgments", ["model_a", "model_b"])) < 2:
         if a is not None or b is not None:
             remedy = "the pairs have no model_a and model_b: leave out a and b to compare the sides"
@@ -389,29 +377,26 @@ def _name_sides(table: Table, a: str | None, b: str | None) -> tuple[Table, tupl
         frame = frame.with_columns(pl.lit("A").alias("model_a"), pl.lit("B").alias("model_b"))
         return replace(table, frame=frame, fields=None), ("A", "B")
     if a is None and b is None and {"model_a", "model_b"} <= set(frame.columns):
-        sides = [tidy(frame[column], name, column) for column in ("model_a", "model_b")]
-        models = pl.concat([s.alias("model") for s in sides]).drop_nulls().unique().sort().to_list()
+        models = _values(table, "model_a", "model_b")
         a, b = models if len(models) == 2 else (None, None)
     if a is None or b is None:
         remedy = "name two systems: --a NAME --b NAME (a=, b=); for all of them: adjudge rank"
-        raise DataError(name, "has pairs of several systems", column="model_a", remedy=remedy)
+        raise DataError(table.name, "has pairs of several systems", column="model_a", remedy=remedy)
     return table, (a, b)
 
 
-def _of_sides(
-    frame: pl.DataFrame, sides: tuple[str, str], dropped: Mapping[str, int]
-) -> tuple[pl.DataFrame, Mapping[str, int]]:
+def _of_sides(rows: Rows, sides: tuple[str, str]) -> Rows:
     """A row of each side: B has the share that prefers B, A the rest; B - A is in [-1, 1]."""
-    against = (frame["opponent"] == sides[0]).fill_null(False)
-    if not against.any():
-        opponents = frame["opponent"].drop_nulls().unique().sort().to_list()
+    opponents = rows.frame["opponent"].drop_nulls().unique().sort().to_list()
+    if sides[0] not in opponents:
         raise ArgumentError("a", sides[0], f"{sides[1]} was compared with {shorten(opponents)}")
-    ids = as_text(frame["id"]) if "id" in frame.columns else pl.int_range(frame.height, eager=True)
-    pairs = frame.with_columns(as_text(ids).alias(_QUESTION)).filter(against)
+    ids = pl.col("id") if "id" in rows.frame.columns else pl.int_range(pl.len())
+    pairs = Rows(rows.frame.with_columns(ids.cast(pl.String).alias(_QUESTION)), rows.dropped)
+    pairs = pairs.without(pl.col("opponent").ne_missing(sides[0]), "pair with another system")
     rest = [(1 - pl.col(column)).alias(column) for column in ("__judge", "__human")]
-    first = pairs.with_columns(*rest, pl.lit(0).alias("__system"))
-    both = pl.concat([first, pairs.with_columns(pl.lit(1).alias("__system"))])
-    return both, merge_dropped(dropped, {"pair with another system": int((~against).sum())})
+    first = pairs.frame.with_columns(*rest, pl.lit(0).alias("__system"))
+    second = pairs.frame.with_columns(pl.lit(1).alias("__system"))
+    return Rows(pl.concat([first, second]), pairs.dropped)
 
 
 # --- reading judges --------------------------------------------------------------------------

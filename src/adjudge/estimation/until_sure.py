@@ -1,9 +1,11 @@
 """Ask people until it is known which system is better: a look after every label.
 
-The result is about these questions, drawn in random order without replacement. The error is at most
-alpha over all looks together, for any judge: a poor judge costs labels, not validity. The order of
-drawing, and what was counted, is kept in the store: a run that was killed continues, and counts no
-label twice.
+The result is about these N questions, drawn in random order without replacement: theta is the mean
+of h, people's difference on a question, in [-1, 1], and j is the judge's. A bettor who stakes on
+theta > theta_0 can multiply a capital by more than 1/alpha with probability at most alpha if
+theta <= theta_0, at any time and for any judge (Ville; Waudby-Smith and Ramdas 2024 for bets
+without replacement): a poor judge costs labels, not validity. The order of drawing, and what was
+counted, is in the store: a run that was killed continues, and counts no label twice.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,32 +24,24 @@ from scipy.special import ndtr, stdtrit
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.comparison import with_unit
 from adjudge.estimation.systems import Systems
-from adjudge.present.blocks import (
-    Block,
-    Fact,
-    Facts,
-    Headline,
-    Table,
-    Tone,
-    explain,
-    notes_of,
-)
+from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, Tone, explain, notes_of
 from adjudge.present.kinds import from_dict
 from adjudge.present.result import Check, Count, Level, Positive, Result, frozen, same_length
 from adjudge.present.text import clip, count, percent, powers_of_ten
-from adjudge.statistics.betting import (
-    LABELS_A_ROUND,
-    POCOCK,
-    ROUNDS,
-    decide,
-    smallest_decided,
-)
 from adjudge.statistics.differences import FEWEST, labelled_gap
 from adjudge.store import StorePlace, store_name, use_store
 from adjudge.store.interface import STATE_OF_COMPARISON, sha256_json
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, score_labels
-from adjudge.validation import FloatArray, positive
+from adjudge.validation import BoolArray, FloatArray, IntArray, positive
 
+#: The shares of the capital that are staked; the capital is the mean over them.
+BETS = (0.03, 0.06, 0.12, 0.25, 0.5, 0.75, 0.9)
+#: No bet loses more than this share.
+_MOST_LOST = 0.95
+#: Of the error level: to the direction that the judge favours, and to the other.
+FAVOURED = 0.8
+#: Rounds of labels with a look after each (Pocock): how many, of how many labels, and the constant.
+ROUNDS, LABELS_A_ROUND, POCOCK = 8, 50, 2.512
 #: How many of the questions that come next are listed.
 NEXT = 10
 #: Evidence is shown up to this power of e; certainty has no larger number.
@@ -165,7 +159,6 @@ def look(
     seed: int,
     rounds: bool,
     equal_within: float | None,
-    max_labels: int | None,
 ) -> SequentialComparison:
     """Count the labels that have come in the order of drawing, decide, and keep the state."""
     if table.paired_by is None or len(table.judge) < 2:
@@ -207,7 +200,7 @@ def look(
                 started = tuple(q for q, has in zip(table.questions, known, strict=True) if has)
             state = {"order_key": key, "started_with": started, "pool_digest": digest}
             order = _draw(table.questions, key, {*started})
-            result = _count(table, judge, human, order, people, max_labels, {**rules, **state})
+            result = _count(table, judge, human, order, people, {**rules, **state})
             # If another process looked meanwhile, continue from what that one counted.
             if store.replace_monitor(name, stored, result.to_json(indent=None)):
                 return result
@@ -249,7 +242,6 @@ def _count(
     human: FloatArray,
     order: Sequence[int],
     people: tuple[float, ...],
-    max_labels: int | None,
     rules: Mapping[str, Any],
 ) -> SequentialComparison:
     """Count the labels up to the first that is missing, in the order of drawing, and decide."""
@@ -273,7 +265,7 @@ def _count(
     if _FEWEST_CORRECTED <= t < n:
         estimate = labelled_gap(labels, judge, zero_one=False).estimate
     decisions: Mapping[int, Any] = {1: "better", -1: "worse", 0: "equal"}
-    finished, reach_labels = at > 0 or t >= last, min(max_labels or max(n // 2, 1), n)
+    finished, reach_labels = at > 0 or t >= last, max(n // 2, 1)
     spread = float(np.std(drawn if t >= FEWEST else judge))
     following = [] if finished else questions[t : t + NEXT]
     return SequentialComparison(
@@ -315,6 +307,115 @@ def _decide_in_rounds(
         if abs(statistic) > float(stdtrit(freedom, float(ndtr(POCOCK)))):
             return 1 if statistic > 0 else -1, end, statistic
     return 0, 0, statistic
+
+
+# --- the bets ---
+
+
+def log_capital(people: FloatArray, judge: FloatArray, null: float = 0.0) -> FloatArray:
+    """Log capital of the bets on theta > `null` after each label, for rows of draws (runs, N).
+
+    `judge` has all N questions in the order of drawing, `people` the first t of them. J_t is the
+    mean of j over what remains before draw t, S the sum of past h,
+    m_t = (N theta_0 - S)/(N - t + 1), lambda_t = clip((sum h (j - J) + 5 v)/(sum (j - J)^2 + 10 v))
+    to [0, 1] from past draws (v = var j), x_t = h - lambda_t (j - J_t) - m_t. Each bet b multiplies
+    its capital by 1 + min(b, .95/(m_t + 1 + lambda_t (1 - J_t))) x_t. If m_t < -1, theta > theta_0
+    is certain: the capital is infinite. If m_t > 1, theta < theta_0 is certain: nothing is staked.
+
+    >>> sure = log_capital(np.ones((1, 20)), np.zeros((1, 40)))[0]
+    >>> bool((np.diff(sure[:20]) > 0).all()), math.exp(sure[-1]) > 1000
+    (True, True)
+    """
+    t, n = people.shape[1], judge.shape[1]
+    left = n - np.arange(t)
+    drawn = judge[:, :t]
+    remaining = (judge.sum(axis=1, keepdims=True) - _before(drawn)) / left
+    needed = (n * null - _before(people)) / left
+    spread = judge.var(axis=1, keepdims=True)
+    off = drawn - remaining
+    below = _before(off**2) + 10 * spread
+    slope = np.divide(
+        _before(people * off) + 5 * spread, below, out=np.zeros_like(off), where=below > 0
+    )
+    slope = np.clip(slope, 0.0, 1.0)
+    gain = people - slope * off - needed
+    worst = needed + 1 + slope * (1 - remaining)
+    most = np.divide(_MOST_LOST, worst, out=np.full_like(worst, np.inf), where=worst > 1e-12)
+    playing = (needed >= -1) & (needed <= 1)
+    capitals = np.empty((len(BETS), *gain.shape))
+    for at, bet in enumerate(BETS):
+        stake = np.where(playing, np.minimum(bet, most), 0.0)
+        capitals[at] = np.cumsum(np.log1p(np.maximum(stake * gain, -1 + 1e-12)), axis=1)
+    top = capitals.max(axis=0)
+    mixed = top + np.log(np.exp(capitals - top).mean(axis=0))
+    # m_t is known before label t, but only after the sums that make it certain.
+    certain = np.maximum.accumulate(needed < -1 - 1e-12, axis=1)
+    finished = np.zeros_like(certain)
+    if t == n:
+        finished[:, -1] = people.mean(axis=1) > null + 1e-12
+    return np.where(certain | finished, np.inf, mixed)
+
+
+def _before(values: FloatArray) -> FloatArray:
+    """Sums over all earlier draws."""
+    return np.pad(np.cumsum(values, axis=1)[:, :-1], ((0, 0), (int(values.shape[1] > 0), 0)))
+
+
+class Decisions(NamedTuple):
+    """For each run the first label at which it was decided (0: not), and what was decided.
+
+    `sign`: 1 if theta > 0, -1 if theta < 0, 0 if equal within delta; undecided runs have 0 too.
+    `capitals` are the log capitals up and down after each label, `needs` what of each decides.
+    """
+
+    label: IntArray
+    sign: IntArray
+    equal: BoolArray
+    capitals: Sequence[FloatArray]
+    needs: Sequence[FloatArray]
+
+
+def decide(
+    people: FloatArray, judge: FloatArray, *, alpha: float = 0.05, delta: float | None = None
+) -> Decisions:
+    """When the bets decide: above 0, below 0, or within [-delta, delta].
+
+    Above 0 needs a capital of 1/(.8 alpha) if the judge's mean is above 0, else 1/(.2 alpha); below
+    0 is its mirror (.5 and .5 if the judge's mean is 0). Equal within delta needs 1/alpha of both
+    bets: above -delta and below +delta. The error is at most alpha for any judge.
+    """
+    means = judge.mean(axis=1)
+    weight = np.where(means > 1e-12, FAVOURED, np.where(means < -1e-12, 1 - FAVOURED, 0.5))
+    needs = -np.log(weight * alpha), -np.log((1 - weight) * alpha)
+    sides = (people, judge), (-people, -judge)
+    capitals = [log_capital(*side) for side in sides]
+    # A column before the first label, in which nothing is decided.
+    before = ((0, 0), (1, 0))
+    up, down = (np.pad(c >= need[:, None], before) for c, need in zip(capitals, needs, strict=True))
+    equal = np.zeros_like(up)
+    if delta is not None:
+        bets = [log_capital(*side, -delta) >= -math.log(alpha) for side in sides]
+        above, below = (np.maximum.accumulate(bet, axis=1) for bet in bets)
+        equal = np.pad(above & below, before)
+    label = (up | down | equal).argmax(axis=1)
+    first = np.arange(len(label)), label
+    sign = np.where(up[first], 1, np.where(down[first], -1, 0))
+    return Decisions(label, sign, equal[first] & (sign == 0), capitals, needs)
+
+
+def smallest_decided(spread: float, questions: int, labels: int, alpha: float = 0.05) -> float:
+    """About the smallest mean difference that so many labels of N questions decide in half of runs.
+
+    The capital grows by g^2/(2 s^2) per label, drawn without replacement:
+    t0 = 2 s^2 log(7/(.8 alpha))/g^2, labels = t0/(1 + t0/N).
+
+    >>> round(smallest_decided(0.45, 1000, 600), 3), smallest_decided(0.45, 600, 600)
+    (0.037, 0.0)
+    """
+    if labels >= questions:
+        return 0.0
+    effective = labels / (1 - labels / questions)
+    return spread * math.sqrt(2 * math.log(len(BETS) / (FAVOURED * alpha)) / effective)
 
 
 # --- the view ---

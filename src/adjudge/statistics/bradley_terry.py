@@ -7,7 +7,7 @@ are separate fits computed together (bootstrap replicates, left-out models).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_expit
 
 from adjudge.errors import ArgumentError
+from adjudge.statistics.numbers import slices
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: Eq. 1 of the Soft-Elo paper: the penalty is L2 * |theta|^2. (Its released code halves it.)
@@ -63,8 +64,7 @@ def fit_strengths(
         theta[:] = np.broadcast_to(start, (*table.shape[:-2], n)).reshape(-1, n)
         theta -= theta.mean(axis=-1, keepdims=True)
     chunk = max(1, _CHUNK_BYTES // (8 * max(1, n * n)))
-    for first in range(0, len(flat), chunk):
-        rows = slice(first, first + chunk)
+    for rows in slices(len(flat), chunk):
         theta[rows] = _newton(flat[rows], l2, theta[rows], tolerance)
     return theta.reshape(table.shape[:-1])
 
@@ -138,8 +138,7 @@ def _same_group(totals: FloatArray) -> FloatArray:
 
 def connected_groups(totals: FloatArray | BoolArray) -> tuple[int, IntArray]:
     """How many groups of models have no battle between them, and the group of each model."""
-    count, group = connected_components(csr_array((totals != 0).astype(np.int8)), directed=False)
-    return int(count), group.astype(np.int64)
+    return _components(totals != 0, directed=False)
 
 
 def dominance_groups(wins: FloatArray) -> tuple[int, IntArray]:
@@ -148,9 +147,12 @@ def dominance_groups(wins: FloatArray) -> tuple[int, IntArray]:
     Two connected models in different groups: one side never lost to the other's, so the distance
     between them has no finite maximum (Ford 1957) and is determined by the penalty alone.
     """
-    count, group = connected_components(
-        csr_array((wins > 0).astype(np.int8)), directed=True, connection="strong"
-    )
+    return _components(wins > 0, directed=True)
+
+
+def _components(graph: BoolArray, *, directed: bool) -> tuple[int, IntArray]:
+    sparse = csr_array(graph.astype(np.int8))
+    count, group = connected_components(sparse, directed=directed, connection="strong")
     return int(count), group.astype(np.int64)
 
 
@@ -168,8 +170,7 @@ def beats_through(wins: FloatArray) -> BoolArray:
     return reach
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(NamedTuple):
     """Maxima of the likelihood without a penalty, each with the gap of two models held fixed."""
 
     log_likelihood: FloatArray
@@ -206,8 +207,7 @@ def profile_gaps(
     theta[np.arange(len(gap)), first] = theta[np.arange(len(gap)), second] + gap
     value, slope = np.empty(len(gap)), np.empty(len(gap))
     chunk = max(1, _CHUNK_BYTES // (8 * n * n))
-    for begin in range(0, len(gap), chunk):
-        rows = slice(begin, begin + chunk)
+    for rows in slices(len(gap), chunk):
         i, j = first[rows], second[rows]
         groups = np.ones((len(i), n, n))
         if not whole:

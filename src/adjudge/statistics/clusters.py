@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 
 from adjudge.errors import ArgumentError
 from adjudge.records import Interval
-from adjudge.statistics.numbers import cluster_codes, cluster_means_se, slices, student_quantile
+from adjudge.statistics.numbers import binomial_interval, cluster_codes, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, same_length
 
 
@@ -49,6 +48,22 @@ def recode(codes: IntArray) -> tuple[IntArray, int]:
     return (np.cumsum(here) - 1)[codes], int(np.count_nonzero(here))
 
 
+def cluster_means_se(values: FloatArray, codes: IntArray, groups: int) -> tuple[float, float]:
+    """Mean over rows and its cluster-robust standard error (linearised ratio of cluster sums).
+
+    With one row per cluster this is the usual standard error of a mean.
+    """
+    n = len(values)
+    mean = float(values.mean())
+    if groups < 2:
+        return mean, float("nan")
+    sums = values - mean
+    if groups < n:
+        sums = np.bincount(codes, weights=sums, minlength=groups).astype(np.float64, copy=False)
+    variance = groups / (groups - 1) * float(sums @ sums) / n**2
+    return mean, math.sqrt(variance)
+
+
 def mean_interval(
     values: FloatArray, codes: IntArray, confidence_level: float, *, bounds: tuple[float, float]
 ) -> Interval | None:
@@ -83,16 +98,13 @@ def share_interval(values: FloatArray, codes: IntArray, confidence_level: float)
         return None
     n = len(values)
     mean, se = cluster_means_se(values, numbered, groups)
-    tail = (1 - confidence_level) / 2
     if se == 0 or np.ptp(values) == 0:
         return mean_interval(values, codes, confidence_level, bounds=(0.0, 1.0))
     by_rows, by_groups = (student_quantile(confidence_level, m - 1) for m in (n, groups))
     shrink = (by_rows / by_groups) ** 2
     effective = min(float(n), mean * (1 - mean) / se**2 * shrink)
-    x = mean * effective
-    low = float(betaincinv(x, effective - x + 1, tail)) if x > 0 else 0.0
-    high = float(betaincinv(x + 1, effective - x, 1 - tail)) if x < effective else 1.0
-    return Interval(low, high, level=confidence_level)
+    ends = binomial_interval(mean * effective, effective, confidence_level)
+    return Interval(*ends, level=confidence_level)
 
 
 def jackknife_interval(

@@ -80,14 +80,17 @@ def paired_gap(d: FloatArray, *, zero_one: bool) -> Gap:
 def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
     """Difference of means of other questions each: Welch's t, for 0 and 1 Agresti and Caffo's.
 
-    With 0 and 1 a success and a failure are added to each side, and the interval is normal.
+    With 0 and 1 a success and a failure are added to each side, and the interval is normal. Fewer
+    than 30 on a side give no number.
 
     >>> gap = unpaired_gap(np.repeat([1.0, 0.0], [50, 50]), np.repeat([1.0, 0.0], [70, 30]),
     ...                    zero_one=True)
     >>> round(gap.estimate, 2), round(gap.standard_error, 4)
     (0.2, 0.0673)
     """
-    estimate, n = float(b.mean() - a.mean()), min(len(a), len(b))
+    if (n := min(len(a), len(b))) < FEWEST:
+        return Gap(n=n)
+    estimate = float(b.mean() - a.mean())
     if zero_one:
         shares = [(float(x.sum()) + 1) / (len(x) + 2) for x in (a, b)]
         parts = [p * (1 - p) / (len(x) + 2) for p, x in zip(shares, (a, b), strict=True)]

@@ -41,17 +41,15 @@ def conformal_rank(n: int, alpha: Fraction) -> int:
 def conformal_quantile(scores: FloatArray, alpha: Fraction) -> float | None:
     """The conformal_rank-th smallest score, or None if the rank exceeds the sample."""
     rank = conformal_rank(len(scores), alpha)
-    if rank > len(scores):
-        return None
-    return float(np.partition(scores, rank - 1)[rank - 1])
+    return None if rank > len(scores) else float(np.partition(scores, rank - 1)[rank - 1])
 
 
 # --- exact binomial --------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
-def binomial_interval(successes: float, n: int, confidence_level: float) -> tuple[float, float]:
-    """Clopper-Pearson interval; [0, 1] if n = 0.
+def binomial_interval(successes: float, n: float, confidence_level: float) -> tuple[float, float]:
+    """Clopper-Pearson interval, also of an effective sample size; [0, 1] if n = 0.
 
     >>> low, high = binomial_interval(0, 10, 0.95)
     >>> low, round(high, 4)
@@ -97,13 +95,10 @@ def mean_known(values: Iterable[float | None]) -> float | None:
 _ALONE = object()
 
 
-def cluster_codes(
-    clusters: NDArray[np.generic] | Sequence[object], rows: Sequence[object] | None = None
-) -> tuple[IntArray, int]:
+def cluster_codes(clusters: NDArray[np.generic] | Sequence[object]) -> tuple[IntArray, int]:
     """Codes 0..G-1 in order of first appearance, and G.
 
-    A row without a cluster (None or NaN) is a cluster of one. `rows` names the rows, if one is
-    listed more than once (a pair that several judges saw); without it every row is different.
+    A row without a cluster (None or NaN) is a cluster of one.
 
     >>> cluster_codes(["p", None, "p", None])
     (array([0, 1, 0, 2]), 3)
@@ -120,31 +115,11 @@ def cluster_codes(
         place[np.argsort(first)] = np.arange(len(first))
         return place[inverse], len(first)
     seen: dict[object, int] = {}
-    names: Sequence[object] = range(len(clusters)) if rows is None else rows
-    keys = (
-        (_ALONE, name) if key is None or key != key else key
-        for key, name in zip(clusters, names, strict=True)
-    )
+    keys = ((_ALONE, row) if key is None or key != key else key for row, key in enumerate(clusters))
     codes = np.fromiter(
         (seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(clusters)
     )
     return codes, len(seen)
-
-
-def cluster_means_se(values: FloatArray, codes: IntArray, groups: int) -> tuple[float, float]:
-    """Mean over rows and its cluster-robust standard error (linearised ratio of cluster sums).
-
-    With one row per cluster this is the usual standard error of a mean.
-    """
-    n = len(values)
-    mean = float(values.mean())
-    if groups < 2:
-        return mean, float("nan")
-    sums = values - mean
-    if groups < n:
-        sums = np.bincount(codes, weights=sums, minlength=groups).astype(np.float64, copy=False)
-    variance = groups / (groups - 1) * float(sums @ sums) / n**2
-    return mean, math.sqrt(variance)
 
 
 def bootstrap_weights(groups: int, replicates: int, rng: np.random.Generator) -> IntArray:

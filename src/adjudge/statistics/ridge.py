@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from adjudge.statistics.numbers import slices
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: The penalty on the two columns of the order that needs no labels.
@@ -60,8 +61,7 @@ def fit_ridge(
     rows = np.argsort(~learns, axis=1, kind="stable")[:, :size]
     fits = RidgeFit(np.empty((samples, columns)), np.empty((samples, columns)), np.empty(samples))
     at_once = max(1, _CELLS // (len(PENALTIES) * FOLDS * size * columns))
-    for start in range(0, samples, at_once):
-        batch = slice(start, start + at_once)
+    for batch in slices(samples, at_once):
         used = np.take_along_axis(learns[batch], rows[batch], axis=1)
         u = signed[rows[batch]] * used[..., None]
         power = (u * u).sum(axis=1) / np.maximum(used.sum(axis=1), 1)[:, None]

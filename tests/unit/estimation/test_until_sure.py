@@ -14,8 +14,8 @@ from adjudge import compare
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import SequentialComparison
+from adjudge.estimation.until_sure import decide, log_capital
 from adjudge.policy.audits import read_monitor
-from adjudge.statistics.betting import decide, log_capital
 from adjudge.store import use_store
 from adjudge.store.labels import GRADE_LABELS, LabelBook
 
