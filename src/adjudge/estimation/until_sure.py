@@ -404,7 +404,7 @@ def decide(
 
 
 def smallest_decided(spread: float, questions: int, labels: int, alpha: float = 0.05) -> float:
-    """About the smallest mean difference that so many labels of N questions decide in half of runs.
+    """About the smallest mean difference that this many labels of N decide in half of runs.
 
     The capital grows by g^2/(2 s^2) per label, drawn without replacement:
     t0 = 2 s^2 log(7/(.8 alpha))/g^2, labels = t0/(1 + t0/N).
