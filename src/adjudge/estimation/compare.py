@@ -227,6 +227,7 @@ class _Estimates(NamedTuple):
 
 
 def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
+    """Every pair by the judge and, with enough labels, by people."""
     judge, human = table.judge, table.human
     answered, known = ~np.isnan(judge), ~np.isnan(human)
     columns = [(human[here, at], judge[here, at]) for at, here in enumerate(answered.T)]
@@ -250,15 +251,15 @@ def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
         ]
     shown, pairs = (level, math.inf if table.measure == "scores" else 1.0), list[PairDifference]()
     same = "people gave both answers the same score everywhere"
+    discordant = int((np.abs(np.diff(judge)) > 0).sum()) if len(columns) == 2 else None
     for at, (i, j) in enumerate(couples):
-        sides = judge[:, j] - judge[:, i]
         pair = PairDifference(
             a=table.names[i],
             b=table.names[j],
             within=within,
             judge=Difference.of(by_judge[at], *shown, unit, "the scores are identical"),
             people=Difference.of(people[at], *shown, f"labelled {unit}", same) if people else None,
-            discordant=int((np.abs(sides) > 0).sum()) if len(columns) == 2 else None,
+            discordant=discordant,
         )
         pairs.append(pair)
     return _Estimates(n, m, pairs, people if m >= FEWEST else by_judge, means)

@@ -271,22 +271,20 @@ class Comparison(Result):
 # --- the view ---
 
 
-def amount(value: float | None, measure: str) -> str:
-    """A difference or a mean: points of a hundred, or a number on the scale of the scores."""
+def amount(value: float | None, measure: str, *, unit: bool = False) -> str:
+    """A difference or a mean: points of a hundred, or a number on the scale of the scores.
+
+    >>> amount(0.041, "verdicts", unit=True), amount(0.3204, "scores", unit=True)
+    ('4.1 points', '0.32')
+    """
     if value is None:
         return DASH
-    return f"{value:z.3g}" if measure == "scores" else f"{100 * value:z.1f}"
-
-
-def with_unit(value: float | None, measure: str) -> str:
-    """The amount and its unit: 4.1 points, or 0.32 on the scale of the scores."""
-    return amount(value, measure) + ("" if measure == "scores" else " points")
+    return f"{value:z.3g}" if measure == "scores" else f"{100 * value:z.1f}" + " points" * unit
 
 
 def with_ends(difference: Difference, measure: str, *, unit: bool = True) -> str:
     """The difference and its interval: +4.1 points, 1.2 to 7.0."""
-    with_points = unit and difference.estimate is not None
-    text = (with_unit if with_points else amount)(difference.estimate, measure)
+    text = amount(difference.estimate, measure, unit=unit)
     ends = f", {amount(difference.low, measure)} to {amount(difference.high, measure)}"
     ends = f" ({difference.reason})" if difference.interval is None else ends
     return f"{'' if text[0] in f'-{DASH}' else '+'}{text}{ends}"
@@ -374,14 +372,14 @@ def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
         whose = "people's labels" if by_people else "this judge"
         text = f"No difference between {b} and {a} is shown by {whose}"
         n = count(result.n_labelled, "labelled question") if by_people else unit
-        least = with_unit(gap.detectable, measure)
+        least = amount(gap.detectable, measure, unit=True)
         action = f"The smallest difference that {n} show in four of five samples is {least}."
         return Headline(f"{text}: {with_ends(gap, measure)}", action, decision=text)
     first, second = (a, b) if gap.sign < 0 else (b, a)
     preferred = measure == "preferences"
     ends = sorted(abs(end) for end in (gap.low, gap.high) if end is not None)
-    more = "more often" if preferred else "higher"
-    more = f"{with_unit(abs(gap.estimate), measure)} {more} than {second}"
+    size = amount(abs(gap.estimate), measure, unit=True)
+    more = f"{size} {'more often' if preferred else 'higher'} than {second}"
     if by_people:
         text = f"People {'prefer' if preferred else 'score'} {first} {more}"
         action = f"By the judge alone: {with_ends(pair.judge, measure)}."

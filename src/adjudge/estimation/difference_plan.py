@@ -14,7 +14,7 @@ from scipy.special import chdtri, ndtri
 from adjudge.data.rows import merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation.comparison import with_unit
+from adjudge.estimation.comparison import amount
 from adjudge.estimation.systems import ReadingSystems, read_systems
 from adjudge.present.blocks import Block, Fact, Facts, Headline, explain, notes_of
 from adjudge.present.result import Correlation, Count, Level, NotNegative, Positive, Result, frozen
@@ -221,7 +221,7 @@ def labels_needed(
 
 def view_plan(result: ComparisonPlan) -> list[Block]:
     """How many questions and labels, and what these questions show at best."""
-    size = partial(with_unit, measure=result.measure)
+    size = partial(amount, measure=result.measure, unit=True)
     wanted = f"a difference of {size(result.difference)}"
     by_judge = f"{count(result.questions, 'question')} show {wanted} by this judge"
     facts = [

@@ -451,8 +451,7 @@ def read_judges(
     if has_values(frame, "cost"):
         costs = dict(frame.group_by("judge").agg(pl.col("cost").cast(pl.Float64).mean()).rows())
     dropped = merge_dropped(rows.dropped, {"row that not all judges answered": lost})
-    rest: dict[str, Any] = {"source": name, "dropped": dropped, "costs": costs}
-    return _tabulate(frame, names, cluster, "agreement", **rest)
+    return _tabulate(frame, names, cluster, "agreement", source=name, dropped=dropped, costs=costs)
 
 
 # --- the table -------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import polars as pl
 from scipy.special import ndtr, stdtrit
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation.comparison import with_unit
+from adjudge.estimation.comparison import amount
 from adjudge.estimation.systems import Systems
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, Tone, explain, notes_of
 from adjudge.present.kinds import from_dict
@@ -65,9 +65,9 @@ class NextQuestion:
 class SequentialComparison(Result):
     """What is known after these labels, and the questions to label next.
 
-    `up` and `down` are the log evidence (base e) that B, or A, is the better one by people, in
-    rounds the statistic; `needs_up` and `needs_down` what decides. `counted` are the questions in
-    the order of drawing, `people` people's B - A on each (scores: as a share of the scale).
+    `evidence` is the log evidence (base e) that B, and that A, is the better one by people, in
+    rounds the statistic; `needs` what of each decides. `counted` are the questions in the order of
+    drawing, `people` people's B - A on each (scores: as a share of the scale).
     """
 
     kind: ClassVar[str] = "comparison_until_sure"
@@ -92,10 +92,8 @@ class SequentialComparison(Result):
     next: tuple[NextQuestion, ...]
     counted: tuple[str, ...]
     people: tuple[float, ...]
-    up: float
-    down: float
-    needs_up: float
-    needs_down: float
+    evidence: tuple[float, float]
+    needs: tuple[float, float]
     scale: tuple[float, float] | None = None
     order_key: str = ""
     started_with: tuple[str, ...] = ()
@@ -114,7 +112,7 @@ class SequentialComparison(Result):
     def size(self, share: float | None) -> str:
         """A share of the scale as a difference with its unit."""
         low, high = self.scale or (0.0, 1.0)
-        return with_unit(None if share is None else share * (high - low), self.measure)
+        return amount((share or 0.0) * (high - low), self.measure, unit=True)
 
     def rows_to_label(self) -> pl.DataFrame:
         """The answers to label next, for `adjudge label --plan`."""
@@ -253,13 +251,13 @@ def _count(
     labels = np.concatenate([drawn, np.full(n - t, np.nan)])
     if rules["method"] == "rounds":
         last = min(n, ROUNDS * LABELS_A_ROUND)
-        sign, at, up = _decide_in_rounds(labels, judge, min(t, last), exact=table.people_zero_one)
-        down, needs = -up, (POCOCK, POCOCK)
+        sign, at, now = _decide_in_rounds(labels, judge, min(t, last), exact=table.people_zero_one)
+        evidence, needs = (now, -now), (POCOCK, POCOCK)
     else:
         done = decide(drawn[None], judge[None], alpha=alpha, delta=rules["equal_within"])
         sign, at, last = int(done.sign[0]), int(done.label[0]), n
-        paths = (np.clip(path[0], -_MOST, _MOST).tolist() for path in done.capitals)
-        up, down = (path[-1] if path else 0.0 for path in paths)
+        up, down = (np.clip([0.0, *path[0]], -_MOST, _MOST).tolist() for path in done.capitals)
+        evidence = up[-1], down[-1]
         needs = float(done.needs[0][0]), float(done.needs[1][0])
     estimate = float(drawn.mean()) if t else None
     if _FEWEST_CORRECTED <= t < n:
@@ -283,10 +281,8 @@ def _count(
         next=tuple(NextQuestion(question=q, ids=table.answer_ids(q)) for q in following),
         counted=tuple(questions[:t]),
         people=tuple(drawn.tolist()),
-        up=up,
-        down=down,
-        needs_up=needs[0],
-        needs_down=needs[1],
+        evidence=evidence,
+        needs=needs,
         **rules,
     )
 
@@ -428,8 +424,7 @@ def view_until_sure(result: SequentialComparison) -> list[Block]:
     if result.estimate is not None:
         facts.append(Fact("people so far", result.size(result.estimate), "B - A"))
     if t and result.method == "bets":
-        sides = (b, result.up, result.needs_up), (a, result.down, result.needs_down)
-        for name, evidence, needs in sides:
+        for name, evidence, needs in zip((b, a), result.evidence, result.needs, strict=True):
             now, need = powers_of_ten(evidence / math.log(10), needs / math.log(10))
             facts.append(Fact(f"evidence for {clip(name)}", now, f"{need} decides"))
     notes = []

@@ -57,7 +57,7 @@ def test_labels_decide_and_the_evidence_is_that_of_the_bets(place: str) -> None:
     frame, people = rows()
     result, labels = look(frame, place), dict[str, int]()
     assert (result.decision, len(result.counted), len(result.next)) == (None, 0, 10)
-    assert result.needs_up < result.needs_down  # the judge favours the new one
+    assert result.needs[0] < result.needs[1]  # the judge favours the new one
     while not result.finished:
         labels |= answer(result, people, most=3)
         result = look(frame, place, labels)
@@ -68,8 +68,7 @@ def test_labels_decide_and_the_evidence_is_that_of_the_bets(place: str) -> None:
     order = [*result.counted]
     order += [f"q{q}" for q in range(120) if f"q{q}" not in set(order)]
     j = np.array([grades[f"new-{q[1:]}"] - grades[f"old-{q[1:]}"] for q in order], dtype=float)
-    sides = ((result.up, 1.0), (result.down, -1.0))
-    for evidence, turn in sides:
+    for evidence, turn in zip(result.evidence, (1.0, -1.0), strict=True):
         assert evidence == pytest.approx(log_capital(turn * h[None], turn * j[None])[0, -1])
     decided = decide(h[None].astype(float), j[None])
     assert (result.decided_at, 1) == (decided.label[0], decided.sign[0])
