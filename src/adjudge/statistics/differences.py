@@ -203,7 +203,7 @@ def all_gaps(scores: FloatArray, *, zero_one: bool) -> list[Gap]:
     largest, freedom = np.full(len(n), 2.0), np.full(len(n), math.inf)
     if not zero_one:
         columns = np.asfortranarray(scores)
-        apart = (np.abs(columns[:, k + 1 :] - columns[:, [k]]) for k in range(len(counts)))
+        apart = (np.abs(columns[:, k + 1 :] - columns[:, k : k + 1]) for k in range(len(counts)))
         most = [np.fmax.reduce(gaps, axis=0, initial=0.0) for gaps in apart]
         largest, freedom = np.nan_to_num(np.concatenate(most)), n - 1
     centre = total / (n + 2)
