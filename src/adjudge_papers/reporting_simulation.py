@@ -22,7 +22,6 @@ from adjudge.estimation.estimators.misclassification import (
     corrected_variance,
 )
 from adjudge.estimation.label_budget import (
-    optimal_split,
     proposition_51,
     proposition_61,
     split,
@@ -207,9 +206,11 @@ def formula_numbers() -> Row:
     region = proposition_61(0.9) or (None, None)
     low, high, _ = corrected_interval(0.55, q0, q1, 1000, 100, 100)
     labels = proposition_51(q) or 0
-    chosen, best = split(200, p=p, q0=q0, q1=q1), optimal_split(200, theta=1 / 3, q0=q0, q1=q1)
+    m1 = np.arange(1, 200)
+    chosen, every = split(200, p=p, q0=q0, q1=q1), (200 - m1, m1)
     ours, shortest = (
-        float(corrected_variance(p, q0, q1, ENDLESS, *way)) ** 0.5 for way in (chosen, best)
+        float(corrected_variance(p, q0, q1, ENDLESS, *ways).min()) ** 0.5
+        for ways in (chosen, every)
     )
     return {
         "least": _least_quality(),

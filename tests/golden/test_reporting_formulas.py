@@ -20,7 +20,6 @@ from adjudge.estimation import (
     corrected_interval,
     corrected_rate,
     corrected_variance,
-    optimal_split,
 )
 
 GRID = list(
@@ -127,14 +126,6 @@ ALGORITHM_1 = [
 def test_algorithm_1_by_hand(budget, p, pilot, c0, c1, expected) -> None:
     got = allocate(budget, p=p, pilot=pilot, pilot_correct0=c0, pilot_correct1=c1)
     assert tuple(got) == expected
-
-
-def test_the_optimal_split_is_the_best_of_all_splits() -> None:
-    for theta, q0, q1 in [(0.5, 0.7, 0.9), (0.1, 0.8, 0.7), (0.9, 0.95, 0.6)]:
-        p = theta * q1 + (1 - theta) * (1 - q0)
-        m1 = np.arange(1, 200)
-        best = m1[np.argmin(corrected_variance(p, q0, q1, 10**9, 200 - m1, m1))]
-        assert abs(optimal_split(200, theta=theta, q0=q0, q1=q1).m1 - best) <= 1
 
 
 def test_blocks_change_nothing_and_sizes_may_vary_by_data_set() -> None:

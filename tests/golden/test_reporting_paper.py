@@ -147,7 +147,7 @@ def test_proposition_51_is_above_its_bound_and_refuses_coins() -> None:
         assert labels - 2 <= bound + 1e-9
     assert proposition_51(0.75) == 8  # the bound is exactly 6, and must be exceeded
     assert proposition_51(0.5) is None
-    with pytest.raises(ArgumentError, match="share in"):
+    with pytest.raises(ArgumentError, match="from 0 to 1"):
         proposition_51(1.2)
 
 

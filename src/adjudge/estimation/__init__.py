@@ -17,7 +17,6 @@ from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.label_budget import (
     Allocation,
     allocate,
-    optimal_split,
     proposition_51,
     proposition_61,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "corrected_rate",
     "corrected_variance",
     "estimate",
-    "optimal_split",
     "plan_compare",
     "plan_rate",
     "profile_interval",

@@ -239,12 +239,9 @@ def estimate(
         recorded=rows.drawn_at_random,
     )
     if pool and known_estimator(method).needs_labels_of_group:
-        raise ArgumentError(
-            "pool",
-            pool,
-            f"{method} needs labels that are a random sample of each group's rows: leave out pool, "
-            "or use --method misclassification (method=)",
-        )
+        remedy = "leave out pool, or use --method misclassification (method=)"
+        needs = f"{method} needs labels that are a random sample of each group's rows"
+        raise ArgumentError("pool", pool, f"{needs}: {remedy}")
     matrix = "--interval profile" if interval == "profile" else "--pool" if pool else None
     estimator, why = choose(
         method,
@@ -311,67 +308,53 @@ def choose(
     if method != "auto":
         estimator = find_estimator(method)
         if planned and not estimator.takes_plan:
-            raise ArgumentError(
-                "method",
-                method,
-                "labels were picked by a plan: only conditional, or misclassification with "
-                "weighted sensitivity and specificity, can use them",
-            )
+            remedy = "only conditional, or misclassification with weighted sensitivity and "
+            remedy += "specificity, can use them"
+            raise ArgumentError("method", method, f"labels were picked by a plan: {remedy}")
         return estimator, f"{method}, as requested"
-    if matrix is not None:
-        return MISCLASSIFICATION, f"misclassification, because {matrix} needs it"
-    if planned:
-        return CONDITIONAL, "conditional, because labels were picked by a plan (by verdict)"
-    if complete:
-        return HUMAN_ONLY, "human-only, because every row has a human label"
-    if labels_drawn == "unknown":
-        return (
-            MISCLASSIFICATION,
-            "misclassification, because it is not known that the labels are a random sample of the "
-            "test rows (if they are, declare it: --labels-are-random, labels_are_random=True)",
-        )
-    best = PPI if graded else best_for_random_labels(scale)
-    sampling = (
-        "declared a random sample of the test rows"
-        if labels_drawn == "declared"
-        else "recorded as sampled at random (sampled_by)"
-    )
+    sampling = "recorded as sampled at random (sampled_by)"
+    if labels_drawn == "declared":
+        sampling = "declared a random sample of the test rows"
     verdicts = {"binary": "0 or 1", "probability": "probabilities"}.get(scale, "classes")
-    reason = (
+    known = (
         "are shares of people, which have only means" if graded else f"the judge says {verdicts}"
     )
-    return best, f"{best.name}, because the labels are {sampling} and {reason}"
+    cases = (
+        (matrix is not None, MISCLASSIFICATION, f"{matrix} needs it"),
+        (planned, CONDITIONAL, "labels were picked by a plan (by verdict)"),
+        (complete, HUMAN_ONLY, "every row has a human label"),
+        (
+            labels_drawn == "unknown",
+            MISCLASSIFICATION,
+            "it is not known that the labels are a random sample of the test rows (if they are, "
+            "declare it: --labels-are-random, labels_are_random=True)",
+        ),
+        (graded, PPI, f"the labels are {sampling} and {known}"),
+        (True, best_for_random_labels(scale), f"the labels are {sampling} and {known}"),
+    )
+    estimator, why = next((chosen, why) for holds, chosen, why in cases if holds)
+    return estimator, f"{estimator.name}, because {why}"
 
 
 def _check_combination(sample: Sample, estimator: Estimator, interval: str) -> None:
     """Refuse options that cannot be combined, before anything is computed."""
     one_of(interval, INTERVALS, "interval")
-    method = estimator.name
-    if estimator.needs_verdicts and sample.scale == "probability":
-        raise ArgumentError(
-            "method",
-            method,
-            "needs verdicts of 0 and 1, not probabilities: name their column with --judge-column "
-            "(judge_column=)",
-        )
-    if sample.strata is not None and not estimator.has_matrix:
-        raise ArgumentError(
-            "method", method, "leave out --strata (strata=): only misclassification has strata"
-        )
-    if sample.strata is not None and sample.planned:
-        raise ArgumentError(
-            "method",
-            method,
-            "leave out --strata (strata=): labels picked by a plan cannot be stratified again",
-        )
-    if interval != "profile":
-        return
-    if not estimator.has_matrix:
-        raise ArgumentError(
-            "interval", interval, f"is for method misclassification; the method here is {method}"
-        )
+    method, strata = estimator.name, "leave out --strata (strata=)"
     obstacle = no_profile_for(sample)
-    if obstacle is not None:
+    remedy = None
+    if estimator.needs_verdicts and sample.scale == "probability":
+        remedy = "needs verdicts of 0 and 1, not probabilities: name their column with "
+        remedy += "--judge-column (judge_column=)"
+    elif sample.strata is not None and not estimator.has_matrix:
+        remedy = f"{strata}: only misclassification has strata"
+    elif sample.strata is not None and sample.planned:
+        remedy = f"{strata}: labels picked by a plan cannot be stratified again"
+    if remedy is not None:
+        raise ArgumentError("method", method, remedy)
+    if interval == "profile" and not estimator.has_matrix:
+        remedy = f"is for method misclassification; the method here is {method}"
+        raise ArgumentError("interval", interval, remedy)
+    if interval == "profile" and obstacle is not None:
         raise ArgumentError("interval", interval, f"cannot be used with {obstacle}; use wald")
 
 

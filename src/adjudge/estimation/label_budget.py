@@ -1,8 +1,7 @@
 """What labels buy: how a budget is split between human classes, and the width that each way gives.
 
-Formulas for a width hold at the expected counts. With few labels, or a rate near 0 or 1, the actual
-counts differ, and a width by formula can be ten times too small. Labels sampled at random are
-therefore simulated before a plan recommends them.
+With few labels, or a rate near 0 or 1, a width by formula can be ten times too small: labels
+sampled at random are therefore simulated before a plan recommends them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from adjudge.estimation.estimators.base import clamp
 from adjudge.estimation.estimators.conditional import adjust
 from adjudge.estimation.estimators.misclassification import corrected_interval, corrected_variance
 from adjudge.statistics.numbers import normal_quantile
-from adjudge.validation import IntArray, count, generator
+from adjudge.validation import IntArray, count, generator, unit
 
 PILOT = 10
 #: A plan that needs more labels than this is infeasible.
@@ -46,9 +45,9 @@ def allocate(
     m1 = round(m / (1 + (1/p - 1) sqrt(kappa))), then at least the pilot to each class. Written as
     m p / (p + (1-p) sqrt(kappa)), so that p = 0 gives class 1 only its pilot, and p = 1 class 0.
 
-    It minimises the length of Eq. 6 only if q0 and q1 are close to 1 (Proposition 5.2); see
-    `optimal_split`. The class of a row is unknown until it is labelled. Fill a quota by sampling at
-    random until each class has its number, never by picking on the verdict.
+    It minimises the length of Eq. 6 only if q0 and q1 are close to 1 (Proposition 5.2). The class
+    of a row is unknown until it is labelled. Fill a quota by sampling at random until each class
+    has its number, never by picking on the verdict.
 
     Args:
         budget: Labels in all, including the pilot.
@@ -75,12 +74,10 @@ def allocate(
 
 def split(budget: int, *, p: float, q0: float, q1: float, pilot: int = 0) -> Allocation:
     """Steps 4 to 7 of Algorithm 1 for given q0 and q1, both below 1."""
-    if not 0 <= p <= 1:
-        raise ArgumentError("p", p, "give the judge's rate, in [0, 1]")
     for name, q in (("q0", q0), ("q1", q1)):
-        if not 0 <= q < 1:
+        if unit(q, name) == 1:
             raise ArgumentError(name, q, "give a share below 1 (Algorithm 1 adds one error)")
-    m0, m1 = split_arrays(budget, p, q0, q1, pilot=pilot)
+    m0, m1 = split_arrays(budget, unit(p, "p"), q0, q1, pilot=pilot)
     return Allocation(int(m0), int(m1))
 
 
@@ -93,35 +90,6 @@ def split_arrays(
     m1 = np.rint(budget * p / (p + (1 - p) * root)).astype(np.int64)
     m1 = np.clip(m1, pilot, budget - pilot)
     return budget - m1, m1
-
-
-def optimal_split(budget: int, *, theta: float, q0: float, q1: float) -> Allocation:
-    """The split that minimises Eq. 9: m0/m1 = (1-theta) sqrt(q0(1-q0)) / (theta sqrt(q1(1-q1))).
-
-    It does not use the approximation of Proposition 5.2. Each class gets at least one label.
-
-    Args:
-        budget: Labels in all.
-        theta: The rate that people would give.
-        q0: The judge's specificity.
-        q1: The judge's sensitivity.
-
-    >>> optimal_split(200, theta=0.5, q0=0.7, q1=0.9)
-    Allocation(m0=121, m1=79)
-    """
-    for name, value in (("theta", theta), ("q0", q0), ("q1", q1)):
-        check_share(value, name)
-    count(budget, "budget", least=2)
-    a0 = (1 - theta) * math.sqrt(q0 * (1 - q0))
-    a1 = theta * math.sqrt(q1 * (1 - q1))
-    return one_each(budget, a1 / (a0 + a1) if a0 + a1 > 0 else 0.5)
-
-
-def check_share(value: float, name: str) -> float:
-    """A number in [0, 1]."""
-    if not 0 <= value <= 1:
-        raise ArgumentError(name, value, "give a share in [0, 1]")
-    return float(value)
 
 
 def one_each(budget: int, share: float) -> Allocation:
@@ -148,7 +116,7 @@ def proposition_51(q: float) -> int | None:
     >>> [proposition_51(q) for q in (0.95, 0.8, 0.6, 0.5)]
     [4, 6, 32, None]
     """
-    exact = Fraction(str(check_share(q, "q")))
+    exact = Fraction(str(unit(q, "q")))
     if exact <= Fraction(1, 2):
         return None
     half = exact / (2 * exact - 1) ** 2
@@ -156,10 +124,9 @@ def proposition_51(q: float) -> int | None:
 
 
 def proposition_61(q: float) -> tuple[float, float] | None:
-    """Rates for which the judge beats people alone (Prop. 6.1).
+    """Rates for which the judge beats people alone, if q0 = q1 = q (Prop. 6.1).
 
-    For q0 = q1 = q and infinitely many test rows. None below q = 1/2 + 1/(2 sqrt 2), where it never
-    does.
+    For infinitely many test rows. None below q = 1/2 + 1/(2 sqrt 2), where it never does.
 
     Args:
         q: The judge's sensitivity and specificity, taken as equal.
@@ -169,20 +136,9 @@ def proposition_61(q: float) -> tuple[float, float] | None:
     >>> proposition_61(0.85) is None
     True
     """
-    if q <= 0.5:
-        return None
-    inner = 0.5 - 1 / (4 * (2 * q - 1) ** 2)
-    if inner < 0:
-        return None
-    half = math.sqrt(inner)
-    return 0.5 - half, 0.5 + half
-
-
-class Simulation(NamedTuple):
-    """Mean width of the intervals, and the share of those with a result that contain the rate."""
-
-    width: float
-    coverage: float
+    inner = 0.5 - 1 / (4 * (2 * q - 1) ** 2) if q > 0.5 else -1.0
+    half = math.sqrt(max(inner, 0.0))
+    return (0.5 - half, 0.5 + half) if inner >= 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +175,10 @@ class PlanInputs:
         r1 = theta * q1 / says_one if says_one > 0 else 0.0
         r0 = theta * (1 - q1) / (1 - says_one) if says_one < 1 else 0.0
         return min(r1, 1.0), min(r0, 1.0)
+
+    def verdict_width(self, m0: int, m1: int) -> float:
+        """Width of the conditional estimator with m_v labels of verdict v, at most 1."""
+        return clamp(2 * normal_quantile(self.level) * math.sqrt(self.conditional_variance(m0, m1)))
 
     def conditional_variance(self, m0: int, m1: int) -> float:
         """Variance of the conditional estimator with m_v labels of verdict v."""
@@ -265,20 +225,21 @@ class PlanInputs:
         alone = max(self.theta * (1 - self.theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
         return corrected / alone
 
-    def try_random(self, labels: int) -> Simulation:
+    def try_random(self, labels: int) -> tuple[float, float]:
         """Sample labels at random from the test rows 1,000 times; apply `conditional` to each.
 
-        A sample without a label for one verdict has no result; its width counts as 1, because every
-        rate is possible. If no row is left to the judge, no simulated sample has a result.
+        Returns the mean width of the intervals, and the share of those with a result that contain
+        the rate. A sample without a label for one verdict has no result; its width counts as 1,
+        because every rate is possible. If no row is left to the judge, the width is infinite.
 
         >>> rows = PlanInputs(p=0.55, q0=0.8, q1=0.9, n=2200, have=(0, 0), level=0.95)
-        >>> simulation = rows.try_random(200)
-        >>> round(simulation.width, 2), simulation.coverage > 0.93
+        >>> width, coverage = rows.try_random(200)
+        >>> round(width, 2), coverage > 0.93
         (0.1, True)
         """
         test_rows = self.n + sum(self.have) - labels
         if test_rows < 1:
-            return Simulation(math.inf, 0.0)
+            return math.inf, 0.0
         theta, q0, q1 = self.theta, self.q0, self.q1
         rng = generator(0)
         cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
@@ -292,20 +253,14 @@ class PlanInputs:
         low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
         answered = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
         covered = answered & (low <= theta) & (theta <= high)
-        return Simulation(
-            float(np.where(answered, high - low, 1.0).mean()),
-            float(covered.sum() / max(answered.sum(), 1)),
-        )
+        width = float(np.where(answered, high - low, 1.0).mean())
+        return width, float(covered.sum() / max(answered.sum(), 1))
 
     @property
     def fewest_random(self) -> int:
         """How many random labels give enough labels for each verdict that occurs."""
         share = min((s for s in (self.p, 1 - self.p) if s > 0), default=1.0)
         return math.ceil(min(BEHIND_EACH / share, MOST_LABELS))
-
-    def normal_width(self, variance: float) -> float:
-        """Width of a normal interval, clipped to [0, 1]."""
-        return clamp(2 * normal_quantile(self.level) * math.sqrt(variance))
 
     def draws(self, quota: Allocation) -> int | None:
         """About how many more random rows fill both quotas; None if a class does not occur."""

@@ -1,13 +1,10 @@
 """Several judges in one prediction, and an interval that uses the other groups' rates.
 
 The prediction is a cross-fitted ridge logit of the human label: each row is predicted by a fit
-without the labels of its question. Predictions on labelled and on unlabelled rows therefore have
-the same distribution, and their difference can correct a mean.
-
-The interval (Yu and Hoff 2018, Adaptive multigroup confidence intervals with constant coverage) is
-narrower if a prior N(mu, tau^2) for the rates is right: for each rate, the test with the highest
-power on average over the prior is inverted. The test keeps its level for any prior, so a wrong
-prior costs width and not coverage, if the prior does not come from the same labels.
+without the labels of its question, so labelled and unlabelled rows have predictions of one
+distribution. The interval (Yu and Hoff 2018, Adaptive multigroup confidence intervals with constant
+coverage) is narrower if a prior N(mu, tau^2) for the rates is right. Its test keeps its level for
+any prior that does not come from the same labels: a wrong one costs width and not coverage.
 """
 
 from __future__ import annotations
@@ -132,16 +129,14 @@ def prior_from(estimates: Sequence[float], errors: Sequence[float]) -> Prior:
     >>> round(prior.mean, 3), 0.09 < prior.sd < 0.13
     (0.5, True)
     """
-    weights = [1 / max(error, 1e-6) ** 2 for error in errors]
-    total = sum(weights)
-    mean = sum(w * e for w, e in zip(weights, estimates, strict=True)) / total
-    excess = sum(w * (e - mean) ** 2 for w, e in zip(weights, estimates, strict=True))
-    spread = total - sum(w * w for w in weights) / total
+    rates, weights = np.asarray(estimates), np.maximum(errors, 1e-6) ** -2.0
+    total = weights.sum()
+    excess = weights @ (rates - np.average(rates, weights=weights)) ** 2
+    spread = total - weights @ weights / total
     between = max((excess - (len(weights) - 1)) / spread, 0.0) if spread > 0 else 0.0
-    weights = [1 / (1 / w + between) for w in weights]
-    total = sum(weights)
-    mean = sum(w * e for w, e in zip(weights, estimates, strict=True)) / total
-    return Prior(mean, math.sqrt(between + 1 / total))
+    weights = 1 / (1 / weights + between)
+    mean = float(np.average(rates, weights=weights))
+    return Prior(mean, math.sqrt(between + 1 / weights.sum()))
 
 
 def shared_interval(

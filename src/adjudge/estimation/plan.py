@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
@@ -22,28 +21,19 @@ from adjudge.estimation.label_budget import (
     REPEATS,
     Allocation,
     PlanInputs,
-    check_share,
     one_each,
     proposition_51,
     proposition_61,
 )
+from adjudge.estimation.rate_view import sentence, show_rates
 from adjudge.estimation.sample import counts_of, refuse_shares, sample_of
-from adjudge.present.blocks import (
-    Block,
-    Figure,
-    Headline,
-    Note,
-    Table,
-    explain,
-    notes_of,
-    warnings_of,
-)
+from adjudge.present.blocks import Block, Headline, Note, Table, Tone
 from adjudge.present.figure import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
 from adjudge.present.text import count as counted
-from adjudge.present.text import interval, left_out, level, number, percent
+from adjudge.present.text import interval, level, number, percent
 from adjudge.statistics.numbers import binomial_interval
-from adjudge.validation import count, open_unit
+from adjudge.validation import count, open_unit, unit
 from adjudge.validation import positive as positive_number
 
 if TYPE_CHECKING:
@@ -132,35 +122,34 @@ class RatePlan(Result):
 
     def view(self) -> list[Block]:
         """What the width costs, every way to draw the labels, the effect of more labels."""
-        text = self.recommendation[:1].upper() + self.recommendation[1:]
-        blocks: list[Block] = [
-            Headline(text, tone="plain" if self.feasible else "bad"),
-            *warnings_of(self.warnings),
-        ]
+        tone: Tone = "plain" if self.feasible else "bad"
+        numbers: list[Block] = []
         if self.reason is not None:
-            blocks.append(Note([self.reason], tone="plain" if self.feasible else "bad"))
+            numbers.append(Note([self.reason], tone=tone))
         planned = self.target_width is None or self.conditional_labels is not None
         if planned and self.conditional_width is not None:
             trial = f"{REPEATS:,} simulated samples: mean width {self.conditional_width:.3f}"
-            blocks.append(Note([f"{trial}, {percent(self.simulated_coverage)} contain the rate"]))
+            numbers.append(Note([f"{trial}, {percent(self.simulated_coverage)} contain the rate"]))
         if self.m0 is not None:
-            blocks.append(_ways(self))
+            numbers.append(_ways(self))
         if steps := self.next_labels:
             rows = [(s.how, *map(number, (s.extra, s.m1, s.m0, s.expected_width))) for s in steps]
             names = ("next labels", "more", "positive", "negative", "width")
             caption = "What more labels would buy (misclassification)"
-            blocks.append(Table(names, rows, caption, detail=True))
-        draw = [f"how to draw: {text}" for text in self.how_to_draw]
-        if lines := [*_judge_worth(self), *draw]:
-            blocks.append(Note(lines, detail=True, title="What the judge is worth, how to draw"))
-        blocks += [*notes_of(left_out(self.dropped)), *explain(self.assumptions)]
-        if self.rate is not None:
-            caption = (
-                f"Expected width of the {level(self.confidence_level)} interval by number of "
-                "labels, for each way to use them."
-            )
-            blocks.append(Figure("widths", partial(plan_figure, self), caption))
-        return blocks
+            numbers.append(Table(names, rows, caption, detail=True))
+        if lines := [*_judge_worth(self), *(f"how to draw: {text}" for text in self.how_to_draw)]:
+            numbers.append(Note(lines, detail=True, title="What the judge is worth, how to draw"))
+        caption = (
+            f"Expected width of the {level(self.confidence_level)} interval by number of labels, "
+            "for each way to use them."
+        )
+        return show_rates(
+            self,
+            Headline(sentence(None, self.recommendation), tone=tone),
+            *numbers,
+            assumptions=self.assumptions,
+            figure=None if self.rate is None else ("widths", plan_figure, caption),
+        )
 
 
 # --- the call and its numbers ---
@@ -259,9 +248,9 @@ def plan_rate(
             remedy = f"no table gives it: {guess}, or a table with about 20 rows labelled at random"
             raise ArgumentError(name, None, remedy)
     inputs = PlanInputs(
-        p=check_share(values["judge_rate"], "judge_rate"),
-        q0=check_share(values["specificity"], "specificity"),
-        q1=check_share(values["sensitivity"], "sensitivity"),
+        p=unit(values["judge_rate"], "judge_rate"),
+        q0=unit(values["specificity"], "specificity"),
+        q1=unit(values["sensitivity"], "sensitivity"),
         n=count(values["n_test"], "n_test", least=1),
         have=have,
         level=open_unit(confidence_level, "confidence_level"),
@@ -338,7 +327,7 @@ def _plan(
             "random_width": inputs.corrected_width(*one_each(m, theta)),
             "verdict_m0": verdicts.m0,
             "verdict_m1": verdicts.m1,
-            "verdict_width": inputs.normal_width(inputs.conditional_variance(*verdicts)),
+            "verdict_width": inputs.verdict_width(*verdicts),
         }
     elif width is not None:
         floor = inputs.corrected_width(MOST_LABELS, MOST_LABELS)
@@ -348,26 +337,22 @@ def _plan(
         )
     people_need = random_need = None
     by_class, split = False, _split_warnings(inputs, quota, draws)
-    simulation = inputs.try_random(m)
+    trial, coverage = inputs.try_random(m)
     if width is None:
-        judged = (
-            "leave no row to the judge and give"
-            if math.isinf(simulation.width)
-            else f"give a width of {simulation.width:.3f} with conditional,"
-        )
+        judged = f"give a width of {trial:.3f} with conditional,"
+        if math.isinf(trial):
+            judged = "leave no row to the judge and give"
         advice = (
             f"{m:,} random labels {judged} {sized['human_only_width']:.3f} with people alone; "
             f"split by class, {sized['expected_width']:.3f} with misclassification"
         )
-        helps = min(simulation.width, sized["expected_width"]) < sized["human_only_width"]
+        helps = min(trial, sized["expected_width"]) < sized["human_only_width"]
     else:
         people_need = _fewest(lambda size: _human_width(theta, size, inputs.level), width)
-        random_need = _fewest(
-            lambda size: inputs.try_random(size).width, width, least=inputs.fewest_random
-        )
+        random_need = _fewest(lambda m: inputs.try_random(m)[0], width, least=inputs.fewest_random)
         costs = []
         if random_need is not None:
-            simulation = inputs.try_random(random_need)
+            trial, coverage = inputs.try_random(random_need)
             have = sum(inputs.have)
             more = f" ({have:,} exist, {max(random_need - have, 0):,} more)" if have else ""
             costs.append((random_need, f"{random_need:,} random labels{more} with conditional"))
@@ -388,8 +373,8 @@ def _plan(
         expected_draws=draws,
         human_only_labels=people_need,
         conditional_labels=random_need,
-        conditional_width=None if math.isinf(simulation.width) else simulation.width,
-        simulated_coverage=None if math.isinf(simulation.width) else simulation.coverage,
+        conditional_width=None if math.isinf(trial) else trial,
+        simulated_coverage=None if math.isinf(trial) else coverage,
         judge_helps=helps,
         variance_ratio=ratio,
         proposition_51=proposition_51(quality),
@@ -483,18 +468,16 @@ def _next_labels(inputs: PlanInputs, step: int) -> tuple[NextLabels, ...]:
 
 
 def _plan_warnings(inputs: PlanInputs, random_labels: int) -> tuple[str, ...]:
-    warnings = []
-    if random_labels < inputs.fewest_random:
-        warnings.append(
-            f"{random_labels:,} random labels give fewer than {BEHIND_EACH} for one verdict: the "
-            f"width of conditional is approximate there; use {inputs.fewest_random:,} or more"
-        )
-    if inputs.theta in (0.0, 1.0):
-        warnings.append(
-            f"the corrected rate is at the edge ({inputs.theta:g}): widths there are clipped and "
-            "not informative; a class that does not occur cannot be labelled"
-        )
-    return tuple(warnings)
+    few = (
+        f"{random_labels:,} random labels give fewer than {BEHIND_EACH} for one verdict: the "
+        f"width of conditional is approximate there; use {inputs.fewest_random:,} or more"
+    )
+    edge = (
+        f"the corrected rate is at the edge ({inputs.theta:g}): widths there are clipped and not "
+        "informative; a class that does not occur cannot be labelled"
+    )
+    cases = ((random_labels < inputs.fewest_random, few), (inputs.theta in (0.0, 1.0), edge))
+    return tuple(text for holds, text in cases if holds)
 
 
 def _split_warnings(inputs: PlanInputs, quota: Allocation, draws: int | None) -> tuple[str, ...]:

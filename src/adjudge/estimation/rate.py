@@ -423,20 +423,19 @@ def condition_of_people(result: Estimate) -> str:
 
 def offer_declaration(rates: Sequence[Estimate]) -> list[str]:
     """The rate under the declaration that labels are a random sample, if that is not known."""
-    pairs = [(rate, rate.if_random) for rate in rates]
     offers = [
-        (rate, other)
-        for rate, other in pairs
-        if other is not None and not (rate.label_shift and rate.label_shift.doubtful)
+        (rate, rate.if_random)
+        for rate in rates
+        if rate.if_random is not None and not (rate.label_shift and rate.label_shift.doubtful)
     ]
     if not offers:
         return []
-    _, offered = offers[0]
     text = "Random labels? --labels-are-random"
-    widths, reported = (_widths(each) for each in zip(*((o, r) for r, o in offers), strict=True))
     if len(rates) == 1:
-        known = offered.estimate is not None
-        return [f"{text} gives {offered.text} ({offered.method})"] if known else []
+        [(_, offered)] = offers
+        gives = f"{text} gives {offered.text} ({offered.method})"
+        return [] if offered.estimate is None else [gives]
+    reported, widths = (_widths(each) for each in zip(*offers, strict=True))
     return [f"{text}: width {widths}" + f", not {reported}" * bool(reported)] if widths else []
 
 
@@ -505,27 +504,27 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
         "labels +/-": lambda r: f"{r.n_calibration_positive:,}/{r.n_calibration_negative:,}",
         "test rows": lambda r: number(r.n_test),
     }
-    if all(rate.rows_interval is None for rate in rates):
-        del columns[exact]
-    if all(rate.people_alone is None for rate in rates):
-        del columns[people]
-    if all(rate.sensitivity is None and rate.specificity is None for rate in rates):
-        del columns["sensitivity"], columns["specificity"]
+    measured = any(r.sensitivity is not None or r.specificity is not None for r in rates)
+    known = {
+        exact: any(rate.rows_interval is not None for rate in rates),
+        people: any(rate.people_alone is not None for rate in rates),
+        "sensitivity": measured,
+        "specificity": measured,
+    }
     if not detail:
-        short = (people, naive_ends, exact, "sensitivity", "specificity", "test rows")
-        columns = {name: cell for name, cell in columns.items() if name not in short}
-        return table_by_group(rates, by, columns, optional=["labels +/-", "naive rate"])
+        known |= dict.fromkeys((*known, naive_ends, "test rows"), False)
+    columns = {name: cell for name, cell in columns.items() if known.get(name, True)}
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
     return table_by_group(
         rates,
         by,
         columns,
-        caption=f"{rates[0].method}, {rates[0].interval_method}, {labels}",
+        caption=f"{rates[0].method}, {rates[0].interval_method}, {labels}" if detail else "",
         optional=[
             *(exact, naive_ends, "test rows", "specificity", "sensitivity", people),
             *("labels +/-", "naive rate"),
         ],
-        detail=True,
+        detail=detail,
     )
 
 

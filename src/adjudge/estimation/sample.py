@@ -3,10 +3,6 @@
 Rows without a label are the test set and give the judge's rate; rows with one calibrate. Rows that
 a plan picked for labelling from the test rows (`sampled_by` = plan) do both: without them, the
 plan would bias the verdicts of the test set.
-
-Errors on several answers to one prompt are correlated: influence values are summed per cluster
-before they are squared. Test and calibration rows of one cluster are summed together too, so that
-their shared part is counted once, with its sign.
 """
 
 from __future__ import annotations
@@ -283,8 +279,7 @@ def make_sample(
     """A sample from arrays that `prepare_grades` checked; NaN in `human` marks a test row.
 
     `sampling_probability` (NaN if a row was not picked by a plan) marks rows that were picked
-    from the test rows with that probability. A label can be the share of people who say 1, because
-    some methods only use the mean of labels.
+    from the test rows with that probability. A label can be the share of people who say 1.
 
     >>> rows = make_sample([1, 0, 1], [1, 0, None])
     >>> rows.n, rows.m, rows.scale
@@ -339,12 +334,12 @@ def spread(
 ) -> Spread:
     """Inflation of the standard error by clusters, and the matching critical value.
 
-    With influence values f_i and cluster sums S_c, the clustered variance is G/(G-1) sum S_c^2 and
-    the independent one is sum f_i^2. The square root of their ratio inflates the standard error (or
-    deflates it: rows of one cluster can err in opposite directions). The critical value is
-    Student's with G-1 degrees of freedom. G = `active` counts the clusters with the scarcer kind of
-    rows. With fewer than about 20 clusters this is approximate. Without clusters: inflation 1, the
-    normal quantile, or Student's with `freedom`.
+    With influence values f_i and cluster sums S_c, test and calibration rows together, the
+    clustered variance is G/(G-1) sum S_c^2 and the independent one is sum f_i^2. The square root of
+    their ratio inflates the standard error (or deflates it: rows of one cluster can err in opposite
+    directions). The critical value is Student's with G-1 degrees of freedom. G = `active` counts
+    the clusters with the scarcer kind of rows. With fewer than about 20 clusters this is
+    approximate. Without clusters: inflation 1, the normal quantile, or Student's with `freedom`.
 
     >>> spread(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0.95).inflation
     2.0
@@ -454,20 +449,17 @@ def counts_of(sample: Sample) -> Counts:
 def missing(sample: Sample) -> str | None:
     """What is missing for a correction: test rows, or labels of one class."""
     if sample.n == 0:
-        return (
-            "every row has a human label, so nothing is left to correct; "
-            "use the human rate (method human-only)"
-        )
+        remedy = "use the human rate (method human-only)"
+        return f"every row has a human label, so nothing is left to correct; {remedy}"
     sums = sample.sums
     absent = [str(z) for z, rows in ((1, sums.positive), (0, sums.negative)) if rows.size == 0]
     if len(absent) == 2:
         return "no row has a human label; label some rows at random first"
     if absent:
-        name = "sensitivity" if absent[0] == "1" else "specificity"
-        return (
-            f"no row with human label {absent[0]}, so the judge's {name} is unknown; "
-            "label more rows at random until both classes appear"
-        )
+        [label] = absent
+        unknown = "sensitivity" if label == "1" else "specificity"
+        remedy = "label more rows at random until both classes appear"
+        return f"no row with human label {label}, so the judge's {unknown} is unknown; {remedy}"
     return None
 
 
@@ -478,10 +470,6 @@ def refuse_shares(sample: Sample | None, method: str, source: str, column: str) 
     shares = sample.human[sample.labelled]
     first = float(shares[(shares > 0) & (shares < 1)][0])
     what = "a tie or a share" if first == 0.5 else "a share"
-    raise DataError(
-        source,
-        f"{first:g} is {what} of people, but {method} needs labels of 0 and 1",
-        column=column,
-        remedy="if the labels are a random sample, their means are enough: --method ppi++ "
-        "(method=)",
-    )
+    problem = f"{first:g} is {what} of people, but {method} needs labels of 0 and 1"
+    remedy = "if the labels are a random sample, their means are enough: --method ppi++ (method=)"
+    raise DataError(source, problem, column=column, remedy=remedy)

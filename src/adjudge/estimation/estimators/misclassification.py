@@ -26,7 +26,7 @@ from adjudge.estimation.estimators.base import (
 )
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.sample import Counts, Sample, counts_of, missing
-from adjudge.statistics.numbers import normal_quantile
+from adjudge.statistics.numbers import normal_quantile, slices
 from adjudge.validation import BoolArray, FloatArray, Seed, open_unit
 
 
@@ -141,12 +141,10 @@ def corrected_interval(
         return _bounds(values, z)
     # Single numbers stay single, everything else becomes one array to be cut into blocks.
     flat = [v if v.ndim == 0 else np.broadcast_to(v, shape).reshape(-1) for v in values]
-    low, high, informative = np.empty(size), np.empty(size), np.empty(size, dtype=np.bool_)
-    for start in range(0, size, _BLOCK):
-        at = slice(start, start + _BLOCK)
-        block = [v if v.ndim == 0 else v[at] for v in flat]
-        low[at], high[at], informative[at] = _bounds(block, z)
-    return Bounds(low.reshape(shape), high.reshape(shape), informative.reshape(shape))
+    blocks = [
+        _bounds([v if v.ndim == 0 else v[at] for v in flat], z) for at in slices(size, _BLOCK)
+    ]
+    return Bounds(*(np.concatenate(part).reshape(shape) for part in zip(*blocks, strict=True)))
 
 
 #: Data sets per block, so that all intermediate arrays stay in the processor's cache.
@@ -213,7 +211,7 @@ def uninformative(counts: Counts) -> str | None:
     """Why a judge not better than chance cannot be corrected."""
     if counts.informative and counts.informative_adjusted:
         return None
-    which = "" if not counts.informative else " after the adjustment for small samples (Eq. 7)"
+    which = " after the adjustment for small samples (Eq. 7)" if counts.informative else ""
     return (
         f"sensitivity {counts.q1:.3f} + specificity {counts.q0:.3f} is not above 1{which}: on "
         "these labels the judge is not better than chance, and no correction can recover the rate; "
