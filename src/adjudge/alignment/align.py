@@ -224,7 +224,6 @@ class _Search:
         )
 
     def run(self) -> AlignmentRun:
-        """Propose, select, certify."""
         self.mistakes = self._mistakes()
         self.partition = self.partition.freeze(self.options.store)
         best: Candidate | None = None

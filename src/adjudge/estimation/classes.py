@@ -159,12 +159,9 @@ def check_classes(rows: Grades, method: str, interval: str) -> None:
         ("strata", f"{len(rows.strata_names)} strata", rows.strata is not None),
     ):
         if bad:
-            raise ArgumentError(
-                name,
-                value,
-                f"is for one class against the rest, but these rows have {', '.join(rows.names)}: "
-                "name the class that counts as 1, --positive NAME (positive=)",
-            )
+            remedy = "name the class that counts as 1, --positive NAME (positive=)"
+            rest = f"is for one class against the rest, but these rows have {', '.join(rows.names)}"
+            raise ArgumentError(name, value, f"{rest}: {remedy}")
 
 
 def estimate_classes(
@@ -196,17 +193,17 @@ def estimate_classes(
         # Two classes are one class against the rest: the interval of Eq. 6 itself.
         outcomes = [estimator.estimate(sample, confidence_level=confidence) for sample in samples]
         interval, assumption = estimator.interval(samples[0]), estimator.assumption_for(samples[0])
-        reason = _first_reason(names, outcomes)
+        reason, condition = None, None
         remedy = "label more rows" if rows.clusters is not None else _ONE_CLASS
         texts = [(*o.warnings, *(f"{text}; {remedy}" for text in o.doubts)) for o in outcomes]
         warnings = tuple(dict.fromkeys(chain(*texts)))
-        condition = None
     elif matrix.shares is not None and matrix.low is not None and matrix.high is not None:
         outcomes = [
             refuse_everything(Outcome(clamp(share), float(low), float(high)))
             for share, low, high in zip(matrix.shares, matrix.low, matrix.high, strict=True)
         ]
-        reason = _first_reason(names, outcomes)
+    reasons = zip(names, (outcome.reason for outcome in outcomes), strict=True)
+    reason = next((f"{name}: {text}" for name, text in reasons if text is not None), reason)
     confusion = None if matrix.confusion is None else matrix.confusion.tolist()
     people = [HUMAN_ONLY.estimate(sample, confidence_level=confidence) for sample in samples]
     return ClassEstimate(
@@ -269,11 +266,6 @@ def _mean_score(
         naive=naive,
         n_labels=gap.n,
     )
-
-
-def _first_reason(names: tuple[str, ...], outcomes: list[Outcome]) -> str | None:
-    reasons = zip(names, (outcome.reason for outcome in outcomes), strict=True)
-    return next((f"{name}: {text}" for name, text in reasons if text is not None), None)
 
 
 def _one_against_rest(rows: Grades, code: int, labels: IntArray, test: BoolArray) -> Sample:

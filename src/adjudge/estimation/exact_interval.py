@@ -1,11 +1,9 @@
 """An exact interval for the human rate of exactly these rows, from a random sample of labels.
 
-This is a conformal interval for an estimate. The true rate is a parameter, not a sample that is
-exchangeable with others. But the labels of the rows are fixed, and if the labelled rows are a
-random sample, labelled and unlabelled rows are exchangeable. Given how many rows of each verdict
-are labelled, the labelled rows of verdict v are a simple random sample of its N_v rows, so the
-number of 1s among them is hypergeometric in the unknown K_v. Nothing else is assumed: not
-independence, not a good judge, not many labels.
+A conformal interval for an estimate: if the labelled rows are a random sample, labelled and
+unlabelled rows are exchangeable. The labelled rows of verdict v are then a simple random sample of
+its N_v rows, so the number of 1s among them is hypergeometric in the unknown K_v. Nothing else is
+assumed: not independence, not a good judge, not many labels.
 """
 
 from __future__ import annotations

@@ -158,7 +158,6 @@ class PlanInputs:
         return clamp((self.p + self.q0 - 1) / (self.q0 + self.q1 - 1))
 
     def shown(self) -> dict[str, Any]:
-        """The inputs under their names in the plan."""
         return {
             "confidence_level": self.level,
             "judge_rate": self.p,

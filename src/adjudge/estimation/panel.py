@@ -288,8 +288,8 @@ def prepare_panel(
         lost[f"no verdict of {judge}"] = int((column.is_null() & ~missing).sum())
         missing = missing | column.is_null()
     if missing.all():
-        problem, remedy = "no row has a verdict of every judge", "name judges of the same rows"
-        raise DataError(name, problem, column=names[0], remedy=remedy)
+        remedy = "name judges that judged the same rows"
+        raise DataError(name, "no row has a verdict of every judge", column=names[0], remedy=remedy)
     first = pl.select(pl.when(~missing).then(first)).to_series().alias(names[0])
     frame = frame.with_columns(first, *others.values())
     cluster = DEFAULT_CLUSTER if cluster is None and DEFAULT_CLUSTER in frame.columns else cluster

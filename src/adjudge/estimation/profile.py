@@ -304,7 +304,6 @@ class _Search:
         self.low, self.high = low, high
 
     def move(self, rows: BoolArray) -> None:
-        """Go on to the next p, with these elements only."""
         self.data, self.p = self.data.select(rows), self.moved[rows]
         self.theta, self.active = self.theta[rows], self.active[rows]
         self.low, self.high = self.low[rows], self.high[rows]

@@ -65,7 +65,6 @@ class RateInterval(Rate):
     def of(
         cls, name: str | None, rate: Any, reason: str | None, naive: float | None = None
     ) -> RateInterval:
-        """The rate of a part of a result."""
         interval = None if rate.estimate is None else rate.interval
         return cls(name=name, estimate=rate.estimate, interval=interval, naive=naive, reason=reason)
 

@@ -87,7 +87,6 @@ class Sample:
 
     @cached_property
     def sums(self) -> Sums:
-        """The sums over its rows."""
         return next(_sums(self.judge, self.human, self.test, self.labelled))
 
     @property

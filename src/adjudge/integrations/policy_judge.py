@@ -36,7 +36,6 @@ class PolicyJudge:
 
     @property
     def policy(self) -> Policy:
-        """The policy that accepts verdicts or abstains."""
         return self.service.policy
 
     @property
@@ -51,7 +50,6 @@ class PolicyJudge:
         return asyncio.run_coroutine_threadsafe(_decide(self.service, case), loop)
 
     def decide(self, case: Case) -> Outcome:
-        """Ask and wait for the outcome."""
         return self.submit(case).result()
 
     def close(self) -> None:

@@ -19,13 +19,10 @@ class _Conditional(Estimator):
 
     Only this estimator of Table 1 can use labels picked by verdict without weights: selection by
     verdict changes the number of labels of each r_v, not its expectation. If the sampling
-    probability varies within a verdict, r_v is weighted by its inverse. Biased under label shift,
-    because the human rate given a verdict changes with the class shares. If the labels are known to
-    be a random sample, p is the judge's rate on all rows, including labelled ones. Otherwise the
-    interval would widen again as labels leave fewer test rows.
-
-    The interval adds one success and one failure to each r_v and z^2/2 of each to p, as Eq. 7 does
-    for the corrected rate, so that r_v = 1 is not treated as certain.
+    probability varies within a verdict, r_v is weighted by its inverse. Biased under label shift.
+    If the labels are known to be a random sample, p is the judge's rate on all rows, including
+    labelled ones. The interval adds one success and one failure to each r_v and z^2/2 of each to p,
+    as Eq. 7 does for the corrected rate, so that r_v = 1 is not treated as certain.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0, 1, 1, 1, 0], [1, 1, 0, 0] + [None] * 4)
@@ -94,12 +91,9 @@ class _Conditional(Estimator):
             plain = math.sqrt(between + within)
         z = normal_quantile(confidence_level)
         centre, se = adjust(p, r1, r0, n, size1, size0, z)
-        warnings: tuple[str, ...] = ()
-        if min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0) < 10:
-            warnings = (
-                "fewer than 10 labels for one verdict: the interval is approximate; label more "
-                "rows of that verdict",
-            )
+        fewest = min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0)
+        few = "fewer than 10 labels for one verdict: the interval is approximate"
+        warnings = (f"{few}; label more rows of that verdict",) if fewest < 10 else ()
         return widen(
             sample,
             theta,

@@ -39,11 +39,9 @@ class Bounds(NamedTuple):
 
     @property
     def length(self) -> FloatArray:
-        """The length of each interval."""
         return np.asarray(self.high - self.low)
 
     def covers(self, rate: FloatArray) -> BoolArray:
-        """Which intervals contain the rate."""
         return np.asarray((self.low <= rate) & (rate <= self.high))
 
 
@@ -252,7 +250,6 @@ class Correction(NamedTuple):
 
     @property
     def influence(self) -> FloatArray:
-        """The influence of each row."""
         sample = self.sample
         if self.edge <= 0:
             return np.zeros_like(sample.judge)
@@ -344,34 +341,23 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 
 
 def _around_itself(
-    sample: Sample,
-    fit: Correction,
-    se: float | None,
-    confidence_level: float,
-    warnings: tuple[str, ...],
+    sample: Sample, fit: Correction, se: float | None, level: float, warnings: tuple[str, ...]
 ) -> Outcome:
     """The corrected rate as the centre of its own interval."""
     # Otherwise a judge whose errors or verdicts do not vary would be treated as certain.
     floor = variance_floor(fit.theta, min(sample.n, sample.m))
     return widen(
-        sample,
-        fit.theta,
-        lambda: fit.influence,
-        confidence_level,
-        se=se,
-        floor=floor,
-        warnings=warnings,
+        sample, fit.theta, lambda: fit.influence, level, se=se, floor=floor, warnings=warnings
     )
 
 
 def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """Eq. 5 with q1 = sum w x z / sum w z and q0 alike, w = 1 / sampling probability.
 
-    Rows picked by verdict and treated as random bias both: measured, an estimate of -0.02 for a
-    truth of 0.5. Weights correct this. The standard error comes from the influence values, so it
-    includes the double role of planned rows (they test and calibrate). It treats rows as sampled
-    independently: for a fixed number per verdict it is too wide rather than too narrow. The
-    interval is normal: with fewer than about 20 labels in a class it is approximate.
+    Rows picked by verdict and treated as random bias both; weights correct this. The standard error
+    comes from the influence values, so it includes the double role of planned rows (they test and
+    calibrate). It treats rows as sampled independently: for a fixed number per verdict it is too
+    wide rather than too narrow. With fewer than about 20 labels in a class it is approximate.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0] * 9, [1, None, 0, 0] * 9,
@@ -391,12 +377,8 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
             "on these labels the judge is not better than chance; use method conditional, more "
             "labels, or another judge"
         )
-    warnings: tuple[str, ...] = ()
-    if sample.fewest_labels < 20:
-        warnings = (
-            "fewer than 20 labels in one class: the weighted interval is approximate; label more "
-            "rows",
-        )
+    few = "fewer than 20 labels in one class: the weighted interval is approximate; label more rows"
+    warnings = (few,) if sample.fewest_labels < 20 else ()
     return _around_itself(sample, fit, None, confidence_level, warnings)
 
 

@@ -40,12 +40,10 @@ class _Ppi(Estimator):
     """PPI++ mean, with an interval that keeps its level with few labels.
 
     Asymptotically it is never wider than people alone, for any judge. That needs labels that are a
-    random sample of the test rows: under label shift it is biased, as much as the difference
-    estimator if lambda is 1. The interval adds two labels of 1 and two of 0, with the mean
-    prediction, to the labelled rows, as Agresti and Coull do for a share, and has Student's
-    quantile. Its centre moves a little, and its standard error is never zero. The standard error
-    of the result is the plain one. At 95 % it covers 0.94 or more with 30 to 200 labels at rates
-    from 0.5 to 0.95 (examples/rates.py).
+    random sample of the test rows: under label shift it is biased. The interval adds two labels of
+    1 and two of 0, with the mean prediction, to the labelled rows, as Agresti and Coull do for a
+    share, and has Student's quantile. The standard error of the result is the plain one. At 95 % it
+    covers 0.94 or more with 30 to 200 labels at rates from 0.5 to 0.95 (examples/rates.py).
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 0, 1, 0, 1, 1, 0, 0], [1, 0, 1, 1] + [None] * 4)
