@@ -40,7 +40,7 @@ from adjudge.estimation.rate_view import (
     with_groups,
 )
 from adjudge.estimation.sample import Sample, counts_of
-from adjudge.present.blocks import Block, Heading, Headline, Note
+from adjudge.present.blocks import Block, Heading, Headline, Note, Tone
 from adjudge.present.result import Count, Level, Result, frozen
 from adjudge.present.text import count, level
 
@@ -105,9 +105,8 @@ class GroupedEstimate(HasGroups, Result):
                 tables += [Heading(str(group.group)), *mean_facts(group), class_table(group)]
         first = self.groups[0]
         if more > 0:
-            tables.append(
-                Note([f"{count(more, 'more group')} in the result: -o FILE.json keeps all"])
-            )
+            kept = f"{count(more, 'more group')} in the result: -o FILE.json keeps all"
+            tables.append(Note([kept]))
         notes = with_groups((each.group, each.reason) for each in self.groups if each.reason)
         details = [f"method: {first.why}"]
         narrower = [rate for rate in rates if rate.people_are_narrower]
@@ -188,23 +187,19 @@ def _group_headline(result: GroupedEstimate) -> Headline:
         text = f"{quantity} by {result.by}, {level_text(result)} intervals: {', '.join(shown)}"
     else:
         text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
-    text = sentence(None, text)
     numbers = [f"{rate.group} {describe_rate(rate)}" for rate in estimated]
     decision = "; ".join(numbers) if len(numbers) == groups <= IN_A_SENTENCE else ""
+    ends = [(a.low, a.high) for a in estimated if a.low is not None and a.high is not None]
+    action = ""
+    tone: Tone = "bad" if result.refused else "plain"
     if result.refused:
         few = len(result.refused) <= IN_A_SENTENCE
         without = list_names(result.refused) if few else count(len(result.refused), "group")
-        why = f"No estimate for {without}: the reasons are below."
-        return Headline(text, why, tone="bad", decision=decision)
-    ends = [(a.low, a.high) for a in estimated if a.low is not None and a.high is not None]
+        action = f"No estimate for {without}: the reasons are below."
     # If two intervals overlap, then two that follow each other in this order.
-    if any(low <= high for (_, high), (low, _) in pairwise(sorted(ends))):
-        return Headline(
-            text,
-            "Overlapping intervals do not show whether two groups differ: see adjudge compare.",
-            decision=decision,
-        )
-    return Headline(text, decision=decision)
+    elif any(low <= high for (_, high), (low, _) in pairwise(sorted(ends))):
+        action = "Overlapping intervals do not show whether two groups differ: see adjudge compare."
+    return Headline(sentence(None, text), action, tone, decision)
 
 
 # --- the picture ---

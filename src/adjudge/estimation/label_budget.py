@@ -104,11 +104,10 @@ def proposition_51(q: float) -> int | None:
     The smallest even m above 2q/(2q-1)^2, for q0 = q1 = q. With m or more labels, the corrected
     rate is on average closer to the truth than the judge's own, for any rate. None for q <= 1/2.
 
-    The paper's proof is a second-order approximation. We computed the bias exactly for infinitely
-    many test rows, rates clipped to [0, 1] and labels that show a judge better than chance. Then 6
-    labels are enough for every q from 0.6 to 0.95, and 4 (the answer here for q of 0.83 and more)
-    leave the same bias. At the paper's m, the labels do not show a judge better than chance in 1 to
-    16 % of samples. This is only about bias: an interval from so few labels is not useful.
+    The paper's proof is a second-order approximation. Computed exactly, with rates clipped to
+    [0, 1] and labels that show a judge better than chance, 6 labels are enough for every q from 0.6
+    to 0.95; 4 (the answer here for q of 0.83 and more) leave the same bias. This is only about
+    bias: an interval from so few labels is not useful.
 
     Args:
         q: The judge's sensitivity and specificity, taken as equal.

@@ -1,8 +1,7 @@
 """Several judges in one rate: ppi++ with a prediction from all of them instead of one verdict.
 
 Per group theta = lambda mean_unlabelled(f) + mean_labelled(y - lambda f), with f the cross-fitted
-prediction of `panel_statistics`. The standard error is computed by question, the quantile is
-Student's, and the interval is that of ppi++.
+prediction of `panel_statistics` and the standard error by question.
 """
 
 from __future__ import annotations
@@ -490,10 +489,9 @@ def estimate_panel(
     predicted = fit.predict()
     warnings: tuple[str, ...] = ()
     if len(names) > 1 and rows.clusters is None:
-        warnings = (
-            "no column of questions: rows are treated as independent, and the verdicts on other "
-            "answers to a question are not used; name it: --cluster prompt_id (cluster=)",
-        )
+        unused = "rows are treated as independent, and the verdicts on other answers to a question"
+        remedy = "name it: --cluster prompt_id (cluster=)"
+        warnings = (f"no column of questions: {unused} are not used; {remedy}",)
     return PanelEstimate(
         judges=panel.judges,
         by=rows.by,

@@ -484,24 +484,23 @@ def _split_warnings(inputs: PlanInputs, quota: Allocation, draws: int | None) ->
     """What stands against the split by class: warnings if it is what the plan advises."""
     if inputs.theta in (0.0, 1.0):
         return ()
-    warnings = []
+    few = "fewer than 20 labels in a class: misclassification then needs --interval profile"
+    warnings = (few,) if min(quota) < 20 else ()
     width, after = inputs.corrected_width(*quota), inputs.width_after(quota, draws)
     if draws is not None and draws > inputs.n:
-        warnings.append(
+        return (
             f"filling both classes needs about {draws:,} random rows, but there are {inputs.n:,} "
-            "rows: the split cannot be filled here; judge more rows, or label at random"
+            "rows: the split cannot be filled here; judge more rows, or label at random",
+            *warnings,
         )
-    elif after > 1.05 * width:
-        warnings.append(
+    if after > 1.05 * width:
+        return (
             f"{draws:,} labels sampled from these {inputs.n:,} rows leave fewer to the judge: "
             f"correction then gives a width near {after:.3f}, not {width:.3f}; judge more rows, "
-            "or use conditional"
+            "or use conditional",
+            *warnings,
         )
-    if min(quota) < 20:
-        warnings.append(
-            "fewer than 20 labels in a class: misclassification then needs --interval profile"
-        )
-    return tuple(warnings)
+    return warnings
 
 
 # --- the view ---
@@ -562,21 +561,11 @@ def _judge_worth(plan: RatePlan) -> list[str]:
 
 def plan_figure(plan: RatePlan) -> Drawing:
     """Expected width against the number of labels, for each way to use them."""
-    if plan.rate is None or plan.variance_ratio is None:
-        raise ArgumentError("plan", "for people alone", "there is no judge to draw widths for")
     most = max(plan.labels or 400, 100) * 2
     sizes = np.unique(np.geomspace(20, most, 40).astype(int))
-    plans = [
-        plan_rate(
-            judge_rate=plan.judge_rate,
-            sensitivity=plan.sensitivity,
-            specificity=plan.specificity,
-            n_test=plan.n_test,
-            budget=int(size),
-            confidence_level=plan.confidence_level,
-        )
-        for size in sizes
-    ]
+    names = ("judge_rate", "sensitivity", "specificity", "n_test", "confidence_level")
+    inputs: dict[str, Any] = {name: getattr(plan, name) for name in names}
+    plans = [plan_rate(**inputs, budget=int(size)) for size in sizes]
     with themed():
         figure = new_figure(7.2, 4.2)
         axes = figure.subplots()
@@ -590,8 +579,8 @@ def plan_figure(plan: RatePlan) -> Drawing:
         axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
         axes.minorticks_off()
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("human labels")
-        axes.set_ylabel(f"expected width of the {level(plan.confidence_level)} interval")
+        ylabel = f"expected width of the {level(plan.confidence_level)} interval"
+        axes.set(xlabel="human labels", ylabel=ylabel)
         axes.legend(fontsize=8.5)
         axes.set_title(
             f"With random labels misclassification has {number(plan.variance_ratio, 2)} times\n"

@@ -1,8 +1,6 @@
 """An interval that keeps its level for weak judges and few, unbalanced labels.
 
-Likelihood-ratio inversion: a rate stays in the interval if the data are not too unlikely under it,
-with the judge's sensitivity and specificity at their best fit for that rate. "Too unlikely" is
-measured by simulation at that rate, not with a chi-square table.
+A rate stays in the interval if the data are not too unlikely under it, by simulation at that rate.
 """
 
 from __future__ import annotations
