@@ -65,6 +65,7 @@ class PolicyMetric(BaseMetric):
         return "Policy"
 
     def measure(self, test_case: LLMTestCase, *_: object, **__: object) -> float | None:
+        """Ask the judge and wait."""
         return self._keep(self.judge.decide(self._case(test_case)))
 
     async def a_measure(self, test_case: LLMTestCase, *_: object, **__: object) -> float | None:
