@@ -21,7 +21,7 @@ import polars as pl
 
 from adjudge.selection import pac_threshold, scope_threshold
 from adjudge.selection.choices import prepare_choices
-from adjudge.selection.doubts.jury import mean_jury
+from adjudge.selection.doubts.jury import jury_preference
 from adjudge.simulate.pairs import simulate_choices
 from adjudge.statistics.entropy import preference_entropy
 from adjudge.validation import BoolArray, FloatArray, IntArray
@@ -66,7 +66,7 @@ def compare(responses: int) -> dict[str, tuple[float, list[float]]]:
     choices = prepare_choices(rows, jury=()).frame
     judged = {"one judge": rows.filter(pl.col("judge") == "simulated-1")}
     columns = [frame["p_a"].to_numpy() for frame in rows.partition_by("judge")]
-    together = mean_jury(3).predict(np.column_stack(columns))
+    together = jury_preference(np.column_stack(columns))
     judged["jury of three"] = pl.DataFrame({"p_a": together})
     seen = {}
     for name, judge in (("one judge", "simulated-1"), ("jury of three", "jury")):

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from adjudge.selection import pac_threshold, scope_threshold
 from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
-from adjudge.selection.doubts.jury import Jury, mean_jury
+from adjudge.selection.doubts.jury import jury_preference
 from adjudge.simulate.selective import misled_judges, several_judges
 from adjudge.statistics.ridge import HOME
 
@@ -109,9 +109,9 @@ def does_it_pay(repeats: int) -> None:
 def the_cut(repeats: int) -> None:
     """Log odds that are not clipped, clipped, and clipped with a tail that keeps their order."""
     juries = (
-        mean_jury(4),
-        Jury("mean", np.full(4, 0.25), tail=0.0),
-        Jury("mean", np.full(4, 0.25), np.log(1e6), 0.0),
+        jury_preference,
+        partial(jury_preference, tail=0.0),
+        partial(jury_preference, most_odds=np.log(1e6), tail=0.0),
     )
     print("\n2. Share accepted of a mean jury of four, 300 labels: log odds above 4.9 count")
     print("   a hundredth   nothing   whole (to ln 1e6)   world")
@@ -127,7 +127,7 @@ def the_cut(repeats: int) -> None:
             loud = rng.random(1300) < sure
             odds[:, 0] = np.where(loud, rng.choice([-12, 12], 1300), odds[:, 0])
             p = np.round(1 / (1 + np.exp(-scale * odds)), 6)
-            margins = [log_odds(jury.predict(p), 50) for jury in juries]
+            margins = [log_odds(jury(p), 50) for jury in juries]
             cells.append([outcome(m, people, slice(0, 300), scope_threshold)[0] for m in margins])
         bent, cut, whole = np.mean(cells, axis=0)
         print(f"   {bent:11.2f}   {cut:7.2f}   {whole:17.2f}   {title}")

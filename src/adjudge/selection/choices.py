@@ -195,8 +195,7 @@ class ChoiceRequest(DoubtRequest):
         of_jury = pl.col("judge") == JURY
         members = name_members(frame.filter(~of_jury))
         jury = make_jury(members, "mean")
-        doubt = ChoiceJuryDoubt(jury.jury, jury.judges, jury.fingerprints)
-        return fit_jury(doubt, frame.filter(of_jury), members)
+        return fit_jury(ChoiceJuryDoubt(**vars(jury)), frame.filter(of_jury), members)
 
 
 def describe_choices(frame: pl.DataFrame) -> list[str]:

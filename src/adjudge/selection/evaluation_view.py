@@ -42,7 +42,7 @@ from adjudge.present.text import (
     number,
     percent,
 )
-from adjudge.selection.evaluating import Curve, Evaluation, JudgeKey, MethodRisk, SignalQuality
+from adjudge.selection.evaluating import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -65,7 +65,11 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
     alpha = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
     blocks: list[Block] = [_evaluation_headline(evaluation), *_guarantees(evaluation, alpha)]
     blocks.append(_signals_table(evaluation))
-    blocks += [_methods_table(evaluation, key, alpha) for key in evaluation.judges]
+    for key in evaluation.judges:
+        shown = [_method(m) for m in evaluation.paper_rows(key) if m.alpha == alpha]
+        splits = count(evaluation.splits, "random split")
+        caption = f"{evaluation.judge_name(key)}: alpha {alpha:g}, {splits}"
+        blocks.append(Table(_METHOD_COLUMNS, shown, caption, detail=True))
     if evaluation.comparisons:
         blocks += _comparison(evaluation, alpha)
     lines = [
@@ -165,16 +169,6 @@ def _method(m: MethodRisk) -> tuple[str, ...]:
         m.method,
         *map(number, (m.coverage, m.coverage_sd, m.accuracy, m.risk, m.risk_sd, m.ratio)),
         percent(m.share_above, 0),
-    )
-
-
-def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table:
-    return Table(
-        _METHOD_COLUMNS,
-        [_method(m) for m in evaluation.paper_rows(key) if m.alpha == alpha],
-        caption=f"{evaluation.judge_name(key)}: alpha {alpha:g}, "
-        f"{count(evaluation.splits, 'random split')}",
-        detail=True,
     )
 
 

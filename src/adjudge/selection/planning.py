@@ -119,9 +119,13 @@ class SelectionPlan(Result):
     dropped: Mapping[str, Count]
 
     def view(self) -> list[Block]:
+        drawn = count(self.n_labelled, "label")
+        if self.accuracies:
+            stated = ", ".join(f"{accuracy:g}" for accuracy in self.accuracies)
+            drawn = f"stated accuracies {stated} on {count(self.n_rows, 'scored row')}"
         caption = (
             f"{group_name(self.judge, none='the judge')}: {self.guarantee} at alpha "
-            f"{self.alpha:g}, {_drawn_from(self)}, {count(self.repeats, 'draw')} each"
+            f"{self.alpha:g}, {drawn}, {count(self.repeats, 'draw')} each"
         )
         points = table_of(
             self.points,
@@ -343,13 +347,6 @@ def _recommended(points: list[PlanPoint], gain: float) -> int | None:
             break
         best = now.n
     return best if points and points[-1].coverage >= gain else None
-
-
-def _drawn_from(plan: SelectionPlan) -> str:
-    if not plan.accuracies:
-        return count(plan.n_labelled, "label")
-    stated = ", ".join(f"{accuracy:g}" for accuracy in plan.accuracies)
-    return f"stated accuracies {stated} on {count(plan.n_rows, 'scored row')}"
 
 
 def _headline(plan: SelectionPlan) -> Headline:

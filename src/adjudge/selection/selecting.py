@@ -49,6 +49,11 @@ _GRADE_COLUMNS = ["id", "judge_name", "judge", *_JUDGED, "p_pass", "uncertainty"
 _CHOICE_COLUMNS = ["id", "judge", "choice", "judge_choice", "mean_p", "uncertainty", "accepted"]
 #: The doubt that a policy learned, as a column next to the judge's own.
 _LEARNED_DOUBT = pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty")
+#: The fields of a selection that are those of its policy.
+_OF_POLICY = (
+    *("about", "guarantee", "alpha", "delta", "promise", "not_promised", "worth", "others"),
+    "assumptions",
+)
 SAME_ROWS = "calibrated on some of these rows: the promise is about new ones"
 
 
@@ -257,10 +262,7 @@ def select(
     n, n_accepted = rows.height, int(rows.get_column("accepted").sum())
     abstained = Counter(reason for reason in reasons if reason is not None)
     summary = Selection(
-        about=rules.about,
-        guarantee=rules.guarantee,
-        alpha=rules.alpha,
-        delta=rules.delta,
+        **{name: getattr(rules, name) for name in _OF_POLICY},
         n=n,
         n_accepted=n_accepted,
         accepted_share=share(n_accepted, n),
@@ -280,11 +282,6 @@ def select(
             )
             for at, group in enumerate(rules.groups)
         ),
-        promise=rules.promise,
-        not_promised=rules.not_promised,
-        worth=rules.worth,
-        others=rules.others,
-        assumptions=rules.assumptions,
         warnings=tuple(warnings),
         dropped=merge_dropped(table.dropped, scored.unscored, abstained),
     )

@@ -250,7 +250,10 @@ class Heuristic(Method):
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         if splits.table.confidence is None:
             raise ArgumentError("confidence", None, "heuristic needs it: give it")
-        return splits.as_sure_as(float(1 - levels.alpha))
+        sure = splits.table.confidence >= float(1 - levels.alpha)
+        tested = splits.tested & (sure & ~splits.table.mute)
+        wrong = np.count_nonzero(tested & splits.table.wrong, axis=1)
+        return SplitOutcome(np.count_nonzero(tested, axis=1), wrong, splits.n_tested)
 
 
 class Naive(Method):

@@ -238,10 +238,6 @@ class SplitTable:
             values=values,
         )
 
-    def block_start(self, columns: IntArray) -> IntArray:
-        """The cut before the tie block of each column."""
-        return np.searchsorted(self.scores, self.scores[columns], side="left")
-
     def block_end(self, columns: IntArray) -> IntArray:
         """The cut after the tie block of each column."""
         return np.searchsorted(self.scores, self.scores[columns], side="right")
@@ -329,17 +325,14 @@ class SplitCounts:
         """The last rank up to each of `ranks` at which a tie block ends, in these splits."""
         split, rank = np.broadcast_arrays(splits[:, None], ranks)
         column = self.column(split, np.maximum(rank, 1))
-        start, end = self.table.block_start(column), self.table.block_end(column)
+        start = np.searchsorted(self.table.scores, self.table.scores[column], side="left")
+        end = self.table.block_end(column)
         whole = self.rows_before[split, end] == rank
         return np.where(whole, rank, self.rows_before[split, start])
 
-    def last_cut(self, ratio: Fraction, *, extra: int = 0, of_tested: bool = False) -> IntArray:
-        """The last cut of each split with errors + extra <= ratio * rows; -1 if none has.
-
-        The rows are those that calibrate, or those that are tested.
-        """
-        rows = self.tested_at if of_tested else self.k
-        return last_passing(within_ratio(self.errors + extra, rows, ratio))
+    def last_cut(self, ratio: Fraction, *, extra: int = 0) -> IntArray:
+        """The last cut of each split with errors + extra <= ratio * rows; -1 if none has."""
+        return last_passing(within_ratio(self.errors + extra, self.k, ratio))
 
     def before_cut(self, cut: IntArray) -> SplitOutcome:
         """All test rows before cut number `cut` of each split accepted; -1: none."""
@@ -359,12 +352,6 @@ class SplitCounts:
         column = self.column(np.arange(len(k)), np.maximum(k, 1))
         end = np.where(k == 0, 0, self.table.block_end(column))
         return self._outcome(np.where(k == self.n_calibration, len(self.table.order), end))
-
-    def as_sure_as(self, least: float) -> SplitOutcome:
-        """The tested rows whose confidence is at least `least`."""
-        sure = (np.asarray(self.table.confidence) >= least) & ~self.table.mute
-        accepted, wrong = (_count(self.tested & of) for of in (sure, sure & self.table.wrong))
-        return SplitOutcome(accepted, wrong, self.n_tested)
 
     @cached_property
     def _accepted_before(self) -> tuple[Counts, Counts]:

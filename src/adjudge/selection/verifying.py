@@ -214,8 +214,12 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
     for at, group in enumerate(policy.groups):
         for wrong in _of_group(policy, group, chosen, levels):
             yield replace(wrong, field=f"groups.{at}.{wrong.field}")
-    yield from Contradiction.between(policy, _totals(policy, chosen))
-    yield from load_doubt(policy).contradictions()
+    groups, doubt, sums = policy.groups, load_doubt(policy), sum_groups(policy.groups)
+    together = join_rules(groups, groups, sums["n_calibration"], per_batch=chosen.per_batch)
+    judges = doubt.judges or tuple(dict.fromkeys(group.judge for group in groups))
+    implied = {**sums, **together, "indicative": chosen.per_batch, "judges": judges}
+    yield from Contradiction.between(policy, implied)
+    yield from doubt.contradictions()
     if policy.guarantee_version == chosen.version:
         promise = promise_below(chosen.promise(levels), policy.cuts)
         yield from Contradiction.between(policy, {"promise": promise})
@@ -309,11 +313,3 @@ def _implied(group: PolicyGroup) -> dict[str, Any]:
         "n_accepted_errors": errors,
         "n_accepted": rows,
     }
-
-
-def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
-    """The values of the policy's own fields that follow from its groups."""
-    groups, sums = policy.groups, sum_groups(policy.groups)
-    judges = load_doubt(policy).judges or tuple(dict.fromkeys(g.judge for g in groups))
-    together = join_rules(groups, groups, sums["n_calibration"], per_batch=chosen.per_batch)
-    return sums | together | {"indicative": chosen.per_batch, "judges": judges}

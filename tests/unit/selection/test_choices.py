@@ -9,7 +9,7 @@ import pytest
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.selection import calibrate, evaluate, read_policy, select
 from adjudge.selection.choices import prepare_choices
-from adjudge.selection.doubts.jury import mean_jury
+from adjudge.selection.doubts.jury import jury_preference
 from adjudge.simulate.pairs import simulate_choices
 
 OLD = simulate_choices(400, skill=1.5, missing=0.01, seed=1)
@@ -104,7 +104,7 @@ def test_a_jury_chooses_by_the_mean_log_odds_of_its_judges(tmp_path):
     wide = new.pivot(
         on="judge", index=["id", "prompt_id", "model_a", "model_b"], values="p_a"
     ).drop_nulls()
-    p_a = mean_jury(3).predict(wide.select(names).to_numpy())
+    p_a = jury_preference(wide.select(names).to_numpy())
     hand = prepare_choices(wide.drop(names).with_columns(p_a=pl.Series(p_a))).frame
     rows = done.rows.join(hand, on="id", suffix="_hand")
     assert rows.height == 400 == done.rows.height

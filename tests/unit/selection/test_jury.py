@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from adjudge.errors import ArgumentError
-from adjudge.selection.doubts.jury import Jury, mean_jury
+from adjudge.selection.doubts.jury import jury_preference
 from adjudge.selection.guarantees import scope_threshold
 from adjudge.simulate.selective import several_judges
 from adjudge.statistics.entropy import preference_entropy
@@ -21,26 +19,26 @@ def accepted(p, prefers_a, alpha=0.15):
 
 def test_swapping_a_and_b_mirrors_the_jury_exactly():
     p = np.random.default_rng(1).random((80, 4)).round(3)
-    assert (mean_jury(4).predict(1 - p) == 1 - mean_jury(4).predict(p)).all()
+    assert (jury_preference(1 - p) == 1 - jury_preference(p)).all()
 
 
 def test_the_surer_of_two_sure_pairs_stays_the_surer():
     # An over-confident judge is above 0.998 for most pairs; the order among those is its doubt.
     p = np.array([[0.999, 0.6], [0.9999, 0.6], [0.99999, 0.6]])
-    assert (np.diff(mean_jury(2).predict(p)) > 0).all()
+    assert (np.diff(jury_preference(p)) > 0).all()
 
 
 def test_certain_probabilities_are_finite():
     p = np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]])
-    assert np.isfinite(mean_jury(2).predict(p)).all()
-    assert mean_jury(2).predict(p)[2] == 0.5
+    assert np.isfinite(jury_preference(p)).all()
+    assert jury_preference(p)[2] == 0.5
 
 
 def test_the_cut_keeps_one_loud_judge_from_outvoting_the_others():
     # Three judges are sure of A as far as they ever are; the fourth says B with 0.9999.
     p = np.array([[0.93, 0.93, 0.93, 0.0001]])
-    assert mean_jury(4).predict(p)[0] > 0.5
-    assert Jury("mean", np.full(4, 0.25), 30.0).predict(p)[0] < 0.5
+    assert jury_preference(p)[0] > 0.5
+    assert jury_preference(p, most_odds=30.0)[0] < 0.5
 
 
 def test_a_mean_jury_accepts_more_than_its_best_judge_where_none_stands_out():
@@ -48,13 +46,6 @@ def test_a_mean_jury_accepts_more_than_its_best_judge_where_none_stands_out():
     juries, alone = [], []
     for _ in range(150):
         p, y = several_judges(400, skills=(1.0, 0.9, 0.8, 0.6), scales=(1, 6, 2.5, 6), seed=rng)
-        juries.append(accepted(mean_jury(4).predict(p), y))
+        juries.append(accepted(jury_preference(p), y))
         alone.append([accepted(p[:, j], y) for j in range(4)])
     assert np.mean(juries) > np.mean(alone, axis=0).max() + 0.05
-
-
-def test_tables_that_do_not_fit_are_refused():
-    with pytest.raises(ArgumentError, match="one column for each of 2"):
-        mean_jury(2).predict([[0.5]])
-    with pytest.raises(ArgumentError, match="rows are pairs"):
-        mean_jury(1).predict([0.5])

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
 
 from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.data.rows import Identity, identities, verdict_by
@@ -60,7 +59,7 @@ from adjudge.statistics.entropy import preference_entropy
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.statistics.ridge import PENALTIES
 from adjudge.store import StorePlace
-from adjudge.validation import BoolArray, FloatArray, one_of, open_unit, probabilities
+from adjudge.validation import BoolArray, FloatArray, one_of, open_unit
 
 JURIES = ("mean", "learned")
 #: The value in the judge column of a jury's rows.
@@ -69,6 +68,7 @@ JURY = "jury"
 MEMBER = "__member"
 INCOMPLETE = "not scored by every judge of the jury"
 _GAP = "__gap"
+LEARNED_FROM = "label used to learn the doubt"
 #: Columns about one judge's row; all others are about the pair.
 OF_JUDGES = frozenset({
     "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict",
@@ -76,9 +76,13 @@ OF_JUDGES = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Jury:
-    """Several judges as one. `predict` needs the judges' p in the order of the weights.
+def jury_preference(
+    p: FloatArray,
+    weights: Sequence[float] | None = None,
+    most_odds: float = MOST_ODDS,
+    tail: float = TAIL,
+) -> FloatArray:
+    """The p of several judges as one, from a row per pair and a column per judge.
 
         p = sigma(sum_j w_j x_j),    x_j = log(p_j / (1 - p_j)), clipped at +-most_odds
 
@@ -87,30 +91,18 @@ class Jury:
     probabilities, because judges are overconfident: if p is 0.99 for most pairs, a mean of p only
     counts votes and no longer separates the surer pairs. The odds are clipped because one judge
     with p = 0.9999 would outvote all others.
-    """
 
-    method: str
-    weights: FloatArray
-    most_odds: float = MOST_ODDS
-    tail: float = TAIL
-
-    def predict(self, p: ArrayLike) -> FloatArray:
-        """The jury's p for response_a; one row per pair, one column per judge."""
-        table = _table(p)
-        if table.shape[1] != len(self.weights):
-            raise ArgumentError(
-                "p", table.shape, f"give one column for each of {len(self.weights)} judges"
-            )
-        return _sigmoid(log_odds(table, self.most_odds, self.tail) @ self.weights)
-
-
-def mean_jury(judges: int, *, method: str = "mean") -> Jury:
-    """Every judge has the same weight; nothing is learned. The policy has the name of the method.
-
-    >>> mean_jury(2).predict([[0.9, 0.5]]).round(3)
+    >>> jury_preference(np.array([[0.9, 0.5]])).round(3)
     array([0.75])
     """
-    return Jury(method, np.full(judges, 1 / judges))
+    x = log_odds(p, most_odds, tail) @ np.asarray(weights or _equal_weights(p.shape[1]))
+    # sigma(-x) is computed as 1 - sigma(x), so that a swapped pair mirrors exactly.
+    top = 1 / (1 + np.exp(-np.abs(x)))
+    return np.asarray(np.where(x >= 0, top, 1 - top))
+
+
+def _equal_weights(judges: int) -> tuple[float, ...]:
+    return (1 / judges,) * judges
 
 
 @dataclass(frozen=True)
@@ -121,9 +113,12 @@ class JuryDoubt(Doubt):
     without labels.
     """
 
-    jury: Jury
+    method: str
+    weights: tuple[float, ...]
     judges: tuple[str, ...]
     fingerprints: tuple[str, ...]
+    most_odds: float = MOST_ODDS
+    tail: float = TAIL
 
     not_servable = "the policy of a jury needs several judges; serve takes one"
 
@@ -131,8 +126,8 @@ class JuryDoubt(Doubt):
     def load(cls, policy: Policy) -> JuryDoubt | None:
         if (saved := policy.jury) is None:
             return None
-        jury = Jury(saved.method, np.asarray(saved.weights), saved.most_odds, saved.tail)
-        return cls(jury, saved.judges, policy.judge_fingerprints)
+        names = (saved.judges, policy.judge_fingerprints)
+        return cls(saved.method, saved.weights, *names, saved.most_odds, saved.tail)
 
     def score(self, new: NewRows) -> ScoredRows:
         frame = name_members(new.measured)
@@ -174,12 +169,12 @@ class JuryDoubt(Doubt):
         """
         table, incomplete = _side_by_side(frame, list(self.judges))
         members = table.select(self.judges).to_numpy()
-        p = self.jury.predict(members)
+        p = jury_preference(members, self.weights, self.most_odds, self.tail)
         rows = (
             table.drop(self.judges)
             .with_columns(
                 judge=pl.lit(JURY),
-                protocol=pl.lit(self.jury.method),
+                protocol=pl.lit(self.method),
                 status=pl.lit("ok"),
                 p_a=pl.Series(p, dtype=pl.Float64),
                 uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
@@ -201,16 +196,15 @@ def fit_jury(
     doubt: JuryDoubt, rows: pl.DataFrame, members: pl.DataFrame, **others: Any
 ) -> DoubtFit:
     """A jury and its labelled rows; `members` are those of its judges."""
-    jury = doubt.jury
     alone = {name: members.filter(pl.col(MEMBER) == name) for name in doubt.judges}
 
     def entries(coverage: Coverage, total: float) -> dict[str, Any]:
         report = JuryReport(
-            method=jury.method,
+            method=doubt.method,
             judges=doubt.judges,
-            weights=tuple(jury.weights.tolist()),
-            most_odds=jury.most_odds,
-            tail=jury.tail,
+            weights=doubt.weights,
+            most_odds=doubt.most_odds,
+            tail=doubt.tail,
             n_training=0,
             coverage=total,
             coverage_alone={name: coverage(judged) for name, judged in alone.items()},
@@ -221,7 +215,7 @@ def fit_jury(
         doubt,
         rows,
         assumptions=(
-            f"the jury's weights ({jury.method}) were not learned from the calibration labels",
+            f"the jury's weights ({doubt.method}) were not learned from the calibration labels",
         ),
         cautions=(
             "the coverage of each judge alone is for comparison: if you choose the best judge with "
@@ -267,7 +261,7 @@ def make_jury(frame: pl.DataFrame, method: str, *, judges: Sequence[str] = ()) -
         remedy = f"needs two judges or more; there is only {', '.join(members) or 'none'}"
         raise ArgumentError("jury", method, remedy)
     prints = frame["judge_fingerprint"].drop_nulls().unique().sort().to_list()
-    return JuryDoubt(mean_jury(len(members), method=method), members, tuple(prints))
+    return JuryDoubt(method, _equal_weights(len(members)), members, tuple(prints))
 
 
 def name_members(frame: pl.DataFrame) -> pl.DataFrame:
@@ -310,23 +304,6 @@ def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataF
         status=pl.lit("error"),
     )
     return pl.concat([usable, left_out], how="diagonal_relaxed")
-
-
-def _table(p: ArrayLike) -> FloatArray:
-    table = np.asarray(p, dtype=np.float64)
-    if table.ndim != 2 or table.shape[1] == 0:
-        raise ArgumentError("p", table.shape, "give a table: rows are pairs, columns are judges")
-    probabilities(table.ravel(), "p", allow_empty=True)
-    return table
-
-
-def _sigmoid(x: FloatArray) -> FloatArray:
-    # sigma(-x) is computed as 1 - sigma(x), so that a swapped pair mirrors exactly.
-    top = 1 / (1 + np.exp(-np.abs(x)))
-    return np.where(x >= 0, top, 1 - top)
-
-
-LEARNED_FROM = "label used to learn the doubt"
 
 
 @dataclass(frozen=True)

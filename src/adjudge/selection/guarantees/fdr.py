@@ -317,16 +317,10 @@ class Fdr(Guarantee):
         )
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        alpha, n, m = levels.alpha, splits.n_calibration, splits.n_tested
-        if n.min() == n.max() and m.min() == m.max():
-            level = alpha * int(n[0] + 1) / int(m[0])
-            cut = splits.last_cut(level, extra=1, of_tested=True)
-        else:
-            left = (splits.errors + 1) * m[:, None]
-            right = splits.tested_at * (n[:, None] + 1)
-            cut = last_passing(within_ratio(left, right, alpha))
+        left = (splits.errors + 1) * splits.n_tested[:, None]
+        right = splits.tested_at * (splits.n_calibration[:, None] + 1)
         # The batch decides: all test rows before the cut, whichever rows calibrated there.
-        return splits.before_cut(cut)
+        return splits.before_cut(last_passing(within_ratio(left, right, levels.alpha)))
 
 
 FDR = Fdr()

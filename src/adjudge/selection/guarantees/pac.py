@@ -201,10 +201,13 @@ def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
         return lambda rank: 0.0
     if ranks[-1] > _EXACT_UP_TO:
         tails = np.append(np.cumsum(binomial_lower_tail(errors, ranks, alpha)[::-1])[::-1], 0.0)
-        return lambda rank: (
-            _at_once(boundary, alpha, rank)
-            + float(tails[np.searchsorted(ranks, rank, side="right")])
-        )
+
+        def bound(rank: int) -> float:
+            later = float(tails[np.searchsorted(ranks, rank, side="right")])
+            rank, at = _locate(ranks, rank)
+            return float(binomial_lower_tail(errors[at], np.array(rank), alpha)) + later
+
+        return bound
     width = int(_REACH * math.sqrt(ranks[-1] * alpha * (1 - alpha))) + 9
     ahead = [np.zeros(width)]
     for i in range(len(ranks) - 2, -1, -1):
@@ -230,12 +233,6 @@ def _locate(ranks: IntArray, rank: int) -> tuple[int, int]:
     """
     rank = max(int(rank), int(ranks[0]))
     return rank, int(np.searchsorted(ranks, rank, side="right")) - 1
-
-
-def _at_once(boundary: Boundary, alpha: float, rank: int) -> float:
-    """P(W is on or below the boundary at the rank)."""
-    rank, at = _locate(boundary.ranks, rank)
-    return float(binomial_lower_tail(boundary.errors[at], np.array(rank), alpha))
 
 
 def _step_back(ahead: FloatArray, rise: int, steps: int, alpha: float, heights: int) -> FloatArray:
