@@ -1,8 +1,4 @@
-"""Asking judges: one file per protocol, one per backend, and the runner between them.
-
-Names are loaded on first use. So a backend can be imported on a machine that has little more than
-the backend's library.
-"""
+"""Asking judges. Names are loaded on first use: a backend needs little more than its library."""
 
 from __future__ import annotations
 

@@ -168,7 +168,6 @@ class Limiter:
         return max(0.0, self._closed_until - asyncio.get_running_loop().time())
 
     def answered(self) -> None:
-        """The server answered: raise the limit a little."""
         if self.limit < self.most:
             self.limit = min(float(self.most), self.limit + 1 / self.limit)
 
@@ -272,12 +271,10 @@ class Tally:
 
     @property
     def calls_made(self) -> int:
-        """Calls made in this run."""
         return self.made.total()
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the run started."""
         return time.monotonic() - self.began
 
     def snapshot(
@@ -324,22 +321,20 @@ def describe_progress(now: Progress) -> str:
     ...      prompt_tokens=4000, completion_tokens=40, cost=0.5, elapsed_s=5.0, rate_limited=3, waiting_s=2.0))
     '25/50 rows · 8.0 calls/s · 6 s left · waiting 2 s, requested by the server · rate limited (429) 3 times · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
     """  # noqa: E501  (one line, as it is shown)
-    parts = [f"{now.rows:,}/{now.subjects:,} rows", f"{now.rate:,.1f} calls/s"]
-    if now.eta_s is not None and now.done < now.total:
-        parts.append(f"{_span(now.eta_s)} left")
-    if now.waiting_s > 0:
-        parts.append(f"waiting {_span(now.waiting_s)}, requested by the server")
-    if now.rate_limited:
-        parts.append(f"rate limited (429) {now.rate_limited:,} times")
+    left = None if now.done >= now.total else now.eta_s
     tokens = now.prompt_tokens + now.completion_tokens
-    if tokens:
-        parts.append(f"{tokens:,} tokens")
-    if now.cost:
-        parts.append(f"${now.cost:,.2f}")
-    if now.reused:
-        parts.append(f"{now.reused:,} reused")
-    parts += [f"{n:,} {name}" for name, n in now.statuses.items() if name != "ok" and n]
-    return " · ".join(parts)
+    parts = (
+        f"{now.rows:,}/{now.subjects:,} rows",
+        f"{now.rate:,.1f} calls/s",
+        left is not None and f"{_span(left)} left",
+        now.waiting_s > 0 and f"waiting {_span(now.waiting_s)}, requested by the server",
+        now.rate_limited and f"rate limited (429) {now.rate_limited:,} times",
+        tokens and f"{tokens:,} tokens",
+        now.cost and f"${now.cost:,.2f}",
+        now.reused and f"{now.reused:,} reused",
+        *(f"{n:,} {name}" for name, n in now.statuses.items() if name != "ok" and n),
+    )
+    return " · ".join(words for words in parts if words)
 
 
 def _span(seconds: float) -> str:

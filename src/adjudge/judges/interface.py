@@ -215,10 +215,7 @@ class Backend(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt file: its name, its text with {placeholders}, and the SHA-256 of the text.
-
-    `answer` holds what its section ``--- answer ---`` declares: `format`, `tie`.
-    """
+    """A prompt file; `answer` holds what its section ``--- answer ---`` declares."""
 
     name: str
     text: str
@@ -287,10 +284,6 @@ class JudgeProtocol(ABC):
         """
         return None
 
-    def factors(self) -> Mapping[str, int]:
-        """The factors of the number of calls per subject, by name: criteria, samples."""
-        return {}
-
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
         """The status of one reply on its own, and the reason. A run is stopped if all its first
         replies are unusable for one reason."""
@@ -312,11 +305,7 @@ class JudgeProtocol(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """A backend asked by a protocol: one row of the judgments file per subject and repeat.
-
-    `repeats` is how often everything is asked. It does not change answers, so it is not part of the
-    fingerprint.
-    """
+    """A backend asked by a protocol, `repeats` times; that is not part of the fingerprint."""
 
     backend: Backend
     protocol: JudgeProtocol

@@ -3,13 +3,10 @@
 Each backend and protocol has one line here and one file, imported when it is used. Packages add
 theirs by entry points of the groups `adjudge.backends` and `adjudge.protocols`.
 
-The fingerprint is everything that could change an answer, in one hash, with its parts. Two judges
-with the same fingerprint can share stored replies, calibrations and policies. Two with different
-fingerprints never do, and the parts show what differs.
-
-One part is the route, if the server decides how it is asked. Replies by two routes are not mixed. A
-store continues with the route of its replies, even if the server has changed. Only the first run on
-a store asks the server, with a question of the run, whose reply is kept.
+The fingerprint is everything that could change an answer, in one hash, with its parts. One part is
+the route, if the server decides how it is asked. Replies by two routes are not mixed: a store
+continues with the route of its replies, even if the server has changed. Only the first run on a
+store asks the server, with a question of the run, whose reply is kept.
 """
 
 from __future__ import annotations
@@ -163,10 +160,7 @@ def differing_parts(parts: Mapping[str, Any], others: Mapping[str, Any]) -> tupl
 
 
 def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -> Judge:
-    """A judge from a backend and a protocol, if the backend can answer the protocol's questions.
-
-    The parts of the fingerprint are the backend's, then the protocol's with its prefix.
-    """
+    """A judge from a backend and a protocol, if the backend can answer the protocol's questions."""
     if lacking := protocol.wants - backend.wants:
         wanted, offered = _named(lacking), _named(backend.wants)
         drawn = lacking <= {Choice, Reasoned} and Text in backend.wants
@@ -316,9 +310,8 @@ class Match:
 
 def identity_of(judge: Judge) -> Identity:
     """What the rows of a judge are compared by."""
-    return Identity(
-        judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
-    )
+    names = judge.backend.name, judge.protocol.name
+    return Identity(*names, judge.fingerprint, judge.fingerprint_parts)
 
 
 def match_judge(
@@ -349,9 +342,8 @@ def match_judge(
         equal = tuple(at for at in pool if known[at].fingerprint == given.fingerprint)
         if equal:
             return Match(equal)
-    comparable = tuple(
-        at for at in alike if given.fingerprint is None or known[at].fingerprint is None
-    )
+    bare = given.fingerprint is None
+    comparable = tuple(at for at in alike if bare or known[at].fingerprint is None)
     if not comparable:
         raise _mismatch([known[at] for at in alike] or known, given, made, remedy, store)
     return Match(comparable, _remark(known[comparable[0]], given, made))

@@ -45,6 +45,7 @@ from adjudge.store.interface import STATE_OF_ALIGNMENT, KnownPrompt
 from adjudge.store.tables import decode_reply
 from adjudge.store.thread import StoreThread
 
+_COUNTED = ("rows", "measured", "undecided", "servers", "served_models")
 P = ParamSpec("P")
 T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
@@ -311,10 +312,8 @@ def _announcement(judges: Sequence[Judge], subjects: Subjects, *, in_stages: boo
     """The number of calls as a product, before the first call."""
     first = judges[0]
     each = len(first.protocol.questions(next(iter(subjects))))
-    factors = dict(first.protocol.factors())
-    if math.prod(factors.values()) != each:
-        factors = {"questions": each}
-    factors |= {"repeats": first.repeats, "judges": 1 if in_stages else len(judges)}
+    asked = 1 if in_stages else len(judges)
+    factors = {"questions": each, "repeats": first.repeats, "judges": asked}
     shown = [f"{n:,} {name}" for name, n in factors.items() if n > 1]
     parts = [count(subjects.total, first.protocol.subjects.removesuffix("s")), *shown]
     calls = count(subjects.total * math.prod(factors.values()), "call")
@@ -378,9 +377,7 @@ def _summary(context: RunContext, collected: RowCounts | None, *, subjects: Subj
         subjects=context.count,
         dropped=subjects.dropped,
         notes=(*subjects.notes, *context.remarks),
-        rows=counts.rows,
         statuses=counts.by_status(),
-        measured=counts.measured,
         not_asked=None if collected is None else counts.incomplete,
         calls={name: tally.made[name] for name in STATUSES if tally.made[name]},
         reused=tally.reused.total(),
@@ -388,12 +385,10 @@ def _summary(context: RunContext, collected: RowCounts | None, *, subjects: Subj
         first_slot_orders=counts.orders,
         agreement=counts.agreed / counts.labelled if counts.labelled else None,
         agreement_rows=counts.labelled,
-        undecided=counts.undecided,
         judge_ties=counts.ties,
         median_answer_mass=float(np.median(counts.masses)) if counts.masses else None,
         min_answer_mass=judge.protocol.min_answer_mass,
-        servers=counts.servers,
-        served_models=counts.served_models,
+        **{name: getattr(counts, name) for name in _COUNTED},
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
         calls_without_tokens=tally.without_tokens,

@@ -257,10 +257,7 @@ class JudgingOptions:
         return tuple(judges.values())
 
     def price_of(self, judge: Judge, *, for_run: bool = False) -> Price | None:
-        """The judge's price if it is known; the user's prices come first.
-
-        A run whose cost is limited needs a price.
-        """
+        """The judge's price if it is known; a run whose cost is limited needs one."""
         prices = read_prices(self.prices) if isinstance(self.prices, (str, Path)) else self.prices
         backend, base_url = judge.backend, judge.fingerprint_parts.get("base_url")
         if self.batch and not backend.batches:
@@ -275,15 +272,8 @@ class JudgingOptions:
 
     def subjects(self, source: SubjectSource, judge: Judge) -> Subjects:
         """The pairs to be judged, or the items for a protocol about single responses."""
-        return Subjects(
-            source,
-            protocol=judge.protocol,
-            limit=self.limit,
-            format=self.format,
-            columns=self.columns,
-            labels_as=self.labels_as,
-            seed=self.seed or 0,
-        )
+        given = self._given(("limit", "format", "columns", "labels_as", "seed"))
+        return Subjects(source, protocol=judge.protocol, **given)
 
     def _make_backend(self, judge: OneJudge) -> Backend:
         options = self._given(_OF_BACKENDS)

@@ -1,9 +1,7 @@
 """Prices of tokens: the user's own prices, the package genai-prices, or a small dated table.
 
-Prices change and differ by contract. genai-prices (the extra `prices`) is updated by its own
-releases and has hundreds of models and gateways. The table here is the fallback, with a date. A
-model that is in none of them has no price. Then the cost is unknown, and the result states it.
-Every price names its source.
+genai-prices (the extra `prices`) is updated by its own releases and has hundreds of models and
+gateways. A model without a price has an unknown cost. Every price names its source.
 """
 
 from __future__ import annotations
@@ -139,10 +137,7 @@ def listed_price(model: str, base_url: str | None = None) -> Price | None:
 
 
 def read_prices(path: str | Path) -> dict[str, Price]:
-    """A user's price file: JSON {model: {"prompt": ..., "completion": ...}} or a CSV of the same.
-
-    Prices are in US dollars per million tokens.
-    """
+    """A user's prices in US dollars per million tokens: see `_SCHEMA`."""
     text = read_text(path)
     entries: list[tuple[str, Any]]
     try:

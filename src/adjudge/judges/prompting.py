@@ -61,10 +61,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One message of a template: fixed text and slots, in order.
-
-    `message` is the message itself if it has no slots.
-    """
+    """One message of a template: fixed text and slots; `message` is it if it has no slots."""
 
     role: Role
     parts: tuple[str | Slot, ...]

@@ -201,10 +201,7 @@ class Redactor:
 
 @dataclass(frozen=True)
 class _Spelling:
-    """One way in which a secret can be written, and its letters, the rarest first.
-
-    A check for a rare letter is fast. A text that lacks one does not contain the secret in pieces.
-    """
+    """One way in which a secret can be written. A text that lacks a letter has it not in pieces."""
 
     text: str
 
@@ -243,10 +240,7 @@ def _may_cut_escapes(raw: str) -> bool:
 
 
 def _strings(raw: str) -> list[tuple[int, str, bool]]:
-    """The strings of a JSON text, their level, and whether each is a name.
-
-    Levels matter if tokens alternate with their alternatives; they take time to follow.
-    """
+    """The strings of a JSON text, their level (for alternatives), and whether it is a name."""
     if raw.count('"top_logprobs"') < 2:
         return [(0, string, bool(colon)) for _, string, colon in _STRINGS.findall(raw)]
     strings, level = [], 0
@@ -321,10 +315,7 @@ def check_reply(reply: Reply) -> Reply:
 
 
 def without_raw(reply: Reply) -> Reply:
-    """The reply with only its status and numbers, for runs that keep no answers (`--no-raw`).
-
-    The text stays if there is nothing else: rows are read from what the judge wrote.
-    """
+    """The reply with only its status and numbers (`--no-raw`), and its text if rows need it."""
     written = reply.status == "ok" and reply.logprobs is None and reply.mean_logprob is None
     return replace(reply, raw=None, text=reply.text if written else None)
 

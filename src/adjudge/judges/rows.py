@@ -69,11 +69,7 @@ def schema_of(judge: Judge) -> Schema:
 
 @dataclass(slots=True)
 class RowCounts:
-    """Running counts over the rows of a run; `incomplete` subjects have no row.
-
-    `record` is the kind of the rows. A scored item can have columns with these names too; they
-    belong to the user.
-    """
+    """Running counts over the rows of a run, of kind `record`; `incomplete` subjects have none."""
 
     record: type[Record] = Judgment
     rows: int = 0
@@ -123,7 +119,6 @@ class RowCounts:
 
     @property
     def measured(self) -> int:
-        """Rows with a usable score."""
         return sum(self.statuses[status] for status in MEASURED)
 
     def by_status(self) -> dict[str, int]:
@@ -263,10 +258,8 @@ def _of_one_model(replies: Sequence[Reply]) -> Sequence[Reply]:
 def outdated_calls(
     keys: Sequence[str], stored: Mapping[str, CallRow], repeats: int, *, until: int | None = None
 ) -> set[str]:
-    """Which calls of one subject to ask again, given what is stored of them (`until` a call id).
-
-    If several models answered for one row, these are the calls of all but the latest model.
-    """
+    """Which calls of one subject to ask again: if several models answered for one row, those of all
+    but the latest model in what is stored (`until` a call id)."""
     rows = [(key, stored[key]) for key in keys if key in stored]
     latest = {
         key: (row[CALL_ID], row[SERVED_MODEL])
@@ -301,10 +294,7 @@ class Stages:
     async def settle(
         self, subjects: OpenSubjects, batches: AsyncIterator[tuple[list[Row], int]]
     ) -> OpenSubjects:
-        """Those of a stage's subjects that stay open; `batches` are its rows, one per subject.
-
-        A subject without a row was not asked, because the run was stopped. It is not open.
-        """
+        """Those of a stage's subjects that stay open; `batches` are the rows of what was asked."""
         earlier = iter(self._history or ())
         history, left = Spool[list[Row]](), set[str]()
         outcomes: Counter[Outcome] = Counter()
@@ -327,7 +317,6 @@ class Stages:
         return subjects.keep(left)
 
     def close(self) -> None:
-        """Remove the temporary file."""
         if self._history is not None:
             self._history.close()
         self._history = None

@@ -109,12 +109,10 @@ class RunContext:
 
     async def settle(self, subjects: Iterable[Subject]) -> None:
         """Complete the judge's fingerprint, with these subjects if its server has to be asked."""
-        self.judge, self.claimed = await settle(
-            self.judge, self.store, subjects, batch=self.options.batch
-        )
+        batch = self.options.batch
+        self.judge, self.claimed = await settle(self.judge, self.store, subjects, batch=batch)
 
     def make_maker(self) -> RowMaker:
-        """Makes rows of what the store has."""
         price, store = self.tally.price, self.store.name
         return RowMaker(self.judge, price=price, store=store, certify=self.certify)
 
@@ -146,10 +144,8 @@ class RunContext:
             yield rows, incomplete
 
     async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
-        """Claim calls: returns those that this run must make, and those that others are making.
-
-        If a question occurs twice, it is asked once and waited for once.
-        """
+        """Claim calls: returns those that this run must make, each once, and those that others are
+        making."""
         keys, retry = [call.key for call in work], self.options.statuses_to_ask_again
         again = frozenset(self.outdated.intersection(keys))
         if self.options.retry:
@@ -227,7 +223,6 @@ class RunContext:
             await self.store.do(lambda store: store.release(keys))
 
     def show(self, *, force: bool = False) -> None:
-        """Report a snapshot from time to time."""
         progress, now = self.options.progress, time.monotonic()
         if callable(progress) and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
@@ -236,7 +231,6 @@ class RunContext:
             progress(self.tally.snapshot(**counted, judge=judge.name, load=load))
 
     def close(self) -> None:
-        """Remove the temporary files."""
         for notes in self.parts:
             notes.close()
 
@@ -312,10 +306,7 @@ class Feeder:
         self._looks = True
 
     async def feed(self, blocks: AsyncIterator[Iterable[Subject]]) -> None:
-        """Queue the open calls of subjects that come in blocks; returns when all are answered.
-
-        Empty blocks come while there is nothing else to do.
-        """
+        """Queue the open calls of subjects in blocks (empty ones: wait) until all are answered."""
         async for subjects in blocks:
             await self._feed_block(iter(subjects))
             if self.waiting and not self._stop.requested:
@@ -370,10 +361,7 @@ class Feeder:
         self.waiting, _ = await self._offer(self.waiting)
 
     async def _offer(self, batch: list[Work]) -> tuple[list[Work], int]:
-        """Claim a batch and queue the claimed calls.
-
-        Returns the calls that others are making, and the number of those already answered.
-        """
+        """Queue what it can claim; returns the calls of others, and the number already answered."""
         ours, busy = await self._context.claim(batch)
         for work in ours:
             await self._queue.put(work)
@@ -381,11 +369,7 @@ class Feeder:
 
 
 class FirstReplies:
-    """Checks the first replies of a run: if none is usable, the others will not be either.
-
-    Reasons can alternate: with a judge that thinks first the letters sometimes have too little
-    probability, and sometimes are not listed.
-    """
+    """Checks the first replies of a run: if none is usable, the others will not be either."""
 
     REASONS = frozenset({"no_logprobs", "off_answer", "unparsed"})
     ENOUGH = 10

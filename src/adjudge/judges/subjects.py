@@ -73,7 +73,6 @@ class Spool(Generic[T]):
         return self.starting(0)
 
     def starting(self, at: int) -> Iterator[T]:
-        """The values from position `at` on."""
         first, skipped = divmod(at, _GROUP)
         with self._lock:
             self._write()
@@ -85,7 +84,6 @@ class Spool(Generic[T]):
             skipped = 0
 
     def close(self) -> None:
-        """Remove the file."""
         self._file.close()
 
     def _write(self) -> None:
@@ -190,7 +188,6 @@ class Subjects:
         return self.starting(0)
 
     def starting(self, at: int) -> Iterator[Subject]:
-        """The subjects from position `at` on."""
         if self._kept is None:
             raise ArgumentError("pairs", self.name, "they are closed; give them again")
         if isinstance(self._kept, Spool):
@@ -203,7 +200,6 @@ class Subjects:
         return isinstance(self._kept, Spool)
 
     def close(self) -> None:
-        """Remove the temporary file, if there is one."""
         if isinstance(self._kept, Spool):
             self._kept.close()
         self._kept = None
@@ -277,10 +273,8 @@ def texts_of(subject: Subject) -> dict[str, str]:
 
 
 def question_of(subject: Subject) -> str:
-    """The hash of the prompt, by which an alignment remembers the part of a row.
-
-    Rows without a prompt are not alike: theirs is of their responses, in any order.
-    """
+    """The hash of the prompt (else of the responses, in any order), by which an alignment remembers
+    the part of a row."""
     prompt, *responses = texts_of(subject).values()
     texts = [prompt] if prompt.strip() else [prompt, *sorted(responses)]
     return content_hash(texts)[:_QUESTION_DIGITS]
@@ -351,7 +345,6 @@ class Work:
 
     @property
     def characters(self) -> int:
-        """The number of characters that are sent."""
         return sum(len(message.text) for message in self.question.messages)
 
     @property
@@ -365,11 +358,7 @@ class Work:
 
 
 def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
-    """The calls of one subject, one repeat after the other.
-
-    The `repeat` of a call continues from one repeat to the next, so more repeats ask only new
-    calls.
-    """
+    """The calls of one subject; `repeat` counts on from one repeat to the next."""
     known_subject = subject if judge.backend.knows_subject else None
     questions = judge.protocol.questions(subject)
     asked = [(question, question_hash(question, known_subject)) for question in questions]
@@ -400,9 +389,8 @@ def call_keys(judge: Judge, subject: Subject) -> list[str]:
 def by_beginning(work: Sequence[Work]) -> list[Work]:
     """Sort calls so that prompts with the same beginning follow each other, for prefix caches.
 
-    First by the text up to and including the first judged text (the prompt), then by the answer
-    that is shown first; otherwise in the given order. The order of calls changes neither rows nor
-    keys.
+    First by the text up to the end of the first judged text (the prompt), then of the second;
+    otherwise in the given order. This changes neither rows nor keys.
     """
     first: dict[tuple[str, ...], int] = {}
     places = []
@@ -432,10 +420,7 @@ def _beginnings(question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def take(
     subjects: Iterator[Subject], least: int, calls_of: Callable[[Subject], list[T]]
 ) -> list[tuple[Subject, list[T]]]:
-    """The next subjects with their calls, `least` or a few more; empty after the last subject.
-
-    `calls_of` makes the calls of a subject, or only their keys if they are probably answered.
-    """
+    """The next subjects with their calls (or keys), `least` or a few more; empty at the end."""
     batch: list[tuple[Subject, list[T]]] = []
     count = 0
     while count < least and (subject := next(subjects, None)) is not None:
@@ -463,10 +448,7 @@ class CallNotes:
         self._left -= 1
 
     def read(self, judge: Judge) -> Iterator[list[Row] | tuple[Subject, list[str]]]:
-        """The rows of each subject, or the subject and the keys of its calls.
-
-        If the run was stopped before noting all of them, the rest is prepared here.
-        """
+        """The rows of each subject, or it and the keys of its calls, also where none were noted."""
         subjects = iter(self.subjects)
         passed = 0
         for noted in self._noted:
@@ -483,5 +465,4 @@ class CallNotes:
                 yield subject, call_keys(judge, subject)
 
     def close(self) -> None:
-        """Remove the temporary file."""
         self._noted.close()

@@ -92,7 +92,6 @@ class Judging(Result):
 
     @property
     def calls_made(self) -> int:
-        """Calls made in this run."""
         return sum(self.calls.values())
 
     @property
@@ -111,10 +110,8 @@ class Judging(Result):
     def view(self) -> list[Block]:
         facts = [Fact("calls", number(self.calls_made), self._calls())]
         if self.first_slot_share is not None:
-            answers = f"of {count(self.first_slot_orders, 'answer')}"
-            facts.append(
-                Fact("answer shown first preferred", percent(self.first_slot_share), answers)
-            )
+            share, answers = percent(self.first_slot_share), count(self.first_slot_orders, "answer")
+            facts.append(Fact("answer shown first preferred", share, f"of {answers}"))
         if self.agreement is not None:
             labelled = f"of {count(self.agreement_rows, 'row')} with both"
             facts.append(Fact("verdict matches label", percent(self.agreement), labelled))
@@ -198,8 +195,7 @@ class JudgingCascade(Result):
     """One run of a cascade: each judge was asked only about rows that were still undecided.
 
     Of the subjects of each judge, `settled` ended there, `doubtful` continued because of doubt and
-    `failed` continued because it had no usable answer. If the last judge failed, there is no
-    verdict.
+    `failed` continued, or ended without a verdict, because it had no usable answer.
     """
 
     kind: ClassVar[str] = "judging_cascade"

@@ -237,11 +237,7 @@ class _Question:
         self._settings = {name: value for name, value in named.items() if name}
         sha256 = str(self._settings.get("prompt_sha256"))
         stored = prompts.get(sha256)
-        self.prompt = None
-        if stored is not None:
-            self.prompt = Prompt(
-                name=stored.name, text=stored.text, sha256=sha256, answer=stored.answer
-            )
+        self.prompt = None if stored is None else Prompt(sha256=sha256, **stored._asdict())
         self._least = least
         self.asker = self._make(demonstrations)
         #: Whether it asks as the run did: a protocol made in Python can have other settings.

@@ -197,7 +197,6 @@ def known(name: str) -> Weights:
 
 
 def cached_path(name: str) -> Path:
-    """The path of the weights after they are pulled."""
     return cache_folder() / "models" / Path(known(name).member).name
 
 
@@ -208,7 +207,6 @@ def is_cached(name: str) -> bool:
 
 
 def file_sha256(path: str | Path) -> str:
-    """SHA-256 of a file, read in blocks."""
     digest = hashlib.sha256()
     with open(path, "rb") as handle:
         while block := handle.read(_BLOCK):

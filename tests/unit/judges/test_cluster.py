@@ -18,7 +18,7 @@ import pytest
 from adjudge.errors import ArgumentError, JudgeError, UnusableRepliesError
 from adjudge.judges.cluster import team as team_module
 from adjudge.judges.cluster.connection import RayCluster
-from adjudge.judges.cluster.worker import Worker, WorkOrder
+from adjudge.judges.cluster.team import Worker, WorkOrder
 from adjudge.judges.flow import Progress, Stop
 from adjudge.judges.interface import Backend, Choice, Question
 from adjudge.judges.judging import judge_pairs

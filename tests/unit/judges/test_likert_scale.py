@@ -72,7 +72,7 @@ def test_calls_are_said_before_the_first_is_made(tmp_path: Path) -> None:
         announce=said.append,
         progress=lambda _: said.append("asked") if len(said) == 1 else None,
     )
-    assert said[0] == "4 items x 2 criteria x 3 samples = 24 calls"
+    assert said[0] == "4 items x 6 questions = 24 calls"
     assert run.summary.calls_made == 24
     scores = run.judgments["judge_score"]
     assert scores.is_between(1, 10).all()

@@ -1,22 +1,19 @@
 """A causal language model read directly: token ids in, exact log probabilities out.
 
 Needs only torch and numpy; `transformers` objects are passed in. The model computes logits only for
-the columns that are needed, which makes a vocabulary of 150,000 and a prompt of 700 tokens
-affordable. There are two ways to batch prompts.
+the columns that are needed. There are two ways to batch prompts.
 
 *Padded.* Rows of similar length are padded on the left, so that every row ends in the same column.
 
 *Prefix trees.* A shared beginning is computed once. Prompts in lexicographic order are the leaves
-of their prefix tree from left to right. If they are written one after the other, each without the
-part it shares with the one before, this is the tree in preorder: every token once, and all
-descendants of a token in one run after it. So the ancestor mask needs one number per token, the end
-of that run:
+of their prefix tree from left to right. Written one after the other, each without the part it
+shares with the one before, they are the tree in preorder: all descendants of a token are one run
+after it. So the ancestor mask needs one number per token, the end of that run:
 
     query q sees key k   if and only if   k <= q < end[k]
 
 FlexAttention computes it. Kernels are compiled for one shape, so every pass is one row of a
-constant length. The mask functions read buffers that are filled in place: a new tensor would be a
-new function to compile.
+constant length, and the mask functions read buffers that are filled in place.
 """
 
 from __future__ import annotations
@@ -300,13 +297,10 @@ class TreeModel:
     def __init__(self, padded: CausalModel, *, lengths: Sequence[int]) -> None:
         model = padded.model
         config = model.config.get_text_config()
-        kinds = set(getattr(config, "layer_types", None) or ()) - _KNOWN_LAYERS
-        if kinds:
+        if kinds := set(getattr(config, "layer_types", None) or ()) - _KNOWN_LAYERS:
             raise UnusableTreesError(f"the model has layers of {' and '.join(sorted(kinds))}")
-        missing = {"logits_to_keep", "position_ids"} - set(
-            inspect.signature(model.forward).parameters
-        )
-        if missing:
+        takes = inspect.signature(model.forward).parameters
+        if missing := {"logits_to_keep", "position_ids"} - takes.keys():
             raise UnusableTreesError(f"the model does not take {' and '.join(sorted(missing))}")
         self._model, self._pad, self._device = model, padded.pad, padded.device
         self._usual = model.config._attn_implementation
@@ -327,7 +321,6 @@ class TreeModel:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The lengths of a row, shortest first."""
         return tuple(self._ends)
 
     def options(self, prompts: Sequence[Tokens], ids: Tokens) -> list[list[float]]:
@@ -344,7 +337,6 @@ class TreeModel:
         return [token_logprobs(row, tail) for row, tail in zip(logits, tails, strict=True)]
 
     def _logits(self, tree: PrefixTree, cells: Integers) -> torch.Tensor:
-        """The logits of some cells, one row per cell."""
         length = next(length for length in self.lengths if length >= tree.tokens.size)
         tokens, depth, end = fill_row(tree, length, pad=self._pad)
         with torch.inference_mode(), self._as_tree():
@@ -403,10 +395,7 @@ def _ancestor_mask(end: torch.Tensor) -> Callable[..., torch.Tensor]:
 
 
 def plant_trees(padded: CausalModel, *, length: int, context: int | None) -> TreeModel:
-    """The model with rows of `length` tokens, and of a quarter of that for few questions.
-
-    Raises UnusableTreesError if the model or this machine cannot do it.
-    """
+    """The model with rows of `length` tokens, and of a quarter of that for few questions."""
     whole, quarter = (max(cells // BLOCK, 1) * BLOCK for cells in (length, length // 4))
     trees = TreeModel(padded, lengths=(quarter, whole))
     try_trees(trees, padded, longest=min(trees.longest, context or whole))
@@ -414,11 +403,10 @@ def plant_trees(padded: CausalModel, *, length: int, context: int | None) -> Tre
 
 
 def try_trees(trees: TreeModel, padded: CausalModel, *, longest: int) -> None:
-    """Compile, and compare numbers and time with padded batches.
+    """Compile, and compare numbers and time with padded batches, on prompts that share a half.
 
-    Raises UnusableTreesError if trees fail, change the numbers or take much longer. They are
-    compared on prompts that share a half. If torch does not compile FlexAttention to one kernel,
-    there is no error message; only the time shows it.
+    Raises UnusableTreesError if trees fail, change the numbers or take much longer. If torch does
+    not compile FlexAttention to one kernel, there is no error message; only the time shows it.
     """
     rng = np.random.default_rng(0)
     vocabulary = int(padded.model.config.get_text_config().vocab_size)

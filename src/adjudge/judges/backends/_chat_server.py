@@ -120,10 +120,7 @@ class ChatServerBackend(Backend):
         return [key_from(self._key_variable)]
 
     def largest_reply(self, want: Want) -> int:
-        """Bytes of the largest answer that is read: `max_reply`, or what such an answer can need.
-
-        A token with its 20 most likely alternatives takes about 1.8 KB.
-        """
+        """Bytes of the largest answer: `max_reply`, or 2 KB for each token and its alternatives."""
         tokens = want.max_tokens if isinstance(want, Text | Reasoned) else 1
         return self._max_reply or _LEAST_ROOM + tokens * _TOKEN_ROOM
 
@@ -354,10 +351,7 @@ def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
 
 
 def _alternatives(choice: Mapping[str, Any], index: int) -> list[tuple[str, float]] | None:
-    """The most likely tokens at one place of the reply; empty if the server gives none.
-
-    None if they are not tokens with numbers.
-    """
+    """The most likely tokens at one place of a reply; empty without any, None if malformed."""
     if index < 0:
         return []
     try:

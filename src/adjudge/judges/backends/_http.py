@@ -178,7 +178,6 @@ class Server:
             await session.close()
 
     async def post_json(self, path: str, body: Mapping[str, Any], *, largest: int) -> Exchange:
-        """POST an object; returns the answer after all allowed attempts."""
         return await self.exchange("POST", path, largest=largest, data=_written(body))
 
     async def exchange(
@@ -333,10 +332,7 @@ class Server:
 async def read_body(
     response: aiohttp.ClientResponse, largest: int, sink: IO[bytes] | None
 ) -> tuple[bytes, bool]:
-    """The body, decompressed (empty if it went to `sink`), and whether it is complete.
-
-    Reading stops at the maximum size, and the connection is closed.
-    """
+    """The body, decompressed (empty if it went to `sink`), and whether it is complete."""
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     length = response.content_length
     if packing == "identity" and sink is None and length is not None and length <= largest:

@@ -114,10 +114,7 @@ class ChatTokens(ABC):
 
     @abstractmethod
     def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
-        """Tokens of `text`; `special` reads markers such as <|im_end|> as special tokens.
-
-        `begin`: the text starts the prompt.
-        """
+        """Tokens of `text`; `special` reads <|im_end|> as one token, `begin`: starts a prompt."""
 
     def data(self, text: str) -> list[int]:
         """Tokens of text being judged, none of them part of the chat frame."""
@@ -189,7 +186,6 @@ class HubTokens(ChatTokens):
         return tokens
 
     def text(self, tokens: list[int]) -> str:
-        """What the model wrote, without special tokens."""
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
 
     def spellings(self, options: tuple[str, ...]) -> dict[str, list[int]]:

@@ -1,8 +1,6 @@
 """`llamacpp:` a GGUF model in this process, by llama.cpp (package xllamacpp).
 
-Exact, slow and reproducible: one slot without prefix reuse, so that a question gives the same
-number whatever was asked before.
-
+One slot without prefix reuse, so that a question gives the same number whatever was asked before.
 llama.cpp tokenises only over HTTP, so its server opens a port: on the loopback address, with a
 random key that never leaves this object, without the slots endpoint (which shows prompts).
 """
@@ -55,11 +53,9 @@ class LlamaCppBackend(Backend):
     not among them, every option's logit gets the same bias, temperature is 1 and no other sampler
     runs. So the probabilities after sampling are the softmax over the options alone.
     *Reasoned.* The text is written, then the options are asked for at the place of the verdict.
-    *Likelihood.* The response's tokens are written one after another, each forced by a bias. The
-    log probability reported for it is that of the softmax before the bias. (A grammar of the token
-    ids would do the same in one request, but llama.cpp's grammars refuse tokens with part of a
-    character, which is most text outside ASCII.)
-    *Text being judged* is tokenised with special tokens off, see `_chat`.
+    *Likelihood.* The response's tokens are written one after another, each forced by a bias; the
+    reported log probability is without it. (llama.cpp's grammars refuse tokens with part of a
+    character.)
     """
 
     example = "llamacpp:smollm2"
@@ -98,7 +94,6 @@ class LlamaCppBackend(Backend):
         return cls(path, context=int(context), **options)
 
     def identity(self) -> Mapping[str, Any]:
-        """Backend, weights, engine, and the settings that could change a number."""
         return {
             "backend": "llamacpp",
             "model": Path(self._path).name,
@@ -119,7 +114,6 @@ class LlamaCppBackend(Backend):
         await self._in_thread(self._server.load)
 
     async def ask(self, question: Question) -> Reply:
-        """One question, one reply; a question that is too long is an error row."""
         return await self._in_thread(lambda: self._answer(question))
 
     async def close(self) -> None:
@@ -154,7 +148,6 @@ class LlamaCppBackend(Backend):
         return Reply(**{"latency_s": time.perf_counter() - started, **reply})
 
     def _choose(self, prompt: list[int], options: tuple[str, ...]) -> dict[str, Any]:
-        """The options' log probabilities."""
         ids = self._server.options(options)
         self._server.must_fit(len(prompt) + 1)
         done = self._server.complete(
@@ -370,7 +363,6 @@ class LlamaServer(ChatTokens):
         self.context = min(int(size), self.trained)
 
     def unload(self) -> None:
-        """Free the weights and close the port."""
         self.engine = None  # the last reference: the engine joins its threads
 
     def complete(self, prompt: list[int], **options: Any) -> dict[str, Any]:

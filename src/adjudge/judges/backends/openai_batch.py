@@ -142,7 +142,6 @@ class OpenAIBatches:
                 await asyncio.sleep(min(left, 0.5))
 
     def jobs(self) -> list[Job]:
-        """The running jobs, oldest first."""
         files = self._folder.glob("adjudge-*.json")
         by_age = sorted(files, key=lambda path: path.stat().st_mtime_ns)
         return [Job(**json.loads(file.read_text(encoding="utf-8"))) for file in by_age]

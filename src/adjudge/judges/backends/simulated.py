@@ -1,8 +1,7 @@
 """`simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1`: a judge with known errors.
 
 It answers from the pair's label or the item's column truth (else human), or at random if there is
-none, never from the text. It is for tests, documentation and planning, where the truth must be
-known.
+none, never from the text.
 """
 
 from __future__ import annotations
@@ -95,10 +94,8 @@ class SimulatedBackend(Backend):
         if isinstance(want, Likelihood):
             margin = self.judge.margin(name, label)
             scored = max(1, len(want.continuation.text) // 4)
-            side = 0.5 if question.slot == "a" else -0.5
-            return Reply(
-                status="ok", mean_logprob=-2.0 + side * margin, scored_tokens=scored, **tokens
-            )
+            mean = -2.0 + (0.5 if question.slot == "a" else -0.5) * margin
+            return Reply(status="ok", mean_logprob=mean, scored_tokens=scored, **tokens)
         p_a = self._preference(name, drawn, label, question)
         if isinstance(want, Choice | Reasoned):
             weights = self._weights(want.options, drawn, p_a, question)

@@ -57,12 +57,8 @@ class TransformersBackend(Backend):
 
     In float32 a question's numbers are the same alone and in any batch or tree, to about 1e-6. In
     bfloat16, the default type on CUDA, the batch of a question changes its log odds: by up to 0.2
-    on a 7B shape with random weights. `dtype` is part of the identity; give "float32" if this
-    matters. Whether a run uses prefix trees or padded batches is its route. The first run on a
-    store decides it. It is part of the fingerprint and stays the same. Without a route batches are
-    padded.
-
-    Text being judged is tokenised with special tokens off, see `backends._tokens`.
+    on a 7B shape with random weights. `dtype` is part of the identity. Prefix trees or padded
+    batches is the route, which the first run on a store decides; without one batches are padded.
     """
 
     example = "transformers:Qwen/Qwen2.5-7B-Instruct"
@@ -102,7 +98,6 @@ class TransformersBackend(Backend):
         self._worker: ThreadPoolExecutor | None = None
 
     def identity(self) -> Mapping[str, Any]:
-        """Backend, model at a commit or by its files' SHA-256, libraries, number type."""
         return {
             "backend": "transformers",
             "model": self._source,
@@ -145,7 +140,6 @@ class TransformersBackend(Backend):
         return model_version(self._source, self._asked_revision, name=self.name)
 
     async def start(self) -> None:
-        """Load the weights once, and start to answer."""
         if self._pump is not None:
             return
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="transformers")
@@ -156,7 +150,6 @@ class TransformersBackend(Backend):
         self._pump = asyncio.create_task(self._answer_all())
 
     async def ask(self, question: Question) -> Reply:
-        """One question, one reply; answered in a batch with other waiting questions."""
         if self._pump is None:
             raise RuntimeError("ask before start: await backend.start() first")
         try:
@@ -168,7 +161,6 @@ class TransformersBackend(Backend):
         return await job.reply
 
     async def close(self) -> None:
-        """Stop answering and free the weights."""
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.gather(self._pump, return_exceptions=True)
@@ -194,7 +186,6 @@ class TransformersBackend(Backend):
         self._model = self._causal.CausalModel(loaded, pad=self._tokens.pad or 0)
 
     def _read(self) -> tuple[Any, Any]:
-        """The tokenizer, and the causal model on its device."""
         source, revision = self._source, self._version.get("revision")
         try:
             tokenizer = self._hub.AutoTokenizer.from_pretrained(source, revision=revision)
@@ -242,7 +233,6 @@ class TransformersBackend(Backend):
         return _Job(question, prompt, tail, asyncio.get_running_loop().create_future())
 
     def prompt_tokens(self, question: Question) -> list[int]:
-        """The prompt as the model reads it, up to the assistant's first token."""
         return list(self._tokens.prompt(question))
 
     # --- batches --------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from adjudge.store import store_name
 from adjudge.store.interface import StorePlace, scheme_of
 
 if TYPE_CHECKING:
-    from adjudge.judges.cluster.worker import WorkOrder
+    from adjudge.judges.cluster.team import WorkOrder
 
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class RayCluster:
 
     def place(self, order: WorkOrder, *, gpus: int) -> Any:
         """A new worker, placed by Ray: the handle of an actor."""
-        from adjudge.judges.cluster.worker import Worker
+        from adjudge.judges.cluster.team import Worker
 
         actor = self._ray.remote(Worker).options(num_cpus=1, num_gpus=gpus, max_restarts=0)
         try:

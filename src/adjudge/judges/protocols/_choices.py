@@ -58,12 +58,8 @@ BOUNDED = "bounded by the k-th log probability"
 PLACEHOLDERS = ("prompt", "response_a", "response_b")
 LETTERS = ("A", "B")
 BOTH_ORDERS: tuple[Order, ...] = ("ab", "ba")
-
-
 #: From ok to the worst.
-_SEVERITY: tuple[Status, ...] = (
-    *("ok", "censored", "off_answer", "unparsed", "no_logprobs", "refused", "error"),
-)
+_SEVERITY = ("ok", "censored", "off_answer", "unparsed", "no_logprobs", "refused", "error")
 
 
 def worst(statuses: Iterable[Status]) -> Status:
@@ -283,10 +279,7 @@ def seeded_order(pair_id: str, seed: int) -> Order:
 
 
 def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) -> dict[str, Value]:
-    """The pair's text as shown to the judge: with "ba" response_b is shown as A.
-
-    `columns` adds those that the prompt names.
-    """
+    """The pair's text as shown ("ba": response_b as A), with `columns` that the prompt names."""
     shown = [Data(pair.response_a), Data(pair.response_b)]
     first, second = shown if order == "ab" else shown[::-1]
     named = {} if columns is None else columns.values(pair, order)
@@ -294,7 +287,6 @@ def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) 
 
 
 def labelled_pairs(pairs: Iterable[Subject]) -> list[Pair]:
-    """The pairs with a label that is not a tie."""
     return [pair for pair in pairs if isinstance(pair, Pair) and pair.label in ("A", "B")]
 
 
@@ -337,10 +329,7 @@ class Orders:
 
 
 class Demonstrations:
-    """Labelled subjects that a judge is shown; one that is also judged is refused.
-
-    Demonstrations from calibration or test labels would show the judge the answers.
-    """
+    """Labelled subjects that a judge is shown; one that is also judged is refused."""
 
     def __init__(self, subjects: Iterable[Subject]) -> None:
         listed = list(subjects)
@@ -369,7 +358,6 @@ def content_of(subject: Subject) -> frozenset[str]:
 
 
 def digest_of(messages: Iterable[Message]) -> str:
-    """SHA-256 of the roles and texts of messages."""
     digest = hashlib.sha256()
     for message in messages:
         digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
@@ -432,7 +420,6 @@ class ChoiceProtocol(PromptProtocol):
         return tuple(messages)
 
     def demonstration_settings(self) -> dict[str, Any]:
-        """What the demonstrations add to the fingerprint."""
         return {"demonstrations_sha256": digest_of(self.opening)} if self.opening else {}
 
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
@@ -553,7 +540,6 @@ class LetterProtocol(ChoiceProtocol):
 
 
 def smallest_mass(answers: Iterable[Answer]) -> float | None:
-    """The smallest answer_mass that is known."""
     masses = [answer.answer_mass for answer in answers if answer.answer_mass is not None]
     return min(masses, default=None)
 

@@ -150,10 +150,7 @@ class Annotators(ChoiceProtocol):
 
 
 def _vote(answer: Answer) -> str | None:
-    """The more likely letter, if there is one.
-
-    A bound on the missing letter is below the other one, so the vote is certain nevertheless.
-    """
+    """The more likely letter; certain even if the other one has only a bound."""
     shares = answer.shares
     if shares is None or shares["A"] == shares["B"]:
         return None

@@ -77,9 +77,6 @@ class GradeProtocol(ChoiceProtocol):
             **self.demonstration_settings(),
         }
 
-    def factors(self) -> Mapping[str, int]:
-        return {"samples": self.asking.repeats}
-
     def check(self, subject: Subject) -> None:
         human_of(self.item(subject))
 

@@ -1,7 +1,7 @@
 """`likelihood`: which response would the model more likely write?
 
 A small model that cannot answer "which is better, A or B" can still give the right answer a higher
-probability than the wrong one. There is no order, and each response is read separately.
+probability than the wrong one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Direct scoring of one response, 1 to 5 per criterion (diagnosis paper, section 3.2 and A).
-
-Or on another scale of whole numbers, up to 0 to 100.
-"""
+"""Direct scoring of one response, 1 to 5 or so per criterion (diagnosis paper, 3.2 and A)."""
 
 from __future__ import annotations
 
@@ -83,9 +80,6 @@ class Likert(ChoiceProtocol):
             "scale": list(self.scale),
             **self.asking.settings(),
         }
-
-    def factors(self) -> Mapping[str, int]:
-        return {"criteria": len(self.criteria), "samples": self.samples or 1}
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         item, (low, high) = self.item(subject), self.scale

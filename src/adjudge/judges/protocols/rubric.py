@@ -39,10 +39,7 @@ class Rubric(PromptProtocol):
     and is not a probability; `rank` turns score differences into calibrated probabilities. The
     scores, averaged over the orders, are in `extra` as scores_a and scores_b, so that the file of
     judgments is also a file of battles. `winner` there is the human label, `judge_winner` is the
-    judge's. The first complete JSON object of a reply is used. If a criterion is missing, the row
-    has no number.
-
-    The verdict follows from the scores, as in the paper. The overall preference that the judge
+    judge's. If a criterion is missing, the row has no number. The overall preference that the judge
     states is kept for each order in `preference_ab` and `preference_ba` (A, B or tie, about the
     responses; None if it states none). `diagnose bias` compares it with the scores.
     """
