@@ -93,7 +93,6 @@ _OBJECT = 'write {"clarity": 7, ...}'
 def read_battles(
     source: TableLike,
     *,
-    columns: Mapping[str, str] | None = None,
     votes_required: bool = True,
     as_is: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
@@ -111,7 +110,7 @@ def read_battles(
     >>> read_battles({"model_a": ["x"], "model_b": ["y"], "human_pref": ["B"]})["winner"].to_list()
     ['model_b']
     """
-    frame, name = BATTLE_COLUMNS.read(source, columns, as_is=as_is), source_name(source)
+    frame, name = BATTLE_COLUMNS.read(source, as_is=as_is), source_name(source)
     words = labels_as_of(source)
     if not votes_required and not {"winner", "human_pref"} & set(frame.columns):
         votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)

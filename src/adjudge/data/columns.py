@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -133,55 +133,38 @@ class Layout:
         #: The kind whose usual names are used, if several layouts are of one kind.
         self.usual = usual or kind
 
-    def read(
-        self,
-        source: TableLike,
-        columns: Mapping[str, str] | None = None,
-        *,
-        as_is: Mapping[str, str] | None = None,
-    ) -> pl.DataFrame:
+    def read(self, source: TableLike, *, as_is: Mapping[str, str] | None = None) -> pl.DataFrame:
         """The table with our column names; declared columns are checked for type and range."""
-        frame = self.load(source, columns, as_is=as_is)
+        frame = self.load(source, as_is=as_is)
         return self.check(frame, source_name(source), labels_as=labels_as_of(source))
 
-    def read_by_id(
-        self, source: TableLike, columns: Mapping[str, str] | None = None
-    ) -> pl.DataFrame:
+    def read_by_id(self, source: TableLike) -> pl.DataFrame:
         """As `read`, and repeated ids are refused."""
-        frame = self.read(source, columns)
+        frame = self.read(source)
         remedy = f"give every {self.kind.removesuffix('s')} its own id"
         refuse_duplicates(frame, ["id"], source=source_name(source), remedy=remedy)
         return frame
 
-    def load(
-        self,
-        source: TableLike,
-        columns: Mapping[str, str] | None = None,
-        *,
-        as_is: Mapping[str, str] | None = None,
-    ) -> pl.DataFrame:
-        """The table with our column names, unchecked; `columns` maps ours to the file's.
+    def load(self, source: TableLike, *, as_is: Mapping[str, str] | None = None) -> pl.DataFrame:
+        """The table with our column names, unchecked.
 
         If ours are absent, their usual names are used, and a message states it. `as_is` are columns
         that the caller uses by the file's names; they keep these names. A public data set is
-        refused, with its name, unless the caller names the columns.
+        refused, with its name.
         """
         name = source_name(source)
-        theirs = dict(columns or {})
         converted = isinstance(source, Table) and source.kind == self.kind
         taken: dict[str, str] = {}
 
         def texts(here: Sequence[str]) -> set[str]:
-            if not theirs and not converted:
-                refuse_public(here, self.kind, name)
             if not converted:
-                taken.update(self.match(here, name, given={**theirs, **(as_is or {})}))
-                self.require(here, name, {**theirs, **taken, **(as_is or {})})
+                refuse_public(here, self.kind, name)
+                taken.update(self.match(here, name, given=as_is))
+                self.require(here, name, {**taken, **(as_is or {})})
             return typed("text")
 
         def typed(*types: str) -> set[str]:
-            known = {**theirs, **taken}
-            return {known.get(c.name, c.name) for c in self.columns if c.type in types}
+            return {taken.get(c.name, c.name) for c in self.columns if c.type in types}
 
         def numbers(_: Sequence[str]) -> set[str]:
             return typed("number", "whole") - typed("text")
@@ -192,7 +175,7 @@ class Layout:
         copies = {ours: their for ours, their in taken.items() if ours in self._stays}
         frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
         renames = {ours: their for ours, their in taken.items() if ours not in copies}
-        return rename_columns(frame, {**theirs, **renames}, name)
+        return rename_columns(frame, renames, name)
 
     def match(
         self, here: Sequence[str], source: str, *, given: Mapping[str, str] | None = None
@@ -425,6 +408,14 @@ def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) 
             frame = frame.rename({ours: f"{ours}_given"})
         frame = frame.rename({their: ours})
     return frame
+
+
+def rename_table(table: Table, theirs: Mapping[str, str]) -> Table:
+    """The table with its columns under our names, as `rename_columns`."""
+    frame = rename_columns(table.frame, theirs, table.name)
+    fields = table.fields
+    fields = None if fields is None else rename_columns(fields, theirs, table.name)
+    return replace(table, frame=frame, fields=fields)
 
 
 def refuse_working(frame: pl.DataFrame, source: str) -> pl.DataFrame:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pkgutil import resolve_name
 from shlex import quote
 from typing import ClassVar
@@ -19,7 +19,6 @@ from adjudge.data.formats import (
     Context,
     Format,
     Kind,
-    NativeFormat,
     Row,
     UnusableRow,
     kinds_of,
@@ -118,16 +117,9 @@ def read_public(
         at = [number - 1 for number, _ in converted]
         new = [column.gather(at) for column in kept if column.name not in frame.columns]
         frame = frame.hstack(new)
-    return Table(
-        frame=(reader or resolve_name(_READERS[wanted]))(
-            Table(frame=frame, name=name, kind=wanted)
-        ),
-        name=name,
-        kind=wanted,
-        format=chosen.name,
-        dropped=dict(run.dropped),
-        notes=chosen.notes,
-    )
+    table = Table(frame=frame, name=name, kind=wanted, format=chosen.name, notes=chosen.notes)
+    checked = (reader or resolve_name(_READERS[wanted]))(table)
+    return replace(table, frame=checked, dropped=dict(run.dropped))
 
 
 class Conversion:
@@ -238,7 +230,12 @@ def choose_format(
             raise ArgumentError("format", format, "choose one of " + ", ".join([kind, *able]))
         chosen = load_format(format)
         if columns and not chosen.signature.fits(columns):
-            raise _misfit(chosen, looks, columns, source_name(source))
+            if looks is not None:
+                raise wrong_format(looks, format, source_name(source))
+            needs = sorted(chosen.signature.needs)
+            absent = next((name for name in needs if name not in columns), None)
+            problem, remedy = f"is not {chosen.title}", "its columns are " + ", ".join(needs)
+            raise DataError(source_name(source), problem, column=absent, remedy=remedy)
     if chosen is not None and kind is not None and kind not in chosen.gives:
         remedy = "it gives " + " or ".join(chosen.gives)
         if (first := next(iter(chosen.gives))) in NATIVE:
@@ -247,17 +244,6 @@ def choose_format(
     if chosen is not None and format is None and not chosen.log:
         LOG.warning("%s: read as %s", source_name(source), chosen.title)
     return chosen
-
-
-def _misfit(
-    format: Format, looks: Format | NativeFormat | None, columns: Collection[str], source: str
-) -> DataError:
-    if looks is not None:
-        return wrong_format(looks, format.name, source)
-    needs = sorted(format.signature.needs)
-    absent = next((name for name in needs if name not in columns), None)
-    remedy = "its columns are " + ", ".join(needs)
-    return DataError(source, f"is not {format.title}", column=absent, remedy=remedy)
 
 
 #: The columns of human labels, by kind of rows.
@@ -304,12 +290,11 @@ def convert_log(
 
 def _summarise(table: Table) -> LogSummary:
     frame, kind = table.frame, table.kind or ""
-    name = table.format or ""
     statuses = frame["status"].value_counts(sort=True) if "status" in frame.columns else None
     return LogSummary(
         source=table.name,
-        format=name,
-        title=load_format(name).title,
+        format=table.format or "",
+        title=load_format(table.format or "").title,
         rows_kind=kind,
         rows=frame.height,
         prompts=frame["prompt_id"].n_unique() if "prompt_id" in frame.columns else None,
@@ -335,18 +320,12 @@ def _metrics(frame: pl.DataFrame, label: str) -> tuple[MetricRows, ...]:
     ]
     if not keys:
         keys, frame = ["metric"], frame.with_columns(metric=pl.lit(None, pl.String))
-    rows = frame.group_by(keys, maintain_order=True).agg(counts)
-    return tuple(
-        MetricRows(
-            metric=row.get("metric"),
-            judge=row.get(judge),
-            rows=row["rows"],
-            measured=row["measured"],
-            labels=row["labels"],
-            from_judge=row["from_judge"],
-        )
-        for row in rows.to_dicts()
+    rows = (
+        frame.group_by(keys, maintain_order=True).agg(counts).rename({judge: "judge"}, strict=False)
     )
+    absent = [c for c in ("metric", "judge") if c not in rows.columns]
+    rows = rows.with_columns(pl.lit(None, pl.String).alias(c) for c in absent)
+    return tuple(MetricRows(**row) for row in rows.to_dicts())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,7 +372,33 @@ class LogSummary(Result):
     notes: tuple[str, ...] = ()
 
     def view(self) -> list[Block]:
-        return view_log(self)
+        """Rows and statuses first, then each metric, then what was left out."""
+        by = " --by metric" if len({part.metric for part in self.metrics}) > 1 else ""
+        said = ", ".join(f"{n:,} {status}" for status, n in self.statuses.items())
+        about = "" if self.prompts is None else f" about {count(self.prompts, 'prompt')}"
+        headline = f"{count(self.rows, self.rows_kind.removesuffix('s'))}{about} from {self.title}"
+        following = _NEXT.get(self.rows_kind, "").format(file=quote(self.source), by=by)
+        judged = self.rows_kind in ("grades", "judgments")
+        texts = {"items", "pairs"} & {*load_format(self.format).gives}
+        if judged and texts and not any(part.labels for part in self.metrics):
+            label = f"adjudge label {quote(self.source)} -o labels.csv"
+            following = f"{label}, then {following} --labels labels.csv"
+        columns = {
+            "metric": lambda part: part.metric or DASH,
+            "judge": lambda part: part.judge or DASH,
+            "rows": lambda part: number(part.rows),
+        }
+        if self.statuses:
+            columns["scored"] = lambda part: number(part.measured)
+        columns["labels"] = lambda part: number(part.labels)
+        if any(part.from_judge for part in self.metrics):
+            columns["started from the judge's answer"] = lambda part: number(part.from_judge)
+        notes = [*(f"note: {note}" for note in self.notes), *left_out(self.dropped)]
+        return [
+            Headline(headline + (f": {said}" if said else ""), following and f"Next: {following}"),
+            table_of(self.metrics, columns, text_columns=2),
+            *notes_of(notes),
+        ]
 
 
 #: What to run on the log, which is read as it is; with several metrics, for each of them.
@@ -405,31 +410,3 @@ _NEXT = {
     "pairs": "adjudge judge {file}",
     "items": "adjudge judge {file} --protocol grade",
 }
-
-
-def view_log(log: LogSummary) -> list[Block]:
-    """Rows and statuses first, then each metric, then what was left out."""
-    metrics = {part.metric for part in log.metrics}
-    by = " --by metric" if len(metrics) > 1 else ""
-    said = ", ".join(f"{n:,} {status}" for status, n in log.statuses.items())
-    about = "" if log.prompts is None else f" about {count(log.prompts, 'prompt')}"
-    noun = log.rows_kind.removesuffix("s")
-    headline = f"{count(log.rows, noun)}{about} from {log.title}" + (f": {said}" if said else "")
-    following = _NEXT.get(log.rows_kind, "").format(file=quote(log.source), by=by)
-    unlabelled = log.rows_kind in ("grades", "judgments") and not any(m.labels for m in log.metrics)
-    if unlabelled and {"items", "pairs"} & {*load_format(log.format).gives}:
-        label = f"adjudge label {quote(log.source)} -o labels.csv"
-        following = f"{label}, then {following} --labels labels.csv"
-    blocks: list[Block] = [Headline(headline, f"Next: {following}" if following else "")]
-    columns = {
-        "metric": lambda part: part.metric or DASH,
-        "judge": lambda part: part.judge or DASH,
-        "rows": lambda part: number(part.rows),
-    }
-    if log.statuses:
-        columns["scored"] = lambda part: number(part.measured)
-    columns["labels"] = lambda part: number(part.labels)
-    if any(part.from_judge for part in log.metrics):
-        columns["started from the judge's answer"] = lambda part: number(part.from_judge)
-    blocks.append(table_of(log.metrics, columns, text_columns=2))
-    return blocks + notes_of([*(f"note: {note}" for note in log.notes), *left_out(log.dropped)])

@@ -1,8 +1,7 @@
 """Files: opened once, their container detected from content, their bytes in pieces.
 
-Also what is not one stream of bytes: folders of Hugging Face's `save_to_disk`, zip archives
-(Inspect compresses its logs with zstd, which the `zipfile` of Python 3.11 to 3.13 lists but cannot
-read), and Excel workbooks. Limits keep a line, an archive and a sheet from filling the memory.
+Also folders of Hugging Face's `save_to_disk`, zip archives and Excel workbooks. Limits keep a line,
+an archive and a sheet from filling the memory.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Literal, cast
 
 import polars as pl
@@ -35,16 +33,8 @@ SAVE_AS_UTF8 = "save the file as UTF-8 (in Excel: CSV UTF-8)"
 Container = Literal["parquet", "arrow", "workbook", "json_lines", "json_array", "csv", "zip"]
 
 _GZIP = b"\x1f\x8b"
-_ZIP = b"PK\x03\x04"
 _BOM = b"\xef\xbb\xbf"
 _COPY = "copy or download it again"
-#: Containers that users give by mistake, by their first bytes.
-_ELSEWHERE = {
-    b"\x28\xb5\x2f\xfd": ("compressed with zstd", "unpack it with: zstd -d"),
-    b"\xfd7zXZ": ("compressed with xz", "unpack it with: xz -d"),
-    b"BZh": ("compressed with bzip2", "unpack it with: bzip2 -d"),
-    b"SQLite format 3\x00": ("an SQLite database", "export the table as CSV"),
-}
 #: The first bytes of Arrow: a file, or a stream as Hugging Face saves it.
 _ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 #: UTF-16, which Excel calls Unicode text.
@@ -152,11 +142,8 @@ def open_regular(path: str | Path) -> IO[bytes]:
     except FileNotFoundError:
         raise DataError(path, "no such file", remedy="check the path") from None
     except OSError as error:
-        problem, remedy = (
-            f"cannot be opened ({error.strerror})",
-            "check the path and its permissions",
-        )
-        raise DataError(path, problem, remedy=remedy) from None
+        problem = f"cannot be opened ({error.strerror})"
+        raise DataError(path, problem, remedy="check the path and its permissions") from None
 
 
 def read_text(path: str | Path) -> str:
@@ -184,7 +171,11 @@ def open_file(path: str | Path) -> Iterator[File]:
         # A gzip member can start with few bytes; the first piece decides.
         head = _read(path, stream, PIECE)
         if head.startswith(_UTF16):
-            stream = io.BytesIO(_from_utf16(path, head + stream.read()))
+            try:
+                text = (head + stream.read()).decode("utf-16")
+            except UnicodeError:
+                raise DataError(path, "is not valid UTF-16", remedy=SAVE_AS_UTF8) from None
+            stream = io.BytesIO(text.encode("utf-8"))
             head = _read(path, stream, PIECE)
         if not head.removeprefix(_BOM).strip():
             raise DataError(path, "is empty", remedy=GIVE_ROWS)
@@ -228,25 +219,13 @@ class Handle:
             yield self._file
 
 
-def _from_utf16(path: Path, data: bytes) -> bytes:
-    try:
-        return data.decode("utf-16").encode("utf-8")
-    except UnicodeError:
-        raise DataError(path, "is not valid UTF-16", remedy=SAVE_AS_UTF8) from None
-
-
 def _container(path: Path, head: bytes) -> Container:
-    if head.startswith(b"PK\x03\x04") and is_workbook(path):
-        return "workbook"
     if head.startswith(_ARROW):
         return "arrow"
-    for magic, (what, remedy) in _ELSEWHERE.items():
-        if head.startswith(magic):
-            raise DataError(path, f"is {what}", remedy=remedy)
     if head.startswith(b"PAR1"):
         return "parquet"
-    if head.startswith(_ZIP):
-        return "zip"
+    if head.startswith(b"PK\x03\x04"):
+        return "workbook" if is_workbook(path) else "zip"
     if b"\x00" in head:
         remedy = "give JSON lines, CSV or Parquet (gzip is fine)"
         raise DataError(path, "is a binary file", remedy=remedy)
@@ -308,10 +287,8 @@ def _file_names(path: Path, field: str) -> list[str]:
         listed = json.loads(path.read_text(encoding="utf-8"))[field]
         names = [entry["filename"] if isinstance(entry, dict) else entry for entry in listed]
     except (OSError, ValueError, KeyError, TypeError):
-        names = None
-    if names is None or not all(
-        isinstance(name, str) and Path(name).name == name for name in names
-    ):
+        names = [None]
+    if not all(isinstance(name, str) and Path(name).name == name for name in names):
         raise DataError(path, f"has no list of names in {field}", remedy="save the data set again")
     return names
 
@@ -350,12 +327,7 @@ class Archive:
     def __enter__(self) -> Archive:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._zip.close()
 
     @property
@@ -472,11 +444,8 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
     try:
         import fastexcel
     except ImportError:
-        problem, remedy = (
-            "is an Excel workbook",
-            "pip install 'adjudge[excel]', or export it as CSV",
-        )
-        raise DataError(path, problem, remedy=remedy) from None
+        remedy = "pip install 'adjudge[excel]', or export it as CSV"
+        raise DataError(path, "is an Excel workbook", remedy=remedy) from None
     try:
         _refuse_large_book(path)
         book = fastexcel.read_excel(path)

@@ -1,14 +1,9 @@
 """Formats: which file is this, and what can it be read as?
 
-A native file has one of adjudge's kinds of rows. Any other format is a `Format` object. It has the
-columns by which it is detected, what it can be read as, and how a row is converted. Ours are in
-`data/public/`, one line each in the table below. An installed package adds its own::
-
-    [project.entry-points."adjudge.formats"]
-    my-log = "my_package:MY_LOG"
-
-If a reader gets a file of another format, the error names that format and how to read it, instead
-of the first missing column.
+A native file has one of adjudge's kinds of rows. Any other format is a `Format` object: the columns
+by which it is detected, what it can be read as, and how a row is converted. Ours are in
+`data/public/` and `data/logs/`; an installed package adds its own by an entry point of the group
+`adjudge.formats`. If a reader gets a file of another format, the error names that format.
 """
 
 from __future__ import annotations
@@ -57,9 +52,8 @@ class Row:
 
     def error(self, problem: str, column: str, remedy: str | None = None) -> DataError:
         """An error that names file, row and column."""
-        return DataError(
-            self.context.source, problem, row=self.number, column=column, remedy=remedy
-        )
+        place = self.context.source
+        return DataError(place, problem, row=self.number, column=column, remedy=remedy)
 
     def get(self, column: str) -> Any:
         """The value, or None if it is missing or empty."""
@@ -160,11 +154,8 @@ class Signature:
     def fits(self, columns: Collection[str]) -> bool:
         """Whether a table with these columns can have this format."""
         here = set(columns)
-        return (
-            self.needs <= here
-            and not self.without & here
-            and all(options & here for options in self.one_of)
-        )
+        one_of_each = all(options & here for options in self.one_of)
+        return self.needs <= here and not self.without & here and one_of_each
 
     @property
     def strength(self) -> int:
@@ -288,18 +279,16 @@ FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _OURS)
 
 #: Our kinds of rows, those with more specific columns first.
 NATIVE: dict[str, NativeFormat] = {
-    known.name: known
-    for known in (
-        NativeFormat(
+    name: NativeFormat(name, used_by, columns_of)
+    for name, used_by, columns_of in (
+        (
             "pairs",
             "adjudge judge with a protocol for pairs",
             signature("prompt response_a response_b"),
         ),
-        NativeFormat(
-            "items", "adjudge judge with a scoring protocol", signature("id prompt response")
-        ),
-        NativeFormat("scores", "adjudge diagnose scores", signature("doc_id judge_score")),
-        NativeFormat(
+        ("items", "adjudge judge with a scoring protocol", signature("id prompt response")),
+        ("scores", "adjudge diagnose scores", signature("doc_id judge_score")),
+        (
             "tournaments",
             "adjudge diagnose transitivity",
             signature(
@@ -309,15 +298,15 @@ NATIVE: dict[str, NativeFormat] = {
                 without="winner human_pref",
             ),
         ),
-        NativeFormat("battles", "adjudge rank", signature("model_a model_b", "winner human_pref")),
-        NativeFormat(
+        ("battles", "adjudge rank", signature("model_a model_b", "winner human_pref")),
+        (
             "judgments",
             "adjudge calibrate, select and evaluate",
             signature("id", "p_a p_fwd verdict_fwd", without="doc_id"),
         ),
-        NativeFormat("grades", "adjudge estimate, calibrate and select", signature("id p_pass")),
-        NativeFormat("binary", "adjudge estimate", signature("judge human")),
-        NativeFormat("labels", "--labels", signature("id label")),
+        ("grades", "adjudge estimate, calibrate and select", signature("id p_pass")),
+        ("binary", "adjudge estimate", signature("judge human")),
+        ("labels", "--labels", signature("id label")),
     )
 }
 
@@ -326,11 +315,8 @@ def load_format(name: str) -> Format:
     """The format of that name, ours or an installed package's."""
     format = FORMATS.load(name)
     if not isinstance(format, Format) or format.name != name:
-        raise ArgumentError(
-            "format",
-            name,
-            f"its package must have an adjudge.data.formats.Format with the name {name}",
-        )
+        remedy = f"its package must have an adjudge.data.formats.Format with the name {name}"
+        raise ArgumentError("format", name, remedy)
     return format
 
 
@@ -443,16 +429,12 @@ def wrong_format(
         # --format would not help, and not every command has it: name a command for the file.
         kind = next(iter(format.gives))
         remedy = f"it holds {kind}: {NATIVE[kind].remedy}" if kind in NATIVE else remedy
-    if expected == "binary" and (format.name == "judgments" or _gives_judgments(format)):
+    if expected == "binary" and "judgments" in kinds_of(format.name):
         remedy = "for the win rate of a model: adjudge estimate --model NAME (model=); or " + remedy
     if absent and isinstance(format, NativeFormat):
         remedy += f"; or name your {', '.join(absent)}: --column {absent[0]}=NAME (columns=)"
         remedy += f"; columns here: {shorten(here)}"
     return DataError(source, problem, remedy=remedy)
-
-
-def _gives_judgments(format: Format | NativeFormat) -> bool:
-    return isinstance(format, Format) and "judgments" in format.gives
 
 
 def _file_of(kind: str) -> str:

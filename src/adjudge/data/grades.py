@@ -21,6 +21,7 @@ from adjudge.data.columns import (
     Layout,
     add_unnamed,
     missing_columns,
+    rename_table,
     settle_status,
 )
 from adjudge.data.labels import join_values, note_model_labels, sampling_of
@@ -142,12 +143,10 @@ def verdicts_in_status(table: Table) -> Table:
         LOG.warning("%s: status says pass or fail, and is not read: %s is", table.name, min(other))
     else:
         remark_names(table.name, {"judge": "status"})
-    renamed = {"status": ours}
-    fields = None if table.fields is None else table.fields.rename(renamed)
-    return replace(table, frame=table.frame.rename(renamed), fields=fields)
+    return rename_table(table, {ours: "status"})
 
 
-def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+def read_grades(source: TableLike) -> pl.DataFrame:
     """Grades as a checked frame in the columns of judgments, one row per id, judge and protocol.
 
     `judge` is the judge's name here and `verdict` its verdict: pass above p_pass = 0.5, fail below;
@@ -161,7 +160,7 @@ def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) 
     ('unnamed', 0.9, 'pass', 'fail')
     """
     name, labels_as = source_name(source), labels_as_of(source)
-    frame = GRADE_COLUMNS.read(source, columns)
+    frame = GRADE_COLUMNS.read(source)
     number = "p_pass" if "p_pass" in frame.columns else "uncertainty"
     if number not in frame.columns:
         remedy = "verdicts alone have no doubt: give p_pass, or judge and uncertainty"

@@ -1,10 +1,8 @@
 """JSON: lines, an array, one object with the rows inside, or the log of another tool.
 
-Text is read through a growing window, so that one value is in memory at a time: a JSON array
-element by element, and so the list inside one big object, which is how other tools write their logs
-(`Envelope`). As a frame, JSON lines are parsed by polars from the types of the first rows;
-`is_all_of` then shows by counting quotes and colons that the frame has everything, which takes half
-the time of reading every line for its types.
+Text is read through a growing window, so that one value is in memory at a time. As a frame, JSON
+lines are parsed by polars from the types of the first rows; `is_all_of` then shows by counting
+quotes and colons that the frame has everything: half the time of reading every line for its types.
 """
 
 from __future__ import annotations
@@ -384,16 +382,12 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
                 continue  # something is wrong or unusual: the exact reading below reports it
             if looked_at is None or frame.height <= looked_at or is_all_of(frame, data):
-                if not _may_be_rounded(frame):
+                # A whole number that large, next to a fraction, has lost digits.
+                floats = (column for column in frame if column.dtype == pl.Float64)
+                if not any((column.abs() >= _EXACT).any() for column in floats):
                     return frame
                 break
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
-
-
-def _may_be_rounded(frame: pl.DataFrame) -> bool:
-    """Whether a number is so large that a whole one next to a fraction has lost digits."""
-    floats = [column for column in frame if column.dtype == pl.Float64]
-    return any((column.abs() >= _EXACT).any() for column in floats)
 
 
 def is_object(file: File) -> bool:
@@ -434,7 +428,11 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
         return pl.Series(key, values, dtype=pl.Boolean)
     if kinds == {int} and all(v is None or -(2**63) <= v < 2**63 for v in values):
         return pl.Series(key, values, dtype=pl.Int64)
-    if kinds <= {int, float} and float in kinds and not any(map(_loses_digits, values)):
+    if (
+        kinds <= {int, float}
+        and float in kinds
+        and not any(isinstance(v, int) and abs(v) >= _EXACT and int(float(v)) != v for v in values)
+    ):
         return pl.Series(key, [None if v is None else float(v) for v in values], dtype=pl.Float64)
     if kinds <= {dict, list}:
         try:
@@ -454,10 +452,6 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
     return pl.Series(key, [as_json_text(value) for value in values], dtype=pl.String)
 
 
-def _loses_digits(value: Any) -> bool:
-    return isinstance(value, int) and abs(value) >= _EXACT and int(float(value)) != value
-
-
 def as_json_text(value: Any) -> str | None:
     """A value of a mixed column as text: texts unchanged, other values as JSON."""
     if value is None or isinstance(value, str):
@@ -466,21 +460,17 @@ def as_json_text(value: Any) -> str | None:
 
 
 def _objects(file: File, lines: Iterable[bytes]) -> Iterator[Record]:
-    filled = (line for line in lines if line.strip())
-    return (_object(file, line, row) for row, line in enumerate(filled, start=1))
-
-
-def _object(file: File, line: bytes, row: int) -> Record:
-    text = file.decode(line, row)
-    try:
-        value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError, ValueError) as error:
-        if row == 1 and may_go_on(line):
-            problem = "is one JSON object without rows, or several objects over many lines"
-            remedy = "write one object per line, or a JSON array of objects"
-            raise file.error(problem, remedy) from None
-        raise Window(file, _ONE_A_LINE).broken(error, row) from None
-    return check_record(file, value, text, row)
+    for row, line in enumerate((line for line in lines if line.strip()), start=1):
+        text = file.decode(line, row)
+        try:
+            value = json.loads(text)
+        except (RecursionError, ValueError) as error:
+            if row == 1 and may_go_on(line):
+                problem = "is one JSON object without rows, or several objects over many lines"
+                remedy = "write one object per line, or a JSON array of objects"
+                raise file.error(problem, remedy) from None
+            raise Window(file, _ONE_A_LINE).broken(error, row) from None
+        yield check_record(file, value, text, row)
 
 
 def check_record(file: File, value: object, text: str, row: int) -> Record:

@@ -86,11 +86,7 @@ JUDGMENT_COLUMNS = Layout(
 
 
 def read_judgments(
-    source: TableLike,
-    *,
-    judge: str | None = None,
-    protocol: str | None = None,
-    columns: Mapping[str, str] | None = None,
+    source: TableLike, *, judge: str | None = None, protocol: str | None = None
 ) -> pl.DataFrame:
     """Judgments as a checked frame, one row per id, judge, protocol and repeat.
 
@@ -113,13 +109,11 @@ def read_judgments(
     - a judge or protocol without a name in the file is `unnamed`; `judge` and `protocol` give a
       name.
 
-    `columns` maps our names to the file's, e.g. {"p_a": "prob_first"}.
-
     >>> rows = read_judgments({"id": ["x"], "p_fwd": [0.9], "p_rev": [0.5]})
     >>> rows.select("p_a", "verdict").row(0)
     (0.7, 'A')
     """
-    frame, name = JUDGMENT_COLUMNS.load(source, columns), source_name(source)
+    frame, name = JUDGMENT_COLUMNS.load(source), source_name(source)
     here = {*frame.columns}
     by_orders = "p_a" not in here and not here.issuperset(_ORDERS)
     if by_orders and not here.issuperset(ORDER_VERDICTS):

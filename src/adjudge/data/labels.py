@@ -9,13 +9,13 @@ labels that were sampled in different ways; both rules are here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import polars as pl
 
-from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, rename_columns
+from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, rename_columns, rename_table
 from adjudge.data.names import (
     AS_SAID,
     GIVE_IDS,
@@ -70,7 +70,6 @@ SCORE_LABEL_COLUMNS = _any_labels(
 def read_labels(
     source: TableLike,
     *,
-    columns: Mapping[str, str] | None = None,
     about: About | Literal["scores"] = "pairs",
 ) -> pl.DataFrame:
     """Labels as a checked frame: id, label (A, B, tie or empty), rater, and their origin.
@@ -85,13 +84,11 @@ def read_labels(
     ['7', '8']
     """
     if about == "pairs":
-        frame = LABEL_COLUMNS.read(source, columns)
+        frame = LABEL_COLUMNS.read(source)
     elif about == "scores":
-        frame = SCORE_LABEL_COLUMNS.read(source, columns).with_columns(
-            pl.col("label").cast(pl.String)
-        )
+        frame = SCORE_LABEL_COLUMNS.read(source).with_columns(pl.col("label").cast(pl.String))
     else:
-        frame = GRADE_LABEL_COLUMNS.read(source, columns)
+        frame = GRADE_LABEL_COLUMNS.read(source)
         given = pass_or_fail(frame["label"], source_name(source), labels_as_of(source))
         frame = frame.with_columns(given.alias("label"))
     return once_per_rater(frame, source_name(source))
@@ -199,7 +196,8 @@ def join_values(
     opened = open_values(labels)
     if opened.kind is None:
         own = {"label": column} if column in opened.frame.columns else {}
-        table = GRADE_LABEL_COLUMNS.check(GRADE_LABEL_COLUMNS.load(opened, own), name)
+        rows = GRADE_LABEL_COLUMNS.load(rename_table(opened, own))
+        table = GRADE_LABEL_COLUMNS.check(rows, name)
     else:
         # A converted log: human labels are in `label`, next to grades in `human`.
         theirs = {} if "label" in opened.frame else {"label": "human"}

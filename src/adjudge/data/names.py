@@ -1,17 +1,11 @@
 """The usual names of columns, the words of their values, and errors that name a bad one.
 
-Names: which of a file's columns are used as ours is decided without their values. Our name in
-another case (`Response A`) comes before a usual name. If two columns could be one of ours, nothing
-is guessed. A row without an id gets a hash of its texts: equal texts get equal ids in every file,
-so labels of the same texts can be joined. A hash of anything else differs between two files.
+Which of a file's columns are used as ours is decided without their values; if two could be one of
+ours, nothing is guessed. A row without an id gets a hash of its texts: equal texts get equal ids in
+every file, so labels of the same texts can be joined. A word that is not known is refused, unless
+the caller gives its meaning (`--labels-as 'x=A,y=B'`): a guessed label is worse than none.
 
-Words: how people write the few values of a column: the first answer won, the answer passed,
-missing. One table per question, in any case. Other words are refused, unless the caller gives their
-meaning (`--labels-as 'x=A,y=B'`): a guessed label is worse than none.
-
-Errors name the file, the first bad row, its column, its value and the remedy. A check is a polars
-expression or a column of flags over all rows. A million rows pass in a fraction of a second; only a
-failing check searches its row.
+A check is a column of flags over all rows: only a failing check searches its row.
 """
 
 from __future__ import annotations
@@ -80,9 +74,10 @@ def refuse_duplicates(
     if again is None or not again.any():
         return
     at = int(again.arg_true()[0])
-    values = ", ".join(f"{column} {frame.get_column(column)[at]!r}" for column in key)
-    problem = f"{values} is in the file twice"
-    raise DataError(source, problem, row=at + 1, column=key[0], remedy=remedy)
+    values = ", ".join(f"{column} {frame[column][at]!r}" for column in key)
+    raise DataError(
+        source, f"{values} is in the file twice", row=at + 1, column=key[0], remedy=remedy
+    )
 
 
 def repeated_keys(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series | None:
@@ -335,12 +330,9 @@ class IdMaker:
     def remark(self, source: str, columns: Sequence[str]) -> None:
         """Log in one line how the ids were made."""
         again = f"; {self.repeated:,} repeated rows are numbered" if self.repeated else ""
-        LOG.warning(
-            "%s: no column id: the id of a row is a hash of its %s%s",
-            source,
-            ", ".join(columns) if columns[0] in TEXTS else "columns",
-            again,
-        )
+        hashed = ", ".join(columns) if columns[0] in TEXTS else "columns"
+        made = "no column id: the id of a row is a hash of its"
+        LOG.warning("%s: %s %s%s", source, made, hashed, again)
 
 
 def content_hash(content: Sequence[str | None]) -> str:
@@ -447,23 +439,12 @@ def _side(*names: str) -> list[str]:
 
 
 def _pairs(first: str, second: str, tie: str, both_bad: str) -> Vocabulary:
-    ties = (
-        "tie",
-        "tied",
-        "draw",
-        "equal",
-        "same",
-        "both",
-        "both good",
-        "both_good",
-        "[[c]]",
-        "a=b",
-    )
+    ties = ("tie", "tied", "draw", "equal", "same", "both", "both good", "both_good", "[[c]]")
     return Vocabulary(
         words={
             **dict.fromkeys([*_side("a", "1"), "left", "first"], first),
             **dict.fromkeys([*_side("b", "2"), "right", "second"], second),
-            **dict.fromkeys(ties, tie),
+            **dict.fromkeys((*ties, "a=b"), tie),
             **dict.fromkeys(_BOTH_BAD, both_bad),
         },
         sides=(first, second),
@@ -476,12 +457,11 @@ PAIR = _pairs("A", "B", "tie", "tie")
 #: Which model won a battle.
 WINNER = _pairs("model_a", "model_b", "tie", "tie (bothbad)")
 #: Whether an answer passed.
+_FAILED = ("0", "false", "f", "fail", "failed", "no", "n", "incorrect", "wrong")
 GRADE = Vocabulary(
     {
-        **dict.fromkeys(["1", "true", "t", "pass", "passed", "yes", "y", "correct", "right"], "1"),
-        **dict.fromkeys(
-            ["0", "false", "f", "fail", "failed", "no", "n", "incorrect", "wrong"], "0"
-        ),
+        **dict.fromkeys(("1", "true", "t", "pass", "passed", "yes", "y", "correct", "right"), "1"),
+        **dict.fromkeys(_FAILED, "0"),
     }
 )
 #: Only the caller's words.
@@ -583,9 +563,8 @@ def read_words(
 ) -> pl.Series:
     """A column of text as `read_word` reads each value; `models` are the names next to it."""
     known = {word: read_word(word, vocabulary, labels_as) for word in values.unique().drop_nulls()}
-    if all(word == ours for word, ours in known.items()):
-        result = values
-    else:
+    result = values
+    if any(word != ours for word, ours in known.items()):
         result = values.replace_strict(known, return_dtype=pl.String)
     if vocabulary.sides and models is not None:
         trimmed, (one, other) = values.str.strip_chars(), models

@@ -54,18 +54,17 @@ PAIR_COLUMNS = Layout(
 )
 
 
-def read_pairs(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+def read_pairs(source: TableLike) -> pl.DataFrame:
     """Pairs as a checked frame: id, prompt, response_a, response_b, then the other columns.
 
-    `columns` maps our names to the file's, e.g. {"response_a": "left"}; the usual names need no
-    mapping. An empty response is a response (in CSV: written as ""); a missing one is refused. Ids
-    must be unique. Without an id column the id of a row is a hash of its texts.
+    An empty response is a response (in CSV: written as ""); a missing one is refused. Ids must be
+    unique. Without an id column the id of a row is a hash of its texts.
 
     >>> pairs = {"id": [1], "prompt": ["2+2?"], "response_a": ["4"], "response_b": ["5"]}
     >>> read_pairs(pairs)["id"][0]
     '1'
     """
-    return PAIR_COLUMNS.read_by_id(source, columns)
+    return PAIR_COLUMNS.read_by_id(source)
 
 
 def iter_pairs(source: TableLike, **reading: Unpack[Reading]) -> Iterator[Pair]:
@@ -84,16 +83,16 @@ ITEM_COLUMNS = Layout(
 )
 
 
-def read_items(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+def read_items(source: TableLike) -> pl.DataFrame:
     """Items as a checked frame: id, prompt, response, then doc_id, model and the other columns.
 
     `doc_id` is the same for items about one document; diagnosis treats documents, not rows,
-    as exchangeable. `columns` maps our names to the file's.
+    as exchangeable.
 
     >>> read_items({"id": [1], "prompt": ["An article"], "response": ["A summary"]})["id"][0]
     '1'
     """
-    return ITEM_COLUMNS.read_by_id(source, columns)
+    return ITEM_COLUMNS.read_by_id(source)
 
 
 def iter_items(source: TableLike, **reading: Unpack[Reading]) -> Iterator[Item]:

@@ -1,13 +1,11 @@
 """Rows as analyses need them: left-out rows counted, columns as text or codes, clusters, judges.
 
-Rows of one prompt are alike, so they count together. One rule for every analysis: the cluster
-column is the named one, or prompt_id if it repeats; a row without a value is a cluster of one.
-
-Values that follow from others: a row's status, its uncertainty, its verdict, pass or fail.
+Also values that follow from others: a row's status, its uncertainty, its verdict, pass or fail.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -139,12 +137,10 @@ def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
     >>> merge_dropped({"no label": 2}, {"no label": 1, "human tie": 0})
     {'no label': 3}
     """
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for part in parts:
-        for reason, rows in part.items():
-            if rows:
-                total[reason] = total.get(reason, 0) + rows
-    return total
+        total.update({reason: rows for reason, rows in part.items() if rows})
+    return dict(total)
 
 
 #: Types of columns whose single value can be written as a literal.
@@ -231,13 +227,9 @@ def sort_rows(
 def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:
     """The column as true and false (also 1 and 0); anything else, including gaps, is refused.
 
-    >>> truth_column(pl.DataFrame({"accepted": ["true", "false"]}), "accepted", "rows", remedy="")
-    shape: (2,)
-    Series: 'accepted' [bool]
-    [
-        true
-        false
-    ]
+    >>> rows = pl.DataFrame({"accepted": ["true", "false"]})
+    >>> truth_column(rows, "accepted", "rows", remedy="").to_list()
+    [True, False]
     """
     text = tidy(frame.get_column(column), name, column)
     strange = ~text.is_in(["0", "1"]).fill_null(False)
@@ -398,12 +390,7 @@ FROM_JUDGE = "label started from the judge's answer"
 
 
 def check_status(
-    frame: pl.DataFrame,
-    source: str,
-    *,
-    number: str,
-    remedy: str,
-    unless: pl.Expr | None = None,
+    frame: pl.DataFrame, source: str, *, number: str, remedy: str, unless: pl.Expr | None = None
 ) -> None:
     """Every measured row must have its `number`; `unless` are rows that need none."""
     # Two comparisons are faster than a lookup per value.
@@ -524,18 +511,7 @@ def pass_or_fail(
     values: pl.Series, source: str, labels_as: Mapping[str, str] | None = None
 ) -> pl.Series:
     """Human labels as pass and fail, null if missing; a share between the two is refused."""
-    shares = _shares(read_words(as_text(values), AS_SAID, labels_as or {}), source, labels_as)
-    between = (shares > 0) & (shares < 1)
-    remedy = "a share of people is neither right nor wrong: give 1 or 0, or leave it empty"
-    refuse_values(values, between, "{} is neither pass nor fail", source=source, remedy=remedy)
-    return pass_by_share(shares)
-
-
-def _shares(
-    values: pl.Series, source: str, labels_as: Mapping[str, str] | None = None
-) -> pl.Series:
-    """Each value as `human_share` reads it; the first that it cannot read is refused."""
-    text = as_text(values)
+    text = read_words(as_text(values), AS_SAID, labels_as or {})
     known: dict[str | None, float | None] = {}
     for value in text.unique(maintain_order=True).to_list():
         try:
@@ -545,8 +521,11 @@ def _shares(
             _, remedy = word_refusal(str(value), AS_SAID, remedy, labels_as)
             problem = "{} is neither pass nor fail"
             refuse_values(text, text == value, problem, source=source, remedy=remedy)
-    shares = [known[value] for value in text.to_list()]
-    return pl.Series(values.name, shares, dtype=pl.Float64)
+    shares = pl.Series([known[value] for value in text.to_list()], dtype=pl.Float64)
+    between = (shares > 0) & (shares < 1)
+    remedy = "a share of people is neither right nor wrong: give 1 or 0, or leave it empty"
+    refuse_values(values, between, "{} is neither pass nor fail", source=source, remedy=remedy)
+    return pass_by_share(shares)
 
 
 def pass_by_share(shares: pl.Series) -> pl.Series:

@@ -50,12 +50,7 @@ _RATER = re.compile(r"^(?:expert|rater|annotator|human)_?\d+$")
 _SUM_TOLERANCE = 0.01
 
 
-def read_scores(
-    source: TableLike,
-    *,
-    raters: Sequence[str] | None = None,
-    columns: Mapping[str, str] | None = None,
-) -> pl.DataFrame:
+def read_scores(source: TableLike, *, raters: Sequence[str] | None = None) -> pl.DataFrame:
     """Scores as a checked frame: one row per document, model, criterion, judge and protocol.
 
     Always there: id, doc_id, model, criterion, judge, protocol, status, judge_score. If people
@@ -68,7 +63,7 @@ def read_scores(
     >>> frame["human_scores"][0].to_list()
     [5.0, 3.0]
     """
-    frame, name = SCORE_COLUMNS.load(source, columns), source_name(source)
+    frame, name = SCORE_COLUMNS.load(source), source_name(source)
     named = list(raters) if raters is not None else [c for c in frame.columns if _RATER.match(c)]
     for rater in named:
         if rater not in frame.columns:

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 
 import polars as pl
 
-from adjudge.data.columns import refuse_absent, rename_columns
+from adjudge.data.columns import refuse_absent, rename_table
 from adjudge.data.conversion import choose_format, read_public
 from adjudge.data.files import Handle, is_saved
 from adjudge.data.formats import NATIVE, Format, Kind, looks_like
@@ -349,13 +349,7 @@ class ColumnNames:
         if absent := [their for their in own.values() if their not in table.frame]:
             self._absent.append((absent, table))
         self._seen.append(table)
-        fields = table.fields
-        return replace(
-            table,
-            frame=rename_columns(table.frame, here, table.name),
-            fields=None if fields is None else rename_columns(fields, here, table.name),
-            labels_as={**table.labels_as, **self._labels_as},
-        )
+        return replace(rename_table(table, here), labels_as={**table.labels_as, **self._labels_as})
 
     def finish(self) -> None:
         """Refuse column names that no file has, all at once, and names if all files are logs."""

@@ -204,7 +204,10 @@ def _parse(
         elif file.container == "csv":
             rows = csv_frame(file, numbers)
         elif (inside := _rows_inside(file)) is not None:
-            rows = records_frame(list(_not_of_a_log(inside, path)), str(path))
+            # The rows of a log are nested, long, and lack our columns.
+            first = next(inside, {})
+            refuse_log(first, str(path))
+            rows = records_frame([first, *inside], str(path))
         else:
             rows = json_frame(file, _is_row)
     if rows.height == 0 or rows.width == 0:
@@ -287,14 +290,6 @@ def _rows_inside(file: File) -> Iterator[Record] | None:
     )
 
 
-def _not_of_a_log(rows: Iterator[Record], path: str | Path) -> Iterator[Record]:
-    """The rows, unless they are a log's: these are nested, long, and lack our columns."""
-    first = next(rows, {})
-    refuse_log(first, str(path))
-    yield first
-    yield from rows
-
-
 def _archive_rows(file: File) -> Iterator[Record]:
     with Archive(file.path) as archive:
         for rows_of in known_archives():
@@ -371,41 +366,41 @@ def as_text(values: pl.Series) -> pl.Series:
 def _parquet(file: File, without: Collection[str]) -> pl.DataFrame:
     # polars reads a seekable file itself, so that its bytes are not in memory too.
     data = io.BytesIO(file.everything()) if file.packed else file.path
-    try:
+    with _complete(file, "Parquet"):
         names = pl.read_parquet_schema(data) if without else None
         wanted = None if names is None else [name for name in names if name not in without]
         return plain_frame(pl.read_parquet(data, columns=wanted))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken(file, "Parquet", error) from None
 
 
 def _arrow(file: File) -> pl.DataFrame:
     data = file.everything()
     read = pl.read_ipc if data.startswith(b"ARROW1") else pl.read_ipc_stream
-    try:
+    with _complete(file, "Arrow"):
         return plain_frame(read(io.BytesIO(data)))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken(file, "Arrow", error) from None
 
 
 def _parquet_rows(file: File) -> Iterator[Record]:
     # Parquet is read in slices, so the file must be seekable: gzip is unpacked completely.
     start = 0
     data: Path | bytes = file.everything() if file.packed else file.path
+    while True:
+        with _complete(file, "Parquet"):
+            rows = plain_frame(pl.scan_parquet(data).slice(start, _PARQUET_ROWS).collect())
+        if rows.height == 0:
+            return
+        yield from rows.iter_rows(named=True)
+        start += rows.height
+
+
+@contextmanager
+def _complete(file: File, container: str) -> Iterator[None]:
+    """Refuse a file that polars cannot read."""
     try:
-        while True:
-            rows = pl.scan_parquet(data).slice(start, _PARQUET_ROWS).collect()
-            if rows.height == 0:
-                break
-            yield from plain_frame(rows).iter_rows(named=True)
-            start += rows.height
+        yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken(file, "Parquet", error) from None
-
-
-def _broken(file: File, container: str, error: BaseException) -> DataError:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return file.error(f"is not a complete {container} file ({lines[0]})", "write or copy it again")
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        problem = f"is not a complete {container} file ({lines[0]})"
+        raise file.error(problem, "write or copy it again") from None
 
 
 def object_name(source: object) -> str:
@@ -458,9 +453,16 @@ def object_frame(source: Any) -> pl.DataFrame:
 
 def plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """Bytes (in hexadecimal if they are not UTF-8), categories and durations as text."""
-    odd = (pl.Binary, pl.Categorical, pl.Duration, pl.Enum)
-    columns = [column for column in frame if column.dtype in odd]
-    return frame.with_columns(map(_as_plain_text, columns)) if columns else frame
+    texts = []
+    for column in frame:
+        if column.dtype == pl.Duration:
+            texts.append(column.dt.to_string())
+        elif column.dtype in (pl.Binary, pl.Categorical, pl.Enum):
+            try:
+                texts.append(column.cast(pl.String))
+            except pl.exceptions.PolarsError:
+                texts.append(column.bin.encode("hex"))
+    return frame.with_columns(texts) if texts else frame
 
 
 def columns_frame(columns: Mapping[str, Any], source: str) -> pl.DataFrame:
@@ -490,15 +492,6 @@ def _is_pandas(source: object) -> bool:
 
 def _is_dataset(source: object) -> bool:
     return all(hasattr(source, name) for name in ("with_format", "column_names", "__getitem__"))
-
-
-def _as_plain_text(column: pl.Series) -> pl.Series:
-    if column.dtype == pl.Duration:
-        return column.dt.to_string()
-    try:
-        return column.cast(pl.String)
-    except pl.exceptions.PolarsError:
-        return column.bin.encode("hex")
 
 
 def _from_pandas(source: Any, name: str) -> pl.DataFrame:

@@ -42,9 +42,7 @@ TOURNAMENT_COLUMNS = Layout(
 )
 
 
-def read_tournaments(
-    source: TableLike, *, columns: Mapping[str, str] | None = None
-) -> pl.DataFrame:
+def read_tournaments(source: TableLike) -> pl.DataFrame:
     """Verdicts of a tournament as a checked frame.
 
     Always there: doc_id, model_a, model_b, judge, criterion, verdict. A verdict is about the
@@ -55,14 +53,12 @@ def read_tournaments(
     pair, with `order` ab and ba. judge_label and judge_label_rev are read as verdict_fwd and
     verdict_rev, question_id as doc_id.
 
-    `columns` maps our names to the file's, e.g. {"doc_id": "question_id", "verdict": "winner"}.
-
     >>> rows = read_tournaments({"doc_id": [1], "model_a": ["x"], "model_b": ["y"],
     ...                          "verdict_fwd": ["A"], "verdict_rev": ["B"]})
     >>> rows.select("order", "verdict").rows()
     [('ab', 'A'), ('ba', 'B')]
     """
-    frame, name = TOURNAMENT_COLUMNS.read(source, columns), source_name(source)
+    frame, name = TOURNAMENT_COLUMNS.read(source), source_name(source)
     frame = without_numbers(frame)
     if not {"doc_id", "prompt"} & set(frame.columns):
         raise missing_columns(frame.columns, ["doc_id"], name)

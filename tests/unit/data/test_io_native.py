@@ -16,6 +16,7 @@ from adjudge.data import (
     iter_items,
     iter_pairs,
     join_human_scores,
+    open_table,
     prepare_grades,
     read_battles,
     read_items,
@@ -66,7 +67,13 @@ def test_pair_ids_stay_text(tmp_path: Path) -> None:
     assert [pair.id for pair in iter_pairs(path)] == ["007", "008"]
 
 
-@pytest.mark.parametrize("read", [read_pairs, lambda *a, **k: list(iter_pairs(*a, **k))])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda rows, **k: read_pairs(open_table(rows, **k)),
+        lambda *a, **k: list(iter_pairs(*a, **k)),
+    ],
+)
 class TestPairsRefused:
     def test_duplicate_id(self, read: Callable[..., Any]) -> None:
         text = refusal(read, {**PAIRS, "id": ["x", "x"]})

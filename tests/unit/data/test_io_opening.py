@@ -146,7 +146,7 @@ def test_text_columns_of_a_csv_table_are_as_they_are_written(tmp_path: Path) -> 
         assert battles["model_a"].to_list() == ["1.0", "1.0"]
         assert battles["model_b"].to_list() == ["2.50", "true"]
         assert battles["weight"].to_list() == [3.0, 4.0]
-    mapped = read_battles(table, columns={"model_b": "weight"})
+    mapped = read_battles(open_table(table, columns={"model_b": "weight"}))
     assert mapped["model_b"].to_list() == ["3.0", "4"]
     assert read_table(table, text=None).dtypes == [pl.String] * 5
     assert list(iter_rows(table)) == list(iter_rows(path))

@@ -73,7 +73,9 @@ def test_two_columns_that_fit_are_refused_and_both_shown() -> None:
     with pytest.raises(DataError, match=text) as caught:
         read_pairs({**PAIR, "instruction": ["add"]})
     assert "--column prompt=question (columns=)" in str(caught.value)
-    named = read_pairs({**PAIR, "instruction": ["add"]}, columns={"prompt": "instruction"})
+    named = read_pairs(
+        open_table({**PAIR, "instruction": ["add"]}, columns={"prompt": "instruction"})
+    )
     assert named["prompt"].to_list() == ["add"]
     # Where ours is there nothing is guessed, however many others there are.
     assert read_pairs({**PAIR, "prompt": ["p"], "instruction": ["i"]})["prompt"][0] == "p"
@@ -122,7 +124,9 @@ def test_a_column_that_is_taken_wrongly_gets_another_name() -> None:
     rows = {**PAIR, "choice": ["whatever it was"]}
     with pytest.raises(DataError, match="'whatever it was' is not known"):
         read_pairs(rows)
-    assert read_pairs(rows, columns={"note": "choice"})["note"].to_list() == ["whatever it was"]
+    assert read_pairs(open_table(rows, columns={"note": "choice"}))["note"].to_list() == [
+        "whatever it was"
+    ]
     assert [pair.label for pair in iter_pairs(rows, columns={"note": "choice"})] == [None]
 
 
