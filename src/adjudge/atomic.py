@@ -132,8 +132,5 @@ def _explain_full_disk(error: BaseException, path: Path) -> None:
     if number is None and (written := _OS_ERROR.search(str(error))):
         number = int(written[1])
     if number in _FULL:
-        raise DataError(
-            path,
-            f"not written: {os.strerror(number)}",
-            remedy="free space on the disk, or choose another one, and run the same command again",
-        ) from None
+        remedy = "free space on the disk, or choose another one, and run the same command again"
+        raise DataError(path, f"not written: {os.strerror(number)}", remedy=remedy) from None

@@ -5,11 +5,7 @@ from adjudge.data.conversion import LogRows, LogSummary, convert_log, read_publi
 from adjudge.data.drift import drift_from_quantiles, drift_of
 from adjudge.data.formats import FORMATS, Format, Row, UnusableRow, kinds_of
 from adjudge.data.grades import Grades, prepare_grades, read_grades
-from adjudge.data.judgments import (
-    Judgments,
-    prepare_judgments,
-    read_judgments,
-)
+from adjudge.data.judgments import Judgments, prepare_judgments, read_judgments
 from adjudge.data.labels import join_labels, join_values, read_labels
 from adjudge.data.names import refuse_values
 from adjudge.data.pairs import (

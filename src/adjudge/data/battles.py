@@ -91,10 +91,7 @@ _OBJECT = 'write {"clarity": 7, ...}'
 
 
 def read_battles(
-    source: TableLike,
-    *,
-    votes_required: bool = True,
-    as_is: Mapping[str, str] | None = None,
+    source: TableLike, *, votes_required: bool = True, as_is: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
     """Battles as a checked frame: model_a, model_b, winner, then the other columns.
 
@@ -158,13 +155,12 @@ def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> 
         votes = check_columns(read, [replace(_WINNER, name="human_pref")], source, labels_as=words)
         return frame.with_columns(winner=votes["human_pref"])
     if {"judge_pref", "scores_a"} & set(frame.columns):
-        raise DataError(
-            source,
+        problem = (
             "numbers next to judge_pref or scores_a: this looks like the SoftElo release, "
-            "where 0 means that A won",
-            column="human_pref",
-            remedy="read it with --format softelo, or write A, B and tie",
+            "where 0 means that A won"
         )
+        remedy = "read it with --format softelo, or write A, B and tie"
+        raise DataError(source, problem, column="human_pref", remedy=remedy)
     winner = numbers.replace_strict(_SHARES, default=None, return_dtype=pl.String)
     bad = numbers.is_not_null() & winner.is_null()
     remedy = "use A, B or tie, or the share for model_a: 1, 0.5 or 0"
@@ -337,8 +333,8 @@ def prepare_battles(
     if done is not None:
         return done
     with source:
-        options = (human, verdict, score, cluster, by, against, *source.columns.values())
-        source.narrow(Needs(("battles",), options, texts=True))
+        columns = (human, verdict, score, cluster, by, against, *source.columns.values())
+        source.narrow(Needs(("battles",), columns, texts=True))
         # A column that is named as the judge's, or as people's, is not also taken for the other's.
         roles = {"verdict": verdict, "score": score, "human": human}
         as_is = {role: column for role, column in roles.items() if column is not None}
@@ -362,17 +358,9 @@ def prepare_battles(
             rows.frame, rows.frame[votes], table.name, model_labels=model_labels
         )
         rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
+    options = {"cluster": cluster, "by": by, "against": against}
     coded = code_battles(
-        rows.frame,
-        said=said,
-        human=human,
-        verdict=verdict,
-        score=score,
-        cluster=cluster,
-        by=by,
-        against=against,
-        labels_as=words,
-        unread=rows.dropped,
+        rows.frame, said=said, **roles, **options, labels_as=words, unread=rows.dropped
     )
     command = ["adjudge", "rank", source.name if isinstance(source.data, Handle) else "FILE"]
     spelled = {"format": format, "human": human, "verdict": verdict, "score": score}
@@ -468,12 +456,18 @@ def code_battles(
                 "the file names a judge without verdicts, so its winners are that judge's: if "
                 f"people gave them, add --human {votes} (human=)"
             )
+    wins = y if said.verdict is None else said.verdict
+    alike = () if wins is None else same_answers(frame, wins)
     column = cluster_column(frame, cluster)
     groups = group_codes = None
     if by == "difficulty" and by not in frame.columns:
         groups, group_codes = _DIFFICULTIES, _grade_difficulty(frame, said.score)
     elif by is not None:
         groups, group_codes = code_sorted(text_column(frame, by, "by"))
+    failed = None
+    if "status" in frame.columns:
+        status = frame["status"].fill_null("").replace(dict.fromkeys(MEASURED, ""))
+        failed = status.to_numpy().astype(np.str_)
     coded = Battles(
         names=names,
         a=a,
@@ -488,7 +482,7 @@ def code_battles(
         by=by,
         groups=groups,
         group_codes=group_codes,
-        failed=_failures(frame),
+        failed=failed,
         source=said.source,
         named=verdict,
         voters=voters,
@@ -501,17 +495,10 @@ def code_battles(
                 "battle of a model with itself": int(itself.sum()),
             },
         ),
-        warnings=(*said.warnings, *doubted, *_same_answers(frame, said.verdict, y)),
+        warnings=(*said.warnings, *doubted, *map(describe_same_answer, alike)),
     )
     out = nameless | itself
     return coded.take(~out) if out.any() else coded
-
-
-def _failures(frame: pl.DataFrame) -> NDArray[np.str_] | None:
-    if "status" not in frame.columns:
-        return None
-    status = frame["status"].fill_null("").replace(dict.fromkeys(MEASURED, ""))
-    return status.to_numpy().astype(np.str_)
 
 
 #: Thirds of the prompts, by how far apart the judge scores their answers.
@@ -526,27 +513,15 @@ def _grade_difficulty(frame: pl.DataFrame, score: FloatArray | None) -> IntArray
     if score is None:
         remedy = "give judge scores, or a column difficulty"
         raise ArgumentError("by", "difficulty", remedy)
-    prompts = (
-        frame["prompt_id"]
-        if "prompt_id" in frame.columns
-        else pl.int_range(frame.height, eager=True)
-    )
+    named = "prompt_id" in frame.columns
+    prompts = frame["prompt_id"] if named else pl.int_range(frame.height, eager=True)
     code = np.unique(as_text(prompts).fill_null("").to_numpy(), return_inverse=True)[1]
     size = np.where(np.isfinite(score), np.abs(score), 0.0)
-    mean = np.bincount(code, weights=size) / np.maximum(
-        np.bincount(code, weights=np.isfinite(score)), 1
-    )
+    scored = np.bincount(code, weights=np.isfinite(score))
+    mean = np.bincount(code, weights=size) / np.maximum(scored, 1)
     third = np.empty(len(mean), dtype=np.int64)
     third[np.argsort(-mean, kind="stable")] = np.arange(len(mean)) * 3 // len(mean)
     return third[code]
-
-
-def _same_answers(
-    frame: pl.DataFrame, verdict: FloatArray | None, votes: FloatArray | None
-) -> list[str]:
-    """Models that win with one answer to every prompt, according to the judge, else to people."""
-    wins = votes if verdict is None else verdict
-    return [] if wins is None else list(map(describe_same_answer, same_answers(frame, wins)))
 
 
 def gather_jury(

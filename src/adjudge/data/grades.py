@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -37,7 +37,7 @@ from adjudge.data.names import (
     read_words,
     recognise,
     refuse_duplicates,
-    refuse_where,
+    refuse_values,
     remark_names,
     shorten,
     usual_names,
@@ -198,15 +198,8 @@ def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]
     derived = pass_by_share(frame["p_pass"])
     remedy = "1 needs p_pass above 0.5 and 0 below; at 0.5 there is none"
     bad = said.is_not_null() & said.ne_missing(derived)
-    refuse_where(
-        frame,
-        pl.lit(bad),
-        "does not follow from p_pass = {}",
-        source=source,
-        column="judge",
-        remedy=remedy,
-        value_of="p_pass",
-    )
+    shown, problem = frame["p_pass"], "does not follow from p_pass = {}"
+    refuse_values(shown, bad, problem, source=source, column="judge", remedy=remedy)
     return frame.with_columns(derived.alias("verdict"))
 
 
@@ -360,17 +353,15 @@ def prepare_grades(
     lines = kept["__row"].to_numpy()
     scale = scale_of(verdict, label, name, named_columns, lines, scores=scores)
     chances = kept["__chance"]
-    nothing = np.empty(0, dtype=np.int64)
-    classes, said, known = Classes((), nothing, nothing), np.empty(0), np.empty(0)
+    names: tuple[str, ...] = ()
+    verdicts = codes = np.empty(0, dtype=np.int64)
+    said = known = np.empty(0)
     if scale == "classes":
         if (kept["__chance"].is_not_null() & label.is_not_null()).any():
-            raise DataError(
-                name,
-                "labels picked by a plan are for verdicts of 0 and 1",
-                column="sampling_probability",
-                remedy="name the class that counts as 1: --positive NAME (positive=)",
-            )
-        classes = as_classes(verdict, label, name, judge_column)
+            problem = "labels picked by a plan are for verdicts of 0 and 1"
+            remedy = "name the class that counts as 1: --positive NAME (positive=)"
+            raise DataError(name, problem, column="sampling_probability", remedy=remedy)
+        names, verdicts, codes = as_classes(verdict, label, name, judge_column)
     else:
         said, known = as_numbers(verdict), as_numbers(label)
     groups, group_names = code_column(kept["__by"]) if "by" in roles else (None, ())
@@ -383,9 +374,9 @@ def prepare_grades(
         human=known,
         sampling_probability=None if chances.is_null().all() else as_numbers(chances),
         drawn_at_random=_drawn_at_random(kept, label, name),
-        verdicts=classes.verdicts,
-        labels=classes.labels,
-        names=classes.names,
+        verdicts=verdicts,
+        labels=codes,
+        names=names,
         by="by" if "by" in roles and not isinstance(by, str) else roles.get("by"),
         groups=groups,
         group_names=group_names,
@@ -429,9 +420,8 @@ def _table(
         return load_grades(source.rows, judge_column, human_column)
     if judge is None or human is None:
         raise ArgumentError("judge, human", None, "give both arrays, or a table")
-    frame = _add_array(
-        pl.DataFrame([_series(judge_column, judge)]), human_column, human, human_column
-    )
+    frame = pl.DataFrame([_series(judge_column, judge)])
+    frame = _add_array(frame, human_column, human, human_column)
     return Table(frame=frame, name="the arrays judge and human", labels_as=source.labels_as)
 
 
@@ -517,14 +507,6 @@ Scale = Literal["binary", "probability", "scores", "classes"]
 MOST_CLASSES = 12
 
 
-class Classes(NamedTuple):
-    """Verdicts and labels as codes into `names`; -1: no label."""
-
-    names: tuple[str, ...]
-    verdicts: IntArray
-    labels: IntArray
-
-
 def scale_of(
     verdict: pl.Series,
     label: pl.Series,
@@ -556,13 +538,9 @@ def scale_of(
         if len(outside := np.flatnonzero((given < 0) | (given > 1)))
     )
     at = int(outside[0])
-    raise DataError(
-        name,
-        f"{given[at]:g} is neither 0/1, a probability nor a class",
-        row=int(rows[at]) + 1,
-        column=column,
-        remedy="give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)",
-    )
+    problem = f"{given[at]:g} is neither 0/1, a probability nor a class"
+    remedy = "give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)"
+    raise DataError(name, problem, row=int(rows[at]) + 1, column=column, remedy=remedy)
 
 
 def as_numbers(values: pl.Series) -> FloatArray:
@@ -570,18 +548,16 @@ def as_numbers(values: pl.Series) -> FloatArray:
     return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def as_classes(verdict: pl.Series, label: pl.Series, name: str, column: str) -> Classes:
-    """Both columns as codes of their sorted values."""
+def as_classes(
+    verdict: pl.Series, label: pl.Series, name: str, column: str
+) -> tuple[tuple[str, ...], IntArray, IntArray]:
+    """The sorted values of both columns, and both as codes into them; -1: no label."""
     _refuse_other_words(verdict, label, name, column)
     names, verdicts, labels = code_names(verdict, label)
     if len(names) > MOST_CLASSES:
-        raise DataError(
-            name,
-            f"has {len(names)} different values",
-            column=column,
-            remedy=f"give at most {MOST_CLASSES} classes; is this the right column?",
-        )
-    return Classes(names, verdicts, labels)
+        remedy = f"give at most {MOST_CLASSES} classes; is this the right column?"
+        raise DataError(name, f"has {len(names)} different values", column=column, remedy=remedy)
+    return names, verdicts, labels
 
 
 def against_the_rest(
@@ -591,7 +567,7 @@ def against_the_rest(
 
     They are the probability of `positive`, as p_a is that of label A.
     """
-    said, known = _words(verdict), _words(label)
+    said, known = ({*values.drop_nulls().unique()} for values in (verdict, label))
     if positive not in said | known:
         raise ArgumentError("positive", positive, f"choose one of {_some(said | known)}")
     ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
@@ -607,24 +583,16 @@ def _are_shares(values: pl.Series) -> bool:
     return numbers.null_count() == values.null_count() and bool(numbers.is_between(0, 1).all())
 
 
-def _words(values: pl.Series) -> set[str]:
-    return set(values.drop_nulls().unique().to_list())
-
-
 def _refuse_other_words(verdict: pl.Series, label: pl.Series, name: str, column: str) -> None:
     """Refuse verdicts and labels without a common value, such as yes and no against 1 and 0."""
-    said, known = _words(verdict), _words(label)
+    said, known = ({*values.drop_nulls().unique()} for values in (verdict, label))
     if min(len(said), len(known)) > 1 and not said & known:
         meaning = ",".join(f"{word}=..." for word in sorted(known)[:3])
         remedy = f"give the meaning of each label in the judge's words: --labels-as '{meaning}'"
         if _are_shares(verdict):
             remedy += ", or name the label that a verdict of 1 means: --positive NAME (positive=)"
-        raise DataError(
-            name,
-            f"the judge says {_some(said)}, people say {_some(known)}: no value in common",
-            column=column,
-            remedy=remedy,
-        )
+        problem = f"the judge says {_some(said)}, people say {_some(known)}: no value in common"
+        raise DataError(name, problem, column=column, remedy=remedy)
 
 
 def _some(values: set[str]) -> str:

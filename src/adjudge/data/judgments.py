@@ -91,9 +91,8 @@ def read_judgments(
     """Judgments as a checked frame, one row per id, judge, protocol and repeat.
 
     Always there: id, judge, protocol, status, p_fwd, p_rev, p_a, uncertainty, verdict,
-    judge_fingerprint. On rows with status ok or censored, p_a and uncertainty are numbers; on all
-    others they are empty. A row with a verdict (A or B) and an uncertainty can lack p_a: a judge
-    can name a side with less confidence than a guess. Only measured values are derived:
+    judge_fingerprint. Only rows with status ok or censored have numbers. A row with a verdict (A or
+    B) and an uncertainty can lack p_a: a judge can name a side with less confidence than a guess.
 
     - p_a, if it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
     - without any of them, a verdict for response_a in `verdict_fwd` or `verdict_rev` is 1 in that
@@ -137,8 +136,8 @@ def read_judgments(
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
     absent = [column for column in _ORDERS if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
-    for derive in (_with_p_a, _with_p_tie, _with_status, _with_uncertainty, _with_verdict):
-        frame = derive(frame, name)
+    frame = _with_status(_with_p_a(frame, name), name)
+    frame = _with_verdict(fill_uncertainty(frame, name, probability="p_a"), name)
     if "judge_fingerprint" not in frame.columns:
         frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
     key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
@@ -182,31 +181,19 @@ def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: st
 
 def _with_p_a(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     mean = (pl.col("p_fwd") + pl.col("p_rev")) / 2
-    if "p_a" not in frame.columns:
-        return frame.with_columns(p_a=mean)
-    refuse_where(
-        frame,
-        (pl.col("p_a") - mean).abs() > _ROUNDING,
-        "{} is not the mean of p_fwd and p_rev",
-        source=source,
-        column="p_a",
-        remedy="all three are about response_a: drop p_a, or the two orders",
-    )
-    return frame.with_columns(p_a=pl.col("p_a").fill_null(mean))
-
-
-def _with_p_tie(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    if "p_tie" not in frame.columns:
-        return frame
-    half = pl.col("p_tie") / 2 - _ROUNDING
-    refuse_where(
-        frame,
-        (pl.col("p_a") < half) | (pl.col("p_a") > 1 - half),
-        "{} is larger than p_a allows",
-        source=source,
-        column="p_tie",
-        remedy="p_a is P(A) + p_tie / 2, and all three add up to 1",
-    )
+    if "p_a" in frame.columns:
+        far = (pl.col("p_a") - mean).abs() > _ROUNDING
+        problem = "{} is not the mean of p_fwd and p_rev"
+        remedy = "all three are about response_a: drop p_a, or the two orders"
+        refuse_where(frame, far, problem, source=source, column="p_a", remedy=remedy)
+        mean = pl.col("p_a").fill_null(mean)
+    frame = frame.with_columns(p_a=mean)
+    if "p_tie" in frame.columns:
+        half = pl.col("p_tie") / 2 - _ROUNDING
+        large = (pl.col("p_a") < half) | (pl.col("p_a") > 1 - half)
+        problem = "{} is larger than p_a allows"
+        remedy = "p_a is P(A) + p_tie / 2, and all three add up to 1"
+        refuse_where(frame, large, problem, source=source, column="p_tie", remedy=remedy)
     return frame
 
 
@@ -219,10 +206,6 @@ def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     if {"verdict", "uncertainty"} <= {*frame.columns}:
         stated = pl.col("verdict").is_in(["A", "B"]) & pl.col("uncertainty").is_not_null()
     return fill_status(frame, source, number="p_a", values=values, remedy=remedy, unless=stated)
-
-
-def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    return fill_uncertainty(frame, source, probability="p_a")
 
 
 def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -292,7 +275,6 @@ def prepare_judgments(
 
 
 def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> Judgments:
-    labels, pairs = source.labels, source.pairs
     table = open_table(source.rows)
     opened, about = open_verdicts(table)
     rows = distinct_rows(Rows(opened.frame, opened.dropped), table.name, apart=["judge"])
@@ -308,14 +290,17 @@ def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> J
         if value not in known:
             raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
         frame = frame.filter(pl.col(column) == value)
-    if labels is not None:
+    if source.labels is not None:
         ids_made = not recognise(table.frame.columns, "judgments", ["id"])
-        joined = join_labels(frame, labels, about=about, source=table.name, ids_made=ids_made)
+        joined = join_labels(
+            frame, source.labels, about=about, source=table.name, ids_made=ids_made
+        )
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
-    if pairs is not None:
+    if source.pairs is not None:
         if about == "grades":
-            raise ArgumentError("pairs", source_name(pairs), "leave it out: these are grades")
-        texts = load_pairs(pairs).select("id", "response_a", "response_b")
+            place = source_name(source.pairs)
+            raise ArgumentError("pairs", place, "leave it out: these are grades")
+        texts = load_pairs(source.pairs).select("id", "response_a", "response_b")
         new = [name for name in texts.columns if name == "id" or name not in frame.columns]
         frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
     return Judgments(frame=frame, name=table.name, dropped=dropped, about=about)
@@ -387,12 +372,8 @@ def read_wins(
         )
     for column in ("model_a", "model_b"):
         if column not in frame.columns:
-            raise DataError(
-                given.name,
-                "is missing",
-                column=column,
-                remedy=f"name the column of each side's model: --column {column}=NAME (columns=)",
-            )
+            remedy = f"name the column of each side's model: --column {column}=NAME (columns=)"
+            raise DataError(given.name, "is missing", column=column, remedy=remedy)
     names = (tidy(frame[column], given.name, column) for column in ("model_a", "model_b"))
     frame = frame.with_columns(names)
     if "label" not in frame.columns:
@@ -434,12 +415,9 @@ def _with_certainty(table: Table) -> Table:
     said = read_words(as_text(table.frame["verdict"]), PAIR, table.labels_as)
     strange = said.filter(said.is_not_null() & ~said.is_in([*OUTCOMES]))
     if len(strange):
-        raise DataError(
-            table.name,
-            f"{quote(strange[0])} is not A, B or tie",
-            column="verdict",
-            remedy="say what it means: --labels-as WORD=A (labels_as=)",
-        )
+        problem = f"{quote(strange[0])} is not A, B or tie"
+        remedy = "say what it means: --labels-as WORD=A (labels_as=)"
+        raise DataError(table.name, problem, column="verdict", remedy=remedy)
     sure = said.replace_strict(OUTCOMES, return_dtype=pl.Float64).alias("p_a")
     frame = table.frame.drop("verdict", "judge_verdict", strict=False).with_columns(sure)
     return replace(table, frame=frame, fields=None)

@@ -67,11 +67,7 @@ SCORE_LABEL_COLUMNS = _any_labels(
 )
 
 
-def read_labels(
-    source: TableLike,
-    *,
-    about: About | Literal["scores"] = "pairs",
-) -> pl.DataFrame:
+def read_labels(source: TableLike, *, about: About | Literal["scores"] = "pairs") -> pl.DataFrame:
     """Labels as a checked frame: id, label (A, B, tie or empty), rater, and their origin.
 
     Labels `about` grades are pass, fail (also written 1 and 0) or empty. Labels about scores are
@@ -124,13 +120,9 @@ def once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     torn = frame.select(again & (answers > 1)).to_series().arg_true()
     if len(torn):
         at = int(torn[0])
-        raise DataError(
-            source,
-            f"rater {quote(frame['rater'][at])} labelled {quote(frame['id'][at])} in two ways",
-            row=at + 1,
-            column="label",
-            remedy="keep one label per id and rater",
-        )
+        problem = f"rater {quote(frame['rater'][at])} labelled {quote(frame['id'][at])} in two ways"
+        remedy = "keep one label per id and rater"
+        raise DataError(source, problem, row=at + 1, column="label", remedy=remedy)
     return frame.filter(~again)
 
 

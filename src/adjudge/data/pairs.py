@@ -30,14 +30,7 @@ from adjudge.data.names import (
 )
 from adjudge.data.rows import LABELS
 from adjudge.data.source import Reading, in_memory, remark_format
-from adjudge.data.tables import (
-    NamedRows,
-    TableLike,
-    in_use,
-    iter_rows,
-    labels_as_of,
-    source_name,
-)
+from adjudge.data.tables import NamedRows, TableLike, in_use, iter_rows, labels_as_of, source_name
 from adjudge.errors import DataError
 from adjudge.records import Item, Pair
 
@@ -265,13 +258,9 @@ class SeenIds:
             self._ids.execute("INSERT INTO seen VALUES (?, ?)", (key, row))
         except sqlite3.IntegrityError:
             before = self._ids.execute("SELECT at FROM seen WHERE id = ?", (key,)).fetchone()[0]
-            raise DataError(
-                self._name,
-                f"id {quote(key)} is also the id of row {before}",
-                row=row,
-                column="id",
-                remedy=f"give every {self._thing} its own id",
-            ) from None
+            problem = f"id {quote(key)} is also the id of row {before}"
+            remedy = f"give every {self._thing} its own id"
+            raise DataError(self._name, problem, row=row, column="id", remedy=remedy) from None
 
 
 T = TypeVar("T", Pair, Item)

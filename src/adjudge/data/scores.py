@@ -13,7 +13,7 @@ import polars as pl
 from adjudge.data.columns import Column, Layout, absent_column, add_unnamed, check_columns
 from adjudge.data.formats import kinds_of
 from adjudge.data.labels import read_labels, unmatched_ids, usable_labels
-from adjudge.data.names import add_documents, refuse_duplicates, refuse_where
+from adjudge.data.names import add_documents, refuse_duplicates, refuse_values
 from adjudge.data.rows import (
     Rows,
     check_status,
@@ -139,22 +139,15 @@ def _with_people(frame: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
 
 
 def _check_probs(frame: pl.DataFrame, source: str) -> None:
-    lengths = frame.get_column("score_probs").list.len().drop_nulls().unique()
+    lists = frame.get_column("score_probs")
+    lengths = lists.list.len().drop_nulls().unique()
     if lengths.len() > 1:
-        raise DataError(
-            source,
-            f"has lists of {lengths.min()!r} and of {lengths.max()!r} numbers",
-            column="score_probs",
-            remedy="give one probability per step of the scale in every row",
-        )
-    refuse_where(
-        frame,
-        (pl.col("score_probs").list.sum() - 1).abs() > _SUM_TOLERANCE,
-        "{} does not add up to 1",
-        source=source,
-        column="score_probs",
-        remedy="give probabilities over the complete scale",
-    )
+        problem = f"has lists of {lengths.min()!r} and of {lengths.max()!r} numbers"
+        remedy = "give one probability per step of the scale in every row"
+        raise DataError(source, problem, column="score_probs", remedy=remedy)
+    bad = (lists.list.sum() - 1).abs() > _SUM_TOLERANCE
+    remedy = "give probabilities over the complete scale"
+    refuse_values(lists, bad, "{} does not add up to 1", source=source, remedy=remedy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,12 +197,11 @@ def prepare_scores(
         frame, lost = _with_labels(frame, given.with_columns(usable), name, place)
         dropped = merge_dropped(lost, dependent)
     if "human_scores" not in frame.columns:
-        raise DataError(
-            name,
-            "has no human scores",
-            remedy="name the column, --column human_score=NAME (columns=), or one column for each "
-            "rater, --raters NAME,NAME (raters=)",
+        remedy = (
+            "name the column, --column human_score=NAME (columns=), or one column for each "
+            "rater, --raters NAME,NAME (raters=)"
         )
+        raise DataError(name, "has no human scores", remedy=remedy)
     if given is None:
         people = frame["human_scores"]
         usable, dropped, makers = usable_labels(frame, people, name, model_labels=model_labels)

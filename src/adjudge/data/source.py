@@ -369,11 +369,8 @@ class ColumnNames:
             "--labels-as (labels_as=)": self._labels_as,
         }
         remedy = "leave out " + " and ".join(option for option, given in names.items() if given)
-        return DataError(
-            source,
-            f"is read as {log.title}, whose rows already have our names and words",
-            remedy=remedy,
-        )
+        problem = f"is read as {log.title}, whose rows already have our names and words"
+        return DataError(source, problem, remedy=remedy)
 
 
 @contextmanager

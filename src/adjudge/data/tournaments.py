@@ -106,14 +106,9 @@ def _refuse_second(frame: pl.DataFrame, source: str) -> None:
     low = pl.min_horizontal("model_a", "model_b")
     high = pl.max_horizontal("model_a", "model_b")
     again = ~pl.struct(*key, low.alias("_low"), high.alias("_high")).is_first_distinct()
-    refuse_where(
-        frame,
-        again,
-        "{} was already compared with the same model here",
-        source=source,
-        column="model_a",
-        remedy="keep one row per pair, or number repeated answers in a column `repeat`",
-    )
+    problem = "{} was already compared with the same model here"
+    remedy = "keep one row per pair, or number repeated answers in a column `repeat`"
+    refuse_where(frame, again, problem, source=source, column="model_a", remedy=remedy)
 
 
 Combine = Literal["mean", "unanimous"]

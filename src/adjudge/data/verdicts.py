@@ -107,7 +107,12 @@ def _prepare(
     graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
     by_orders = here.issuperset(ORDER_VERDICTS)
     if not graded and not by_orders:
-        _require_verdicts(here, table.name)
+        if "verdict" not in here and not {"score_a", "score_b"} <= here:
+            remedy = (
+                "give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a and "
+                f"score_b; columns here: {shorten(columns_here(sorted(here)))}"
+            )
+            raise DataError(table.name, "has no judgment", remedy=remedy)
         rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
         table = replace(table, labels_as={})
     rows = add_ids(rows, table.name, _VERDICTS.apart)
@@ -185,16 +190,6 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
         if theirs is not None and ours not in named
     )
     return replace(battles, frame=frame)
-
-
-def _require_verdicts(here: set[str], name: str) -> None:
-    if "verdict" not in here and not {"score_a", "score_b"} <= here:
-        raise DataError(
-            name,
-            "has no judgment",
-            remedy="give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a "
-            f"and score_b; columns here: {shorten(columns_here(sorted(here)))}",
-        )
 
 
 def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:

@@ -293,12 +293,11 @@ def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def refuse_min(row: Row) -> Iterator[Record]:
     """Refuse the file with the reason in one line."""
-    raise row.error(
+    problem = (
         "JSON_MIN and CSV do not show whether a person started from the judge's answer, and "
-        "JSON_MIN has task numbers instead of your ids",
-        "annotation_id",
-        "export the project as JSON",
+        "JSON_MIN has task numbers instead of your ids"
     )
+    raise row.error(problem, "annotation_id", "export the project as JSON")
 
 
 LABEL_STUDIO = Format(
