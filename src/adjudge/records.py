@@ -228,10 +228,7 @@ class Label:
     shown_order: Order | None = None
 
 
-#: The columns of a cut in a row that was drawn below it.
 #: The part of an alignment that a row is in, as `judge` writes it.
 ALIGNMENT_PART, CERTIFY = "alignment_part", "certify"
+#: The columns of a cut in a row that was drawn below it.
 CUT_COLUMNS = ("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint")
-
-
-# --- the result ---

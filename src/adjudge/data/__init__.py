@@ -2,12 +2,10 @@
 
 from adjudge.data.battles import Battles, prepare_battles, read_battles
 from adjudge.data.conversion import LogRows, LogSummary, convert_log, read_public, sniff
-from adjudge.data.drift import drift_from_quantiles, drift_of
 from adjudge.data.formats import FORMATS, Format, Row, UnusableRow, kinds_of
 from adjudge.data.grades import Grades, prepare_grades, read_grades
 from adjudge.data.judgments import Judgments, prepare_judgments, read_judgments
-from adjudge.data.labels import join_labels, join_values, read_labels
-from adjudge.data.names import refuse_values
+from adjudge.data.labels import join_labels, read_labels
 from adjudge.data.pairs import (
     Stream,
     iter_items,
@@ -17,12 +15,11 @@ from adjudge.data.pairs import (
     read_items,
     read_pairs,
 )
-from adjudge.data.rows import Identity, Rows, cluster_column, merge_dropped, one_row_per_cluster
+from adjudge.data.rows import Rows
 from adjudge.data.scores import Scores, join_human_scores, prepare_scores, read_scores
-from adjudge.data.source import Reading, Source, open_table, open_values
+from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.tables import Table, iter_rows, read_table
-from adjudge.data.tournaments import Tournaments, prepare_tournaments, read_tournaments
-from adjudge.data.verdicts import Verdicts, prepare_verdicts
+from adjudge.data.tournaments import prepare_tournaments, read_tournaments
 from adjudge.data.writing import read_result, write_result, write_rows
 
 __all__ = [
@@ -30,7 +27,6 @@ __all__ = [
     "Battles",
     "Format",
     "Grades",
-    "Identity",
     "Judgments",
     "LogRows",
     "LogSummary",
@@ -41,32 +37,22 @@ __all__ = [
     "Source",
     "Stream",
     "Table",
-    "Tournaments",
     "UnusableRow",
-    "Verdicts",
-    "cluster_column",
     "convert_log",
-    "drift_from_quantiles",
-    "drift_of",
     "iter_items",
     "iter_pairs",
     "iter_rows",
     "join_human_scores",
     "join_labels",
-    "join_values",
     "kinds_of",
-    "merge_dropped",
-    "one_row_per_cluster",
     "open_items",
     "open_pairs",
     "open_table",
-    "open_values",
     "prepare_battles",
     "prepare_grades",
     "prepare_judgments",
     "prepare_scores",
     "prepare_tournaments",
-    "prepare_verdicts",
     "read_battles",
     "read_grades",
     "read_items",
@@ -78,7 +64,6 @@ __all__ = [
     "read_scores",
     "read_table",
     "read_tournaments",
-    "refuse_values",
     "sniff",
     "write_result",
     "write_rows",

@@ -321,14 +321,9 @@ def settle_status(
     own = [pl.col("status")] if "status" in frame.columns else []
     frame = frame.with_columns(pl.coalesce(failure, *own).alias("status"))
     if own:
-        refuse_where(
-            frame,
-            pl.col("status").is_null() & pl.any_horizontal(pl.col(answers).is_not_null()),
-            "is empty",
-            source=source,
-            column="status",
-            remedy="use one of " + ", ".join(STATUSES) + ", or drop the column",
-        )
+        gap = pl.col("status").is_null() & pl.any_horizontal(pl.col(answers).is_not_null())
+        remedy = "use one of " + ", ".join(STATUSES) + ", or drop the column"
+        refuse_where(frame, gap, "is empty", source=source, column="status", remedy=remedy)
     return frame
 
 
@@ -559,7 +554,13 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
 def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
     """A list of numbers per row; in CSV it is text such as [0.1, 0.9]."""
     if values.dtype == pl.String:
-        values = _decode_lists(values, source)
+        try:
+            values = values.str.json_decode(pl.List(pl.Float64))
+        except pl.exceptions.PolarsError:
+            bad = pl.Series([_is_no_list(value) for value in values])
+            problem = "{} is not a list of numbers"
+            refuse_values(values, bad, problem, source=source, remedy="write [0.1, 0.9]")
+            raise DataError(source, "has no lists of numbers", column=values.name) from None
     if values.dtype == pl.Null:
         return values.cast(pl.List(pl.Float64))
     if not isinstance(values.dtype, (pl.List, pl.Array)):
@@ -581,16 +582,6 @@ def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
         empty = (lists.list.len() == 0).fill_null(False)
         refuse(empty, "{} is an empty list", remedy="leave it empty instead")
     return lists
-
-
-def _decode_lists(values: pl.Series, source: str) -> pl.Series:
-    try:
-        return values.str.json_decode(pl.List(pl.Float64))
-    except pl.exceptions.PolarsError:
-        bad = pl.Series([_is_no_list(value) for value in values])
-        problem = "{} is not a list of numbers"
-        refuse_values(values, bad, problem, source=source, remedy="write [0.1, 0.9]")
-        raise DataError(source, "has no lists of numbers", column=values.name) from None
 
 
 def _is_no_list(value: str | None) -> bool:

@@ -1,12 +1,8 @@
-r"""Conversations as text: a list of chat messages, each with its role.
+"""Conversations as text: a list of chat messages, each with its role.
 
-    [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
-
-becomes "[user]\nHi\n\n[assistant]\nHello". A single message is only its text. `content` is text, a
-list of text parts, or empty if the message calls tools: a call is written "[calls NAME] ARGUMENTS".
-An image, a sound or a file is refused: a judge that does not get it would judge something else.
-
-In CSV, and in a column that mixes texts and lists, messages are JSON text; see `from_text`.
+A single message is only its text. `content` is text, a list of text parts, or empty if the message
+calls tools: a call is written "[calls NAME] ARGUMENTS". An image, a sound or a file is refused: a
+judge that does not get it would judge something else.
 """
 
 from __future__ import annotations
@@ -79,22 +75,14 @@ def _name(role: str) -> str:
 
 
 def _said(message: Mapping[str, Any], at: int) -> str:
-    lines = [_content(message.get("content"), at)]
-    calls = message.get("tool_calls") or []
+    content, calls = message.get("content"), message.get("tool_calls") or []
     if not isinstance(calls, list):
         raise NotTextError(f"message {at} has tool_calls that are not a list")
-    lines += [_call(call, at) for call in calls]
-    written = "\n".join(line for line in lines if line is not None)
-    if not calls and lines[0] is None:
+    if content is None and not calls:
         raise NotTextError(f"message {at} has no content")
-    return written
-
-
-def _content(content: Any, at: int) -> str | None:
-    if content is None or isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else [content]
-    return "\n".join(_part(part, at) for part in parts)
+    parts = content if isinstance(content, list) else [] if content is None else [content]
+    lines = ["\n".join(_part(part, at) for part in parts)] if content is not None else []
+    return "\n".join([*lines, *(_call(call, at) for call in calls)])
 
 
 def _part(part: Any, at: int) -> str:

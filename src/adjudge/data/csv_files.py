@@ -1,13 +1,11 @@
 """CSV and TSV as frames of text, block by block: bounded memory, no Python loop per row.
 
-polars silently pads short rows with nulls. So the delimiters of every block are counted first
-(outside quotes, with numpy). Only a block with a wrong count is read by the slow, exact `csv`
-module, which then names the row.
+polars silently pads short rows with nulls. So the delimiters of every block are counted first; only
+a block with a wrong count is read by the slow, exact `csv` module, which then names the row.
 
 A cell that a spreadsheet would run as a formula (it starts with = + - @, a tab or a line end) is
-written with a mark before it: an apostrophe, as usual, and a word joiner (U+2060), which people do
-not type. So the mark is recognised even after a spreadsheet has saved the file, and an apostrophe
-at the start of a text stays. Numbers are not formulas and stay unchanged.
+written with a mark: an apostrophe and a word joiner (U+2060), which people do not type. So it is
+recognised even after a spreadsheet has saved the file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Labels: what people said about pairs or single answers. Their checks, their join, their origin.
 
-One join for judgments (A, B or tie, several raters), for grades (any values, one per id) and for
-the bias of pairs. A label that started from the judge's answer repeats the judge if the person did
-not change it, so it is not used. A label that a model made gives that model's preference: it is
-used only if the caller allows it, and the result then states it. Calibration and estimates can use
-labels that were sampled in different ways; both rules are here.
+A label that started from the judge's answer repeats the judge if the person did not change it, so
+it is not used. A label that a model made gives that model's preference: it is used only if the
+caller allows it, and the result then states it. Calibration and estimates can use labels that were
+sampled in different ways; both rules are here.
 """
 
 from __future__ import annotations
@@ -70,24 +69,19 @@ SCORE_LABEL_COLUMNS = _any_labels(
 def read_labels(source: TableLike, *, about: About | Literal["scores"] = "pairs") -> pl.DataFrame:
     """Labels as a checked frame: id, label (A, B, tie or empty), rater, and their origin.
 
-    Labels `about` grades are pass, fail (also written 1 and 0) or empty. Labels about scores are
-    whole numbers.
-
-    Several raters per id are allowed. Two different labels of one rater for one pair are refused;
-    the same label twice is one label.
+    Labels `about` grades are pass, fail (also written 1 and 0) or empty, those about scores whole
+    numbers. Several raters per id are allowed. Two different labels of one rater for one pair are
+    refused; the same label twice is one label.
 
     >>> read_labels({"id": [7, 8], "label": ["A", "tie"]})["id"].to_list()
     ['7', '8']
     """
-    if about == "pairs":
-        frame = LABEL_COLUMNS.read(source)
-    elif about == "scores":
-        frame = SCORE_LABEL_COLUMNS.read(source).with_columns(pl.col("label").cast(pl.String))
-    else:
-        frame = GRADE_LABEL_COLUMNS.read(source)
-        given = pass_or_fail(frame["label"], source_name(source), labels_as_of(source))
-        frame = frame.with_columns(given.alias("label"))
-    return once_per_rater(frame, source_name(source))
+    layouts = {"pairs": LABEL_COLUMNS, "scores": SCORE_LABEL_COLUMNS}
+    frame, name = layouts.get(about, GRADE_LABEL_COLUMNS).read(source), source_name(source)
+    label = frame["label"].cast(pl.String)
+    if about not in layouts:
+        label = pass_or_fail(label, name, labels_as_of(source)).alias("label")
+    return once_per_rater(frame.with_columns(label), name)
 
 
 def read_log_labels(table: Table) -> pl.DataFrame:
@@ -404,7 +398,7 @@ def leave_out_sampled_by(rows: Rows, name: str, *, ways: Sequence[str] = BY_SCOR
         return rows
     has_label = rows.frame.get_column("label").is_not_null()
     how = ways_of(rows.frame, has_label, name)
-    bad = _refused(how, has_label, ways)
+    bad = has_label & how.is_in(list(ways)).fill_null(False)
     if bad.any():
         _refuse_unclear(rows.frame, how, has_label, bad, name)
     rows = Rows(rows.frame.with_columns(how), rows.dropped)
@@ -412,10 +406,6 @@ def leave_out_sampled_by(rows: Rows, name: str, *, ways: Sequence[str] = BY_SCOR
         drawn_so = pl.col("label").is_not_null() & (pl.col("sampled_by") == way)
         rows = rows.without(drawn_so, f"label sampled by {way}")
     return rows
-
-
-def _refused(how: pl.Series, labelled: pl.Series, ways: Sequence[str]) -> pl.Series:
-    return labelled & how.is_in(list(ways)).fill_null(False)
 
 
 def _refuse_unclear(
@@ -451,13 +441,11 @@ def sampling_of(
 ) -> Sampling:
     """Labels without those sampled by a score (their rows count as unlabelled), and probabilities.
 
-    Labels that started from the judge's answer are left out in the same way.
-
-    A rate from labels of only the surest rows would be too high: if some other label does not state
-    how it was drawn, such a file is refused.
-
-    A label drawn by a plan needs its probability, from the column `probability`. If the file does
-    not state how labels were drawn, a label with a probability counts as drawn with it.
+    Labels that started from the judge's answer are left out in the same way. A rate from labels of
+    only the surest rows would be too high: if some other label does not state how it was drawn,
+    such a file is refused. A label drawn by a plan needs its probability, from the column
+    `probability`. If the file does not state how labels were drawn, a label with a probability
+    counts as drawn with it.
     """
     chance = _probabilities(frame, name, probability)
     labels, dependent = without_dependent(frame, labels, name)
@@ -465,10 +453,10 @@ def sampling_of(
         return Sampling(labels, chance, dependent)
     known = labels.is_not_null()
     how = ways_of(frame, known, name)
-    surest = _refused(how, known, CUT_BY)
+    surest = known & how.is_in(CUT_BY).fill_null(False)
     if surest.any():
         _refuse_unclear(frame, how, known, surest, name)
-    bad = _refused(how, known, BY_SCORE)
+    bad = known & how.is_in(BY_SCORE).fill_null(False)
     usable = pl.select(pl.when(~bad).then(labels)).to_series().alias(labels.name)
     planned = usable.is_not_null() & (how == "plan").fill_null(False)
     unknown, problem = planned & chance.is_null(), "is empty for a row picked by a plan"

@@ -1,8 +1,7 @@
 """Battles as numbers: names as codes, outcomes as targets, the judge as one score s.
 
-Targets are about model_a: 1 it won, 0 it lost, one half a tie. The judge can give rubric scores per
-side, a score difference, probabilities, or only verdicts. All become one number per battle, s,
-positive if it favours model_a:
+Targets are about model_a: 1 it won, 0 it lost, one half a tie. What the judge gave becomes one
+number per battle, s, positive if it favours model_a:
 
     scores           s = score_a - score_b
     probabilities    s = ln(p_a / (1 - p_a)), so that sigma(beta s) is temperature scaling

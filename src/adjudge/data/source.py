@@ -1,8 +1,7 @@
 """A table opened once: the files of a call, the names of their columns, what is needed of them.
 
-A verb makes a `Source` of its files and of what every reading verb takes (`Reading`). Native files
-are read directly, all other formats converted; the format is detected from the columns unless the
-caller names it. A `Table` that was read before is not read again.
+A verb makes a `Source` of its files and of what every reading verb takes (`Reading`). A `Table`
+that was read before is not read again.
 """
 
 from __future__ import annotations

@@ -33,14 +33,13 @@ from adjudge.data import (
     read_public,
     read_result,
     read_table,
-    refuse_values,
     sniff,
     tables,
     write_result,
     write_rows,
 )
 from adjudge.data.formats import NATIVE, columns, looks_like, signature
-from adjudge.data.names import refuse_duplicates, refuse_where
+from adjudge.data.names import refuse_duplicates, refuse_values, refuse_where
 from adjudge.data.source import open_values
 from adjudge.errors import ArgumentError, BackendMissingError, DataError
 
