@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from adjudge.data.answers import describe_same_answer, same_answers
-from adjudge.data.columns import Column, Layout, check_columns, settle_status
+from adjudge.data.columns import Column, Layout, check_columns, each, settle_status
 from adjudge.data.files import Handle
 from adjudge.data.labels import usable_labels
 from adjudge.data.names import (
@@ -69,18 +69,12 @@ _WINNER = Column(name="winner", choices=WINNERS, words=WINNER)
 BATTLE_COLUMNS = Layout(
     "battles",
     Column(name="id"),
-    Column(name="model_a", required=True, filled=True),
-    Column(name="model_b", required=True, filled=True),
+    *each("model_a", "model_b", required=True, filled=True),
     _WINNER,
-    Column(name="verdict_fwd", choices=VERDICTS, words=PAIR, answer=True),
-    Column(name="verdict_rev", choices=VERDICTS, words=PAIR, answer=True),
-    Column(name="length_a", type="number", low=0),
-    Column(name="length_b", type="number", low=0),
-    Column(name="score_a", type="number", answer=True),
-    Column(name="score_b", type="number", answer=True),
-    Column(name="prompt_id"),
-    Column(name="language"),
-    Column(name="judge"),
+    *each("verdict_fwd", "verdict_rev", choices=VERDICTS, words=PAIR, answer=True),
+    *each("length_a", "length_b", type="number", low=0),
+    *each("score_a", "score_b", type="number", answer=True),
+    *each("prompt_id", "language", "judge"),
     answers=(
         *(*JUDGE_VERDICTS, "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty"),
         *("score_difference", "scores_a", "scores_b"),

@@ -80,6 +80,11 @@ class Column:
         return f"give numbers of {self.low:g} or more"
 
 
+def each(*names: str, **requirements: Any) -> list[Column]:
+    """A column of each name, all with the same requirements."""
+    return [Column(name=name, **requirements) for name in names]
+
+
 #: The name of a judge, protocol or criterion if the file has none.
 UNNAMED = "unnamed"
 #: Working columns of the analyses, and no others: a user can have `__index__`.
@@ -95,7 +100,7 @@ _WORKING = frozenset(
 
 
 #: The texts of a row, if they are not its main content.
-TEXT_COLUMNS = [Column(name=text, spoken=True) for text in TEXTS]
+TEXT_COLUMNS = each(*TEXTS, spoken=True)
 
 
 class Layout:
@@ -169,7 +174,10 @@ class Layout:
         def numbers(_: Sequence[str]) -> set[str]:
             return typed("number", "whole") - typed("text")
 
-        frame = refuse_working(read_table(source, text=texts, numbers=numbers), name)
+        frame = read_table(source, text=texts, numbers=numbers)
+        if working := next((column for column in frame.columns if column in _WORKING), None):
+            problem, remedy = "is a name that adjudge uses internally", "rename the column"
+            raise DataError(name, problem, column=working, remedy=remedy)
         remark_names(name, taken)
         # Options such as --by use the file's column names: these columns stay too.
         copies = {ours: their for ours, their in taken.items() if ours in self._stays}
@@ -411,15 +419,6 @@ def rename_table(table: Table, theirs: Mapping[str, str]) -> Table:
     fields = table.fields
     fields = None if fields is None else rename_columns(fields, theirs, table.name)
     return replace(table, frame=frame, fields=fields)
-
-
-def refuse_working(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """The frame, unless it has a column with the name of a working column."""
-    for name in frame.columns:
-        if name in _WORKING:
-            problem, remedy = "is a name that adjudge uses internally", "rename the column"
-            raise DataError(source, problem, column=name, remedy=remedy)
-    return frame
 
 
 def input_name(name: str, taken: Collection[str]) -> str:

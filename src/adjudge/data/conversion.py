@@ -285,24 +285,21 @@ def convert_log(
             problem = f"is {native.title}: it does not need conversion"
             raise DataError(source_name(source), problem, remedy=native.remedy)
         table = read_public(source, format, kind=kind, seed=seed)
-    return LogRows(rows=table.frame, summary=_summarise(table))
-
-
-def _summarise(table: Table) -> LogSummary:
-    frame, kind = table.frame, table.kind or ""
+    frame, rows_kind = table.frame, table.kind or ""
     statuses = frame["status"].value_counts(sort=True) if "status" in frame.columns else None
-    return LogSummary(
+    summary = LogSummary(
         source=table.name,
         format=table.format or "",
         title=load_format(table.format or "").title,
-        rows_kind=kind,
+        rows_kind=rows_kind,
         rows=frame.height,
         prompts=frame["prompt_id"].n_unique() if "prompt_id" in frame.columns else None,
         statuses={} if statuses is None else dict(statuses.rows()),
-        metrics=_metrics(frame, _LABELS.get(kind, "label")),
+        metrics=_metrics(frame, _LABELS.get(rows_kind, "label")),
         dropped=dict(table.dropped),
         notes=table.notes,
     )
+    return LogRows(rows=frame, summary=summary)
 
 
 def _metrics(frame: pl.DataFrame, label: str) -> tuple[MetricRows, ...]:

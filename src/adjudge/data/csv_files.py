@@ -76,7 +76,8 @@ def csv_blocks(
     said = _SEPARATOR.match(first)
     if said:
         first, rest = _header_record(file, chain([rest], pieces))
-    delimiter = said[1].decode() if said else _delimiter(first)
+    outside = "".join(first.decode("utf-8", errors="replace").split('"')[::2])
+    delimiter = said[1].decode() if said else max(",\t;|", key=outside.count)
     header = _header(file, first, delimiter)
     declared = {*(numbers(header) if callable(numbers) else numbers)} & {*header}
     texts: Schema = dict.fromkeys(header, pl.String)
@@ -181,12 +182,6 @@ def _header_record(file: File, pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
         if size > LINE_LIMIT:
             raise file.too_long(1)
     return b"".join(before), b""
-
-
-def _delimiter(header: bytes) -> str:
-    text = header.decode("utf-8", errors="replace")
-    outside = "".join(text.split('"')[::2])
-    return max(",\t;|", key=outside.count)
 
 
 def _header(file: File, record: bytes, delimiter: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Unpack
 
 import polars as pl
 
-from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
+from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, add_unnamed, each
 from adjudge.data.grades import are_grades, names_sides, read_grades, verdicts_in_status
 from adjudge.data.labels import join_labels
 from adjudge.data.names import (
@@ -58,27 +58,20 @@ BY_ORDERS = "order_verdicts"
 JUDGMENT_COLUMNS = Layout(
     "judgments",
     Column(name="id", required=True, filled=True),
-    Column(name="judge"),
-    Column(name="protocol"),
+    *each("judge", "protocol"),
     Column(name="repeat", type="whole", low=0),
     Column(name="status", choices=STATUSES),
-    Column(name="p_fwd", type="number", low=0, high=1, answer=True),
-    Column(name="p_rev", type="number", low=0, high=1, answer=True),
-    Column(name="p_a", type="number", low=0, high=1, answer=True),
-    Column(name="p_tie", type="number", low=0, high=1, answer=True),
+    *each("p_fwd", "p_rev", "p_a", "p_tie", type="number", low=0, high=1, answer=True),
     Column(name="uncertainty", type="number", answer=True),
     Column(name="verdict", choices=LABELS, words=PAIR, answer=True),
     *(Column(name=order, choices=LABELS, words=PAIR, answer=True) for order in ORDER_VERDICTS),
     Column(name="answer_mass", type="number", low=0, high=1),
-    Column(name="judge_fingerprint"),
-    Column(name="server"),
+    *each("judge_fingerprint", "server"),
     Column(name="label", choices=LABELS, words=PAIR),
     Column(name="tokens", type="whole", low=0),
     Column(name="cost", type="number", low=0),
-    Column(name="detail"),
-    Column(name="prompt_id"),
-    Column(name="length_a", type="number", low=0),
-    Column(name="length_b", type="number", low=0),
+    *each("detail", "prompt_id"),
+    *each("length_a", "length_b", type="number", low=0),
     *TEXT_COLUMNS,
     one_of=("p_a", "p_fwd", "verdict_fwd"),
     apart=("judge", "protocol", "repeat"),

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar, Unpack
 
 import polars as pl
 
-from adjudge.data.columns import Column, Layout, absent_column, write_nested
+from adjudge.data.columns import Column, Layout, absent_column, each, write_nested
 from adjudge.data.conversations import from_text
 from adjudge.data.conversion import Conversion, choose_format, read_public, sniff
 from adjudge.data.files import Handle
@@ -37,11 +37,8 @@ from adjudge.records import Item, Pair
 PAIR_COLUMNS = Layout(
     "pairs",
     Column(name="id", required=True, filled=True),
-    Column(name="prompt", required=True, filled=True, spoken=True),
-    Column(name="response_a", required=True, filled=True, spoken=True),
-    Column(name="response_b", required=True, filled=True, spoken=True),
-    Column(name="model_a"),
-    Column(name="model_b"),
+    *each("prompt", "response_a", "response_b", required=True, filled=True, spoken=True),
+    *each("model_a", "model_b"),
     Column(name="label", choices=LABELS, words=PAIR),
     Column(name="prompt_id"),
 )
@@ -69,10 +66,8 @@ def iter_pairs(source: TableLike, **reading: Unpack[Reading]) -> Iterator[Pair]:
 ITEM_COLUMNS = Layout(
     "items",
     Column(name="id", required=True, filled=True),
-    Column(name="prompt", required=True, filled=True, spoken=True),
-    Column(name="response", required=True, filled=True, spoken=True),
-    Column(name="doc_id"),
-    Column(name="model"),
+    *each("prompt", "response", required=True, filled=True, spoken=True),
+    *each("doc_id", "model"),
 )
 
 
@@ -155,7 +150,7 @@ class _Names:
         self._matched = matched
         self._here: dict[str, None] = {}
         self._taken: dict[str, str] = {}
-        self._renamed = _other_names(theirs)
+        self._renamed = [pair for pair in theirs.items() if pair[0] != pair[1]]
 
     def apply(self, record: Record) -> None:
         """Rename the columns of a row in place; a replaced value is kept as `*_given`."""
@@ -180,7 +175,7 @@ class _Names:
         taken = self._layout.match(list(self._here), self._source, given=self._theirs)
         new = {ours: their for ours, their in taken.items() if ours not in self._taken}
         self._taken.update(new)
-        self._renamed += _other_names(new)
+        self._renamed += new.items()
         if first:
             self._require([ours for ours in self._theirs if ours in self._layout.required])
             self._layout.require(list(record), self._source, {**self._theirs, **taken})
@@ -190,10 +185,6 @@ class _Names:
         for their in (self._theirs[ours] for ours in named):
             if their not in self._here:
                 raise absent_column(their, list(self._here), self._source)
-
-
-def _other_names(theirs: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(ours, their) for ours, their in theirs.items() if ours != their]
 
 
 def _read_words(

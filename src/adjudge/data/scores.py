@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import Column, Layout, absent_column, add_unnamed, check_columns
+from adjudge.data.columns import Column, Layout, absent_column, add_unnamed, check_columns, each
 from adjudge.data.formats import kinds_of
 from adjudge.data.labels import read_labels, unmatched_ids, usable_labels
 from adjudge.data.names import add_documents, refuse_duplicates, refuse_values
@@ -33,17 +33,13 @@ SCORE_COLUMNS = Layout(
     Column(name="id"),
     Column(name="doc_id", filled=True),
     Column(name="prompt", spoken=True),
-    Column(name="model"),
-    Column(name="criterion"),
-    Column(name="judge"),
-    Column(name="protocol"),
+    *each("model", "criterion", "judge", "protocol"),
     Column(name="status", choices=STATUSES),
     Column(name="judge_score", type="number", required=True, answer=True),
     Column(name="score_probs", type="numbers", low=0, high=1, answer=True),
     Column(name="human_score", type="number"),
     Column(name="human_scores", type="numbers"),
-    Column(name="judge_fingerprint"),
-    Column(name="repeat"),
+    *each("judge_fingerprint", "repeat"),
 )
 #: Columns of one rater each, if `raters` is not given: expert1, rater_2, human3 ...
 _RATER = re.compile(r"^(?:expert|rater|annotator|human)_?\d+$")

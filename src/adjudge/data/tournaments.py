@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.battles import VERDICTS, refuse_self_meetings
-from adjudge.data.columns import Column, Layout, add_unnamed, missing_columns
+from adjudge.data.columns import Column, Layout, add_unnamed, each, missing_columns
 from adjudge.data.names import PAIR, add_documents, refuse_where
 from adjudge.data.outcomes import OUTCOMES
 from adjudge.data.rows import judge_names, merge_dropped, verdict_by, without_numbers
@@ -25,17 +25,10 @@ TOURNAMENT_COLUMNS = Layout(
     "tournaments",
     Column(name="doc_id", filled=True),
     Column(name="prompt", spoken=True),
-    Column(name="model_a", required=True, filled=True),
-    Column(name="model_b", required=True, filled=True),
-    Column(name="judge"),
-    Column(name="criterion"),
-    Column(name="verdict", choices=VERDICTS, words=PAIR, answer=True),
-    Column(name="verdict_fwd", choices=VERDICTS, words=PAIR, answer=True),
-    Column(name="verdict_rev", choices=VERDICTS, words=PAIR, answer=True),
-    Column(name="p_a", type="number", low=0, high=1, answer=True),
-    Column(name="p_tie", type="number", low=0, high=1, answer=True),
-    Column(name="p_fwd", type="number", low=0, high=1, answer=True),
-    Column(name="p_rev", type="number", low=0, high=1, answer=True),
+    *each("model_a", "model_b", required=True, filled=True),
+    *each("judge", "criterion"),
+    *each("verdict", "verdict_fwd", "verdict_rev", choices=VERDICTS, words=PAIR, answer=True),
+    *each("p_a", "p_tie", "p_fwd", "p_rev", type="number", low=0, high=1, answer=True),
     Column(name="order", choices=("ab", "ba")),
     Column(name="repeat"),
     one_of=("verdict", "verdict_fwd", "p_a", "p_fwd"),

@@ -79,10 +79,9 @@ def _samples(archive: Archive, header: str) -> Iterator[Record]:
     remark = describe_status({"status": "started", **log})
     if remark is not None:
         LOG.warning("%s: %s", archive.path, remark)
-    task = log.get("eval")
     for name in archive.names:
         if name.startswith("samples/") and name.endswith(".json"):
-            yield {"eval": task, **object_in(archive.read_json(name))}
+            yield {"eval": log.get("eval"), **object_in(archive.read_json(name))}
 
 
 def describe_status(log: Mapping[str, Any]) -> str | None:

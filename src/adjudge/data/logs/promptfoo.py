@@ -59,8 +59,15 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
     judged = [c for c in components if _type(c).removeprefix("not-") in _MODEL_GRADED]
     for component in components:
         if component not in people and component not in judged:
-            yield UnusableRow(_left_out(_type(component)))
-    answer, label = _answer(row), _label(people, alone=len(judged) == 1)
+            compares = _type(component) in _COMPARISONS
+            why = "compares answers and grades none" if compares else "not graded by a model"
+            yield UnusableRow(f"assertion {_type(component)}: {why}")
+    answer = _answer(row)
+    label: Record = {}
+    if people:
+        # A thumb is about the complete output: a label of the metric if there is only one.
+        share = read_share(people[-1].get("pass"))
+        label = label_of(share) if len(judged) == 1 else {"human_overall": share}
     names: Counter[str] = Counter()
     for component in judged:
         assertion = object_in(component.get("assertion"))
@@ -93,12 +100,6 @@ def _type(component: Mapping[str, Any]) -> str:
     return str(object_in(component.get("assertion")).get("type") or "unnamed")
 
 
-def _left_out(assertion: str) -> str:
-    if assertion in _COMPARISONS:
-        return f"assertion {assertion}: compares answers and grades none"
-    return f"assertion {assertion}: not graded by a model"
-
-
 def _judged(component: Mapping[str, Any], assertion: Mapping[str, Any]) -> Record:
     reason = str(component.get("reason") or "")
     failed = object_in(component.get("metadata")).get("graderError") is True
@@ -108,15 +109,6 @@ def _judged(component: Mapping[str, Any], assertion: Mapping[str, Any]) -> Recor
     if not isinstance(passed, bool):
         return failure("the assertion neither passed nor failed")
     return decided(passed, score, assertion.get("threshold"))
-
-
-def _label(people: list[Mapping[str, Any]], *, alone: bool) -> Record:
-    """A thumb is about the complete output: a label of the metric if there is only one."""
-    given = [component.get("pass") for component in people]
-    if not given:
-        return {}
-    share = read_share(given[-1])
-    return label_of(share) if alone else {"human_overall": share}
 
 
 def _grader(assertion: Mapping[str, Any], row: Row) -> str:
