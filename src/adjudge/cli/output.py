@@ -191,10 +191,11 @@ class Watch:
             self._line_at = time.monotonic()
             remark(f"{title}: {describe_progress(now)}")
 
-    def close(self) -> None:
-        """Remove the bar from the screen."""
+    def end_with(self, message: str) -> None:
+        """Remove the bar from the screen, then print a line."""
         if self._bar is not None:
             self._bar.stop()
+        remark(message)
 
 
 @contextmanager
@@ -411,17 +412,11 @@ def finish_transitivity(result: Any, options: Options) -> bool:
 
 def finish_prompts(result: Any, options: Options) -> bool:
     deliver(result, options)
-    amounts = [
-        (
-            group_name(group.judge, group.criterion),
-            {
-                "changed": group.changed,
-                "excess": group.excess,
-                "shift": None if group.shift is None else abs(group.shift),
-            },
-        )
-        for group in result.groups
-    ]
+    amounts = []
+    for group in result.groups:
+        shift = None if group.shift is None else abs(group.shift)
+        values = {"changed": group.changed, "excess": group.excess, "shift": shift}
+        amounts.append((group_name(group.judge, group.criterion), values))
     return any_above(options, amounts)
 
 

@@ -107,12 +107,9 @@ def run_judge(arguments: Values, options: Values) -> bool:
         # Ray prints events of its workers to standard output, which is only for the result.
         os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     if (policy is None) == ("judge" not in arguments):
-        remedy = (
-            "name a judge with --judge openai:MODEL or the like, or give the --policy of a cascade"
-        )
-        raise ArgumentError(
-            "judge", list(arguments.get("judge", ())) or None, f"{remedy}, not both"
-        )
+        remedy = "name a judge with --judge openai:MODEL or the like, or give the --policy of a "
+        remedy += "cascade, not both"
+        raise ArgumentError("judge", list(arguments.get("judge", ())) or None, remedy)
     asked = {"judge": [], **arguments, "announce": remark, "handle_signals": True}
     asking = JudgingOptions(**asked)
     if policy is not None:
@@ -129,18 +126,14 @@ def run_judge(arguments: Values, options: Values) -> bool:
         raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
 
     with watch_run(str(asking.protocol)) as watch:
-        stop = Stop(on_interrupt=lambda: _acknowledge(watch))
+        stopping = "stopping: complete rows are written; press Ctrl-C again to exit without them"
+        stop = Stop(on_interrupt=lambda: watch.end_with(stopping))
         run = _ask(pairs, replace(asking, progress=watch.show, stop=stop), watch)
     if run.summaries[0].stopped == "interrupted":
         # The run is ending: another Ctrl-C would only lose its last messages.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     remark(f"replies are kept in {run.summaries[0].store}")
     return finish_judging(run, options)
-
-
-def _acknowledge(watch: Watch) -> None:
-    watch.close()
-    remark("stopping: complete rows are written; press Ctrl-C again to exit without them")
 
 
 def _ask(pairs: Any, options: JudgingOptions, watch: Watch) -> JudgingRun:
@@ -152,8 +145,7 @@ def _ask(pairs: Any, options: JudgingOptions, watch: Watch) -> JudgingRun:
     except (JudgeError, StoreError):
         made = sum(watch.made.values())
         if made:
-            watch.close()
-            remark(
+            watch.end_with(
                 f"{made:,} replies of this run are kept in {store_name(options.store)}; repair "
                 "what the next line names and run the same command again to resume"
             )
@@ -325,14 +317,11 @@ def run_diagnose_scores(arguments: Values, options: Values) -> bool:
         used = ", ".join(rows["sets"].drop_nulls().unique())
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
     deliver(result, options)
-    amounts = [
-        (
-            group_name(group.judge, group.criterion),
-            dict(zip(SCORE_SETS, (group.mean_size, 1 - group.coverage), strict=True)),
-        )
-        for group in result.groups
-        if (group.method, group.alpha) == (result.main_method, float(alphas[0]))
-    ]
+    amounts = []
+    for group in result.groups:
+        if (group.method, group.alpha) == (result.main_method, float(alphas[0])):
+            values = dict(zip(SCORE_SETS, (group.mean_size, 1 - group.coverage), strict=True))
+            amounts.append((group_name(group.judge, group.criterion), values))
     return any_above(options, amounts) or all(group.whole_scale for group in result.groups)
 
 

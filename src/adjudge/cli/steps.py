@@ -141,11 +141,7 @@ def after_judging(result: Any, typed: Typed) -> str | None:
 
 def after_conversion(result: Any, typed: Typed) -> str | None:
     rows = typed["output"] or typed.rows
-    verbs = {
-        "judgments": "calibrate",
-        "grades": "estimate",
-        "battles": "rank",
-    }
+    verbs = {"judgments": "calibrate", "grades": "estimate", "battles": "rank"}
     verb = verbs.get(result.rows_kind)
     if rows is None or verb is None:
         return None

@@ -13,12 +13,12 @@ from adjudge.cli.verb import (
     Verb,
     at_least,
     choice,
+    parsed,
     scale_option,
     share,
     store_option,
     thresholds,
 )
-from adjudge.errors import ArgumentError
 
 _SCORE_FIGURES = ("sizes", "coverage", "width", "agreement")
 _HOST = Option(
@@ -35,11 +35,11 @@ def _written(name: str, text: str) -> Option:
     return Option(name, text, Path, written=True)
 
 
-def _shares(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ArgumentError("shares", text, "write three percentages, such as 20,30,50") from None
+_SHARES = parsed(
+    "shares",
+    "write three percentages, such as 20,30,50",
+    lambda text: [int(part) for part in text.split(",")],
+)
 
 
 def _port(default: int) -> Option:
@@ -134,10 +134,7 @@ _CALIBRATE = Verb(
     "calibrate judgments.jsonl --alpha 0.1 -o policy.json",
     "Writes a policy for `select` and `serve`.",
     main="alpha labels guarantee by cluster jury doubt cascade column output plot json",
-    options=[
-        Option("cascade", type=str),
-        Option("output", "Write the policy here (JSON)."),
-    ],
+    options=[Option("cascade", type=str), Option("output", "Write the policy here (JSON).")],
     finish=output.finish_policy,
     step=steps.after_calibration,
 )
@@ -328,7 +325,7 @@ _PLAN = Group(
                 _written(
                     "write_ids",
                     "Write the ids and how they were drawn here, for `adjudge label --plan`.",
-                ),
+                )
             ],
             run=runs.run_plan_labels,
             step=steps.after_label_plan,
@@ -394,10 +391,7 @@ _DIAGNOSE = Group(
             "Also prints how many cycles a transitive but noisy judge would show.\n\n"
             "--fail-above takes mean_rate (the default), median_rate, max_rate or "
             "share_with_cycle.",
-            options=[
-                Option("tournaments", argument="source"),
-                thresholds(*output.CYCLES),
-            ],
+            options=[Option("tournaments", argument="source"), thresholds(*output.CYCLES)],
             finish=output.finish_transitivity,
             step=steps.save_as("transitivity.json"),
         ),
@@ -514,7 +508,7 @@ _ALIGN = Verb(
         Option("judge", "The judge, such as openai:MODEL.", str, repeats=False, required=True),
         Option("protocol", "How to ask: preference for pairs, grade for single answers."),
         Option("seed", "Seed of the parts, and of what a protocol draws.", words="0"),
-        Option("shares", type=str, repeats=False, words="20,30,50", read=_shares),
+        Option("shares", type=str, repeats=False, words="20,30,50", read=_SHARES),
         Option(
             "output",
             "Write prompt, demonstrations, result, policy, changed rows and suspect labels into "
@@ -624,10 +618,7 @@ _STORE = Group(
             "store check adjudge.db",
             "Changes nothing. Exit 2 if anything is damaged.",
             added="output json",
-            options=[
-                Option("store", argument="place", type=str),
-                Option("rescue", written=True),
-            ],
+            options=[Option("store", argument="place", type=str), Option("rescue", written=True)],
             finish=output.bad_if("damaged"),
         ),
         Verb(

@@ -136,22 +136,45 @@ def place(text: str) -> Place:
     return text if "://" in text else Path(text)
 
 
-def _columns(pairs: Sequence[str], option: str = "--column") -> dict[str, str]:
-    columns = {}
-    for pair in pairs:
-        ours, equals, theirs = pair.partition("=")
-        if not (ours.strip() and equals and theirs.strip()):
-            raise ArgumentError(option, pair, "write OURS=YOURS, like prompt=question")
-        if ours.strip() in columns:
-            raise ArgumentError(option, pair, f"{ours.strip()} is named twice: choose one")
-        columns[ours.strip()] = theirs.strip()
-    return columns
+def _load(target: str) -> Any:
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
 
 
-def _labels_as(text: str) -> dict[str, str]:
-    from adjudge.data.names import parse_labels_as
+def read_by(target: str, **options: Any) -> Callable[[Any], Any]:
+    """Reads a value by a function, which is imported only then."""
+    return lambda value: _load(target)(value, **options)
 
-    return parse_labels_as(text)
+
+def named(
+    option: str, remedy: str, make: Callable[[str], Any] = str
+) -> Callable[[Sequence[str]], dict[str, Any]]:
+    """Reads a repeatable option NAME=VALUE."""
+
+    def read(texts: Sequence[str]) -> dict[str, Any]:
+        values = {}
+        for text in texts:
+            name, equals, value = (part.strip() for part in text.partition("="))
+            if not (name and equals and value):
+                raise ArgumentError(option, text, remedy)
+            if name in values:
+                raise ArgumentError(option, text, f"{name} is named twice: choose one")
+            values[name] = make(value)
+        return values
+
+    return read
+
+
+def parsed(option: str, remedy: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reads a text by `parse`, whose ValueError becomes the remedy."""
+
+    def read(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError:
+            raise ArgumentError(option, text, remedy) from None
+
+    return read
 
 
 def _names(texts: Sequence[str]) -> list[str]:
@@ -159,16 +182,10 @@ def _names(texts: Sequence[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",")]
 
 
-def numbers(name: str, example: str) -> Callable[[str], tuple[float, ...]]:
+def numbers(name: str, example: str) -> Callable[[str], Any]:
     """Reads numbers separated by commas."""
-
-    def read(text: str) -> tuple[float, ...]:
-        try:
-            return tuple(float(number) for number in text.split(","))
-        except ValueError:
-            raise ArgumentError(name, text, f"give numbers, such as {example}") from None
-
-    return read
+    remedy = f"give numbers, such as {example}"
+    return parsed(name, remedy, lambda text: tuple(float(number) for number in text.split(",")))
 
 
 def _families(path: Path) -> dict[str, str]:
@@ -181,11 +198,8 @@ def _families(path: Path) -> dict[str, str]:
 
 
 def _mix(text: str) -> dict[str, float]:
-    try:
-        pairs = [part.rpartition("=") for part in text.split(",")]
-        return {name.strip(): float(share) for name, _, share in pairs}
-    except ValueError:
-        raise ArgumentError("--mix", text, "write VALUE=SHARE,..., such as en=0.3,de=0.7") from None
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    return {name.strip(): float(share) for name, _, share in pairs}
 
 
 def _folder(path: Path) -> Path:
@@ -226,17 +240,7 @@ def _secret(name: str) -> str:
 
 def files_by_name(option: str) -> Callable[[Sequence[str]], dict[str, Path]]:
     """Reads a repeatable option NAME=FILE."""
-
-    def read(pairs: Sequence[str]) -> dict[str, Path]:
-        files = {}
-        for pair in pairs:
-            name, equals, path = pair.partition("=")
-            if not equals or not name or not path:
-                raise ArgumentError(option, pair, "write it as NAME=FILE")
-            files[name] = Path(path)
-        return files
-
-    return read
+    return named(option, "write it as NAME=FILE", Path)
 
 
 def thresholds(default: str, *names: str) -> Option:
@@ -262,13 +266,7 @@ def thresholds(default: str, *names: str) -> Option:
 
 def share(name: str) -> Callable[[float], float]:
     """Refuses a number that is not a share."""
-
-    def check(value: float) -> float:
-        from adjudge.validation import unit
-
-        return unit(value, name)
-
-    return check
+    return read_by("adjudge.validation:unit", name=name)
 
 
 def at_least(name: str, least: float, most: float | None = None) -> Callable[[Any], Any]:
@@ -285,34 +283,19 @@ def at_least(name: str, least: float, most: float | None = None) -> Callable[[An
 
 def choice(name: str, choices: Sequence[str]) -> Callable[[str], str]:
     """Refuses what is not one of the choices."""
-
-    def check(value: str) -> str:
-        from adjudge.validation import one_of
-
-        return one_of(value, choices, name)
-
-    return check
+    return read_by("adjudge.validation:one_of", choices=choices, name=name)
 
 
 def _scale(text: str) -> tuple[int, int]:
     low, _, high = text.partition(":" if ":" in text else "-")
-    try:
-        return int(low), int(high)
-    except ValueError:
-        remedy = "write the lowest and highest score, such as 1-5"
-        raise ArgumentError("--scale", text, remedy) from None
+    return int(low), int(high)
 
 
 def scale_option(text: str) -> Option:
     """--scale as two numbers."""
-    return Option("scale", text, str, values=1, words="1-5", read=_scale)
-
-
-def _picture(plot: Path) -> Path:
-    """Refuse a format that cannot be saved, before the work starts."""
-    from adjudge.present.figure import check_picture
-
-    return check_picture(plot)
+    remedy = "write the lowest and highest score, such as 1-5"
+    read = parsed("--scale", remedy, _scale)
+    return Option("scale", text, str, values=1, words="1-5", read=read)
 
 
 def store_option(text: str, argument: str | None = None) -> Option:
@@ -328,6 +311,7 @@ def store_option(text: str, argument: str | None = None) -> Option:
     )
 
 
+_OURS_YOURS = "write OURS=YOURS, like prompt=question"
 #: Arguments that are written differently on the command line than in Python, in every verb.
 SPELLED: Mapping[str, Option] = {
     "columns": Option(
@@ -336,7 +320,7 @@ SPELLED: Mapping[str, Option] = {
         str,
         metavar="OURS=YOURS",
         repeats=True,
-        read=_columns,
+        read=named("--column", _OURS_YOURS),
     ),
     "labels_columns": Option(
         "labels_column",
@@ -344,14 +328,14 @@ SPELLED: Mapping[str, Option] = {
         str,
         metavar="OURS=YOURS",
         repeats=True,
-        read=partial(_columns, option="--labels-column"),
+        read=named("--labels-column", _OURS_YOURS),
     ),
     "labels_as": Option(
         "labels_as",
         "Meaning of words in label and verdict columns, such as '0=A,1=B'.",
         str,
         metavar="YOURS=OURS,...",
-        read=_labels_as,
+        read=read_by("adjudge.data.names:parse_labels_as"),
     ),
     "families": Option(
         "families",
@@ -359,7 +343,12 @@ SPELLED: Mapping[str, Option] = {
         Path,
         read=_families,
     ),
-    "mix": Option("mix", type=str, metavar="VALUE=SHARE,...", read=_mix),
+    "mix": Option(
+        "mix",
+        type=str,
+        metavar="VALUE=SHARE,...",
+        read=parsed("--mix", "write VALUE=SHARE,..., such as en=0.3,de=0.7", _mix),
+    ),
     "judges": Option("judge", type=str, repeats=True),
     "alphas": Option("alpha", type=float, repeats=True),
     "costs": Option("costs", type=str, repeats=False, read=numbers("costs", "1,5,30")),
@@ -403,7 +392,11 @@ DELIVERED: Mapping[str, Option] = {
         "summary", "Write the summary here as JSON, for `adjudge report`.", Path, written=True
     ),
     "plot": Option(
-        "plot", "Save a picture (.png, .svg or .pdf).", Path, written=True, read=_picture
+        "plot",
+        "Save a picture (.png, .svg or .pdf).",
+        Path,
+        written=True,
+        read=read_by("adjudge.present.figure:check_picture"),
     ),
     "figures": Option("figures", "Save all pictures into this folder.", Path, read=_folder),
     "explain": Option("explain", "Also print the details, and what is assumed and promised.", bool),
@@ -539,8 +532,7 @@ class Verb:
 
     @property
     def function(self) -> Callable[..., Any]:
-        module, _, name = self.target.partition(":")
-        return getattr(import_module(module), name)  # type: ignore[no-any-return]
+        return _load(self.target)  # type: ignore[no-any-return]
 
     def _inputs(self, files: Mapping[str, Path]) -> dict[str, Path]:
         """The input files. An output that is one of them, or another output, is refused."""

@@ -19,7 +19,7 @@ from adjudge.policy.result import Policy
 from adjudge.records import Grade, Judgment, Pair, Subject
 from adjudge.server.service import Case, JudgeService, Ruling
 from adjudge.server.webhook import PASSES
-from adjudge.store import Served, Store, StorePlace, content_hash, is_store, store_name
+from adjudge.store import Served, Store, StorePlace, content_hash, store_name
 from adjudge.store.thread import StoreThread
 
 _log = logging.getLogger("adjudge.server")
@@ -104,12 +104,7 @@ class AuditTrail:
             whose: judge.backend.name,
             "protocol": judge.protocol.name,
             "judge_fingerprint": ruling.judgment.judge_fingerprint or judge.fingerprint,
-            "stage": ruling.stage,
-            "verdict": ruling.verdict,
-            "judge_verdict": ruling.judge_verdict,
-            "learned_doubt": ruling.learned_doubt,
-            "accepted": ruling.accepted,
-            "reason": ruling.reason,
+            **ruling.describe(),
             "audit_rate": self._coin.rate,
             _TEXTS: digest,
         }
@@ -143,19 +138,16 @@ class MonitorMetrics(Collector):
     def __init__(self, state: str | Path, policy: Policy) -> None:
         self._state = state
         self._policy = policy
-        self._seen: tuple[int, int] | None = None
-        self._monitor: Monitor | None = None
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges; the state is read again if it has changed."""
-        readable = True
+        """The gauges of the state as it is now."""
+        monitor, readable = None, True
         try:
-            self._read()
+            monitor = self._read()
         except (AdjudgeError, OSError) as error:
             _log.warning("the monitor's state cannot be read: %s", error)
-            self._monitor, self._seen, readable = None, None, False
+            readable = False
         yield _gauge("readable", "Whether the state of the monitor can be read.", float(readable))
-        monitor = self._monitor
         if monitor is None:
             return
         yield _gauge("limit", "Error rate above which an alarm is raised.", monitor.limit)
@@ -174,23 +166,16 @@ class MonitorMetrics(Collector):
                 audits.add_metric([group.group or "", outcome], getattr(group, f"n_{outcome}"))
         yield audits
 
-    def _read(self) -> None:
-        if not is_store(self._state):
-            try:
-                at = Path(self._state).stat()
-            except FileNotFoundError:
-                self._monitor = None
-                return
-            if self._seen == (version := (at.st_mtime_ns, at.st_ino)):
-                return
-            self._seen = version
-        monitor = None
-        for by in dict.fromkeys((None, self._policy.by)):  # a store can have both
-            monitor = monitor or read_monitor(self._state, state_name(self._policy.rules_id, by))
-        if monitor is not None and monitor.rules_id != self._policy.rules_id:
+    def _read(self) -> Monitor | None:
+        rules_id = self._policy.rules_id
+        names = [
+            state_name(rules_id, by) for by in (None, self._policy.by)
+        ]  # a store can have both
+        monitor = read_monitor(self._state, names[0]) or read_monitor(self._state, names[1])
+        if monitor is not None and monitor.rules_id != rules_id:
             _log.warning("the monitor's state is of another policy: %s", store_name(self._state))
-            monitor = None
-        self._monitor = monitor
+            return None
+        return monitor
 
 
 #: The gauges of every group: help text and the function that reads the value.

@@ -12,6 +12,8 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Response
@@ -37,42 +39,35 @@ from adjudge.store.interface import content_hash
 _JSON = (b"content-type", b"application/json")
 
 
+@dataclass(frozen=True)
 class Shortcut:
     """ASGI middleware behind the guard, which passes the body on as one message.
 
     `answer` is the handler of the POST route at `path`, whose body is a `model`.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        path: str,
-        model: type[BaseModel],
-        answer: Callable[[Any], Awaitable[Response]],
-    ) -> None:
-        self._app = app
-        self._path = path
-        self._model = model
-        self._answer = answer
+    app: ASGIApp
+    path: str
+    model: type[BaseModel]
+    answer: Callable[[Any], Awaitable[Response]]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (
             scope["type"] != "http"
-            or scope["path"] != self._path
+            or scope["path"] != self.path
             or scope["method"] != "POST"
             or [one for one in scope["headers"] if one[0] == _JSON[0]] != [_JSON]
         ):
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         content = (await receive())["body"]
         try:
-            body = self._model.model_validate_json(content)
+            body = self.model.model_validate_json(content)
         except ValidationError:
-            await self._app(scope, replay(content), send)
+            await self.app(scope, replay(content), send)
             return
         try:
-            response = await self._answer(body)
+            response = await self.answer(body)
         except HTTPException as error:
             response = await http_exception_handler(Request(scope), error)
         await response(scope, receive, send)
@@ -385,24 +380,14 @@ def judge_app(
 class _Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.rulings = Counter(
-            "adjudge_rulings", "Requests ruled on.", ["outcome"], registry=self.registry
-        )
-        self.statuses = Counter(
-            "adjudge_judgments", "Judgments by status.", ["status"], registry=self.registry
-        )
-        self.stages = Counter(
-            "adjudge_stages", "Requests by the judge that they ended at (cascades).", ["judge"],
-            registry=self.registry,
-        )  # fmt: skip
-        self.audits = Counter(
-            "adjudge_audits", "Accepted verdicts drawn for an audit.", registry=self.registry
-        )
-        self.reused_ids = Counter(
-            "adjudge_reused_ids",
-            "Requests whose id was used before with other texts (kept as id#hash).",
-            registry=self.registry,
-        )
+        counter = partial(Counter, registry=self.registry)
+        self.rulings = counter("adjudge_rulings", "Requests ruled on.", ["outcome"])
+        self.statuses = counter("adjudge_judgments", "Judgments by status.", ["status"])
+        ended = "Requests by the judge that they ended at (cascades)."
+        self.stages = counter("adjudge_stages", ended, ["judge"])
+        self.audits = counter("adjudge_audits", "Accepted verdicts drawn for an audit.")
+        reused = "Requests whose id was used before with other texts (kept as id#hash)."
+        self.reused_ids = counter("adjudge_reused_ids", reused)
         self.seconds = Histogram(
             "adjudge_request_seconds", "Time to rule on a request.", registry=self.registry
         )

@@ -1,13 +1,9 @@
 r"""The labelling page: its JSON calls, four static files, and untrusted text as safe HTML.
 
 Raw HTML in the text is shown as text, and so are codes that change the direction of writing. Links
-keep only http, https and mailto and open nothing automatically. Images become their description, so
-that no text can make the page load anything. The page's Content-Security-Policy is a second
-protection.
-
-Answers of models contain TeX, which Markdown would change: `a_i + b_i` becomes italic, `\[` loses
-its backslash. A rater must see what the model wrote. So `$...$`, `$$...$$`, `\(...\)` and
-`\[...\]` are shown unchanged, in their own style.
+keep only http, https and mailto. Images become their description, so that no text can make the page
+load anything. TeX in `$...$`, `$$...$$`, `\(...\)` and `\[...\]` is shown unchanged: Markdown would
+make `a_i + b_i` italic.
 """
 
 from __future__ import annotations
@@ -41,7 +37,11 @@ from adjudge.server.guard import Guard, Limits, explain_in_one_line
 from adjudge.server.labelling import PAIRS, LabelKind, LabellingRound
 from adjudge.store.labels import LONGEST_COMMENT
 
-_BLOCK = {"$$": "$$", r"\[": r"\]"}
+#: The opening mark, no blank line, and the closing mark at the end of a line.
+_BLOCK = re.compile(
+    r"(?:\$\$(?:(?!\n[ \t>]*\n).)+?\$\$|\\\[(?:(?!\n[ \t>]*\n).)+?\\\])(?=[ \t]*(?:\n|\Z))",
+    re.DOTALL,
+)
 #: A dollar opens before a letter and closes after one, and not before a digit: "$5 and $10" is
 #: money. The bound limits the search for an opening that is never closed.
 _INLINE = re.compile(
@@ -82,26 +82,18 @@ def _inline(state: StateInline, silent: bool) -> bool:
 
 def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Lines from one that begins with an opening mark to one that ends with its closing mark."""
-    first = _line(state, start)
-    closing = _BLOCK.get(first[:2])
-    if closing is None or state.is_code_block(start):
+    match = _BLOCK.match(
+        state.src, state.bMarks[start] + state.tShift[start], state.eMarks[end - 1]
+    )
+    if match is None or state.is_code_block(start):
         return False
-    for last in range(start, end):
-        text = _line(state, last)
-        if not text:
-            return False
-        if text.endswith(closing) and (last > start or len(text) > 3):
-            if not silent:
-                token = state.push("formula_block", "", 0)
-                token.content = state.getLines(start, last + 1, state.blkIndent, False)
-                token.map = [start, last + 1]
-                state.line = last + 1
-            return True
-    return False
-
-
-def _line(state: StateBlock, number: int) -> str:
-    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]].strip()
+    last = start + match.group().count("\n") + 1
+    if not silent:
+        token = state.push("formula_block", "", 0)
+        token.content = state.getLines(start, last, state.blkIndent, False)
+        token.map = [start, last]
+        state.line = last
+    return True
 
 
 _SCHEMES = frozenset({"http", "https", "mailto"})
@@ -149,7 +141,7 @@ def _harmless_link(url: str) -> bool:
         return False
 
 
-def _fence(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+def _fence(self: RendererHTML, tokens: Sequence[Token], index: int, *_: Any) -> str:
     token = tokens[index]
     language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
     body = escapeHtml(token.content)
@@ -159,31 +151,27 @@ def _fence(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any
     return f'<pre class="code"><code>{body}</code></pre>\n'
 
 
-def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+def _image(self: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
     token = tokens[index]
-    described = self.renderInlineAsText(token.children or [], options, env)
+    described = self.renderInlineAsText(token.children or [], *rest)
     address = str(token.attrGet("src") or "")
     return f'<span class="image">[image: {escapeHtml(described or address)}]</span>'
 
 
-def _link_open(
-    self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
-) -> str:
+def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
     token = tokens[index]
     token.attrSet("rel", "noopener noreferrer nofollow")
     token.attrSet("target", "_blank")
-    return self.renderToken(tokens, index, options, env)
+    return self.renderToken(tokens, index, *rest)
 
 
-def _cell_open(
-    self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
-) -> str:
+def _cell_open(self: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
     # The page's policy forbids inline styles, so alignment is a class.
     token = tokens[index]
     style = str(token.attrs.pop("style", ""))
     if style:
         token.attrSet("class", "align-" + style.removeprefix("text-align:"))
-    return self.renderToken(tokens, index, options, env)
+    return self.renderToken(tokens, index, *rest)
 
 
 # Names must not have control codes, and PostgreSQL cannot store a zero.

@@ -24,13 +24,7 @@ from adjudge.data.tables import TableLike, as_text, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import Item, Order, Pair, SampledBy, Subject
 from adjudge.store.interface import LabelEvent
-from adjudge.store.labels import (
-    GRADE_LABELS,
-    PAIR_LABELS,
-    LabelBook,
-    clean_comment,
-    score_labels,
-)
+from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, clean_comment, score_labels
 from adjudge.validation import count, generator
 
 Name = Literal["pairs", "grades", "scores"]

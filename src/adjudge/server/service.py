@@ -93,6 +93,11 @@ class Ruling:
     stage: str | None = None
     asked: int = 1
 
+    def describe(self) -> dict[str, Any]:
+        """The decision, with the field names of the judge API."""
+        names = ("accepted", "verdict", "judge_verdict", "learned_doubt", "reason", "stage")
+        return {name: getattr(self, name) for name in names}
+
 
 def _refuse_columns(judge: Judge) -> None:
     """Refuse a prompt that names columns: a request has none."""

@@ -1,15 +1,9 @@
 """Test cases of other tools, and promptfoo's webhook assertion, answered by a judge with a policy.
 
-promptfoo, Inspect and DeepEval each have a prompt, the answer under test and columns by name. With
-a policy about grades the answer passes or fails, and the columns `reference` and `context` are
-shown to the judge. With a policy about pairs the answer under test is response_a and the column
-`response_b` is the other answer. The case passes if the answer under test is better.
-
-promptfoo posts `{output, context: {prompt, vars}}` and reads `{pass, score, reason}`. It has no
-result for an abstention, so the assertion's address states what an abstention counts as:
-`/v1/promptfoo?abstain=pass`, `fail` (the default) or `error`. The reason then begins with
-"abstained". An error is an HTTP status. promptfoo also fails an inverted assertion (`not-webhook`)
-by it, but shows only the status.
+With a policy about pairs, the answer under test is response_a and the column `response_b` is the
+other answer; the case passes if the answer under test is better. promptfoo has no result for an
+abstention, so the assertion's address states what it counts as: `/v1/promptfoo?abstain=pass`, `fail`
+(the default) or `error`, which is an HTTP status.
 """
 
 from __future__ import annotations
@@ -122,15 +116,10 @@ def describe_ruling(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
     return {
         **dict([probability_of(judgment)]),
         "id": judgment.id,
-        "accepted": ruling.accepted,
-        "verdict": ruling.verdict,
-        "judge_verdict": ruling.judge_verdict,
-        "learned_doubt": ruling.learned_doubt,
+        **ruling.describe(),
         "uncertainty": judgment.uncertainty,
         "status": judgment.status,
-        "reason": ruling.reason,
         "group": ruling.group,
-        "stage": ruling.stage,
         "judges_asked": ruling.asked,
         "guarantee": service.policy.guarantee,
         "policy_id": service.policy_id,

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.plugins import Builtin, Registry
@@ -19,7 +19,6 @@ from adjudge.store.checking import StoreCheck, check_file
 from adjudge.store.copying import StoreCopy, copy_rows
 from adjudge.store.interface import (
     Call,
-    CheckableStore,
     Claim,
     LabelEvent,
     Served,
@@ -149,13 +148,13 @@ def check_store(place: str | Path, *, rescue: str | Path | None = None) -> Store
     if scheme == "sqlite":
         return check_file(place, rescue=rescue)
     with use_store(str(place), readonly=True) as store:
-        if not isinstance(store, CheckableStore):
+        if not hasattr(store, "check"):
             raise ArgumentError("store", store.name, "stores of this kind are not checked")
         if rescue is not None:
             raise ArgumentError(
                 "rescue", str(rescue), "only files can be rescued: use adjudge store copy"
             )
-        return store.check()
+        return cast(StoreCheck, store.check())
 
 
 def copy_store(source: StorePlace, target: StorePlace) -> StoreCopy:

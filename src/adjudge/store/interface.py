@@ -3,12 +3,7 @@
 There is one row per call, failures too. A row is never changed: a call that is asked again is a new
 row, and the latest row of a call counts. Two guarantees hold across runs and parallel processes. A
 call with a final answer is never asked again. A call that one process has claimed is not asked by
-another while its owner lives. Labels are events, and are never changed either.
-
-The key of a call is a hash of all its parts: two calls are the same if all parts are the same.
-
-The owner of a claim identifies its process, so that others can check whether it lives. The URL of a
-store has a part that messages can show, and a part that only a database needs.
+another while its owner lives. Two calls are the same if all parts of their key are the same.
 """
 
 from __future__ import annotations
@@ -27,17 +22,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from json.encoder import encode_basestring as _quote
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import psutil
 
 from adjudge.errors import ArgumentError, StoreLostError
 from adjudge.records import Order, Reply, SampledBy, Status
-
-if TYPE_CHECKING:
-    from adjudge.store.checking import StoreCheck
-
 
 #: The default store.
 DEFAULT_STORE = "adjudge.db"
@@ -246,14 +237,6 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release all claims and close."""
-
-
-@runtime_checkable
-class CheckableStore(Protocol):
-    """A store that `adjudge store check` can check."""
-
-    def check(self) -> StoreCheck:
-        """Count its rows, and the rows that no longer decode."""
 
 
 #: A file, a URL such as sqlite:///FILE, an open store, or None for a temporary store.

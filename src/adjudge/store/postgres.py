@@ -7,12 +7,9 @@ disk. An owner is dead if its advisory lock can be taken.
 
 Labels and served rows are numbered in the order of their commits: a writer holds the lock of their
 table until its commit. Otherwise a check of numbered audits could later see a new number among
-those it has counted. The server checks its pages and their checksums; `check` detects a row that
-was changed, or whose key does not match its question.
+those it has counted.
 
-A pool serves the threads of this process. One more connection belongs to the owner. It holds the
-advisory lock that shows others that this process lives, and is the first to reconnect after the
-server was restarted.
+A pool serves the threads of this process. One more connection holds the owner's advisory lock.
 """
 
 # ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
@@ -51,11 +48,9 @@ from adjudge.store.tables import (
     LEDGER,
     MIGRATIONS,
     SERVED,
-    STATUS_COLUMNS,
     WRITTEN,
     Dialect,
     SharedTables,
-    answered,
     now,
     pending,
     remedy_for,
@@ -451,28 +446,17 @@ class PostgresStore(SharedTables):
         self._refuse_in_transaction("latest_call_id")
         return self._locking("calls", super().latest_call_id)
 
-    def claim(
-        self,
-        keys: Sequence[str],
-        *,
-        retry: Collection[Status],
-        since: int,
-        again: Collection[str] = (),
-    ) -> Claim:
-        """Sort calls into done, ours and busy, and claim ours."""
+    def _claim(self, keys: list[str], answers: Callable[[list[str]], dict[str, Status]]) -> Claim:
         self._refuse_in_transaction("claim")
-        wanted = list(dict.fromkeys(keys))
         # Answered calls stay answered: most of a resumed run needs no claim.
-        done = answered(self._latest(STATUS_COLUMNS, wanted), retry=retry, since=since, again=again)
-        unanswered = sorted(key for key in wanted if key not in done)
+        done = answers(keys)
+        unanswered = sorted(key for key in keys if key not in done)
         ours = self._take(unanswered)
-        late = answered(
-            self._latest(STATUS_COLUMNS, unanswered), retry=retry, since=since, again=again
-        )
+        late = answers(unanswered)
         self.release(ours & late.keys())
         done |= late
         ours -= late.keys()
-        busy = frozenset(wanted).difference(ours, done)
+        busy = frozenset(keys).difference(ours, done)
         return Claim(done=done, ours=frozenset(ours), busy=busy)
 
     def save(self, calls: Iterable[Call]) -> None:
@@ -577,8 +561,7 @@ class PostgresStore(SharedTables):
             with self.transaction():
                 if self._lives(owner):
                     return False
-                self._all("DELETE FROM claims WHERE owner = %s", (owner,))
-                self._all("DELETE FROM owners WHERE owner = %s", (owner,))
+                self._forget(owner)
                 return True
 
         return self._patiently(forget)

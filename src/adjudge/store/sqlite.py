@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
@@ -35,12 +35,10 @@ from adjudge.store.tables import (
     DAMAGED,
     LEDGER,
     SERVED,
-    STATUS_COLUMNS,
     WRITTEN,
     Dialect,
     Migration,
     SharedTables,
-    answered,
     now,
     pending,
     remedy_for,
@@ -231,20 +229,10 @@ class SQLiteStore(SharedTables):
 
     # --- calls, labels, served rows ---
 
-    def claim(
-        self,
-        keys: Sequence[str],
-        *,
-        retry: Collection[Status],
-        since: int,
-        again: Collection[str] = (),
-    ) -> Claim:
-        """Sort calls into done, ours and busy, and claim ours, in one transaction."""
-        wanted = list(dict.fromkeys(keys))
+    def _claim(self, keys: list[str], answers: Callable[[list[str]], dict[str, Status]]) -> Claim:
         with self.transaction():
-            latest = self._latest(STATUS_COLUMNS, wanted)
-            done = answered(latest, retry=retry, since=since, again=again)
-            open_keys = [key for key in wanted if key not in done]
+            done = answers(keys)
+            open_keys = [key for key in keys if key not in done]
             held = self._holders(open_keys)
             gone = self._gone({owner for owner in held.values() if owner != self.owner.owner})
             ours = [key for key in open_keys if held.get(key) is None or held[key] in gone]
@@ -380,10 +368,6 @@ class SQLiteStore(SharedTables):
         if sign != heartbeat:
             self._signs[owner] = heartbeat, (since := time.monotonic())
         return time.monotonic() - since <= SILENCE_S
-
-    def _forget(self, owner: str) -> None:
-        self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,))
-        self._db.execute("DELETE FROM owners WHERE owner = ?", (owner,))
 
 
 _REMEDIES = (

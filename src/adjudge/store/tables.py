@@ -29,6 +29,7 @@ from adjudge.records import STATUSES, Reply, Status
 from adjudge.store.interface import (
     Call,
     CallRow,
+    Claim,
     KnownJudge,
     KnownPrompt,
     LabelEvent,
@@ -421,6 +422,24 @@ class SharedTables(ABC):
     def _write(self, query: str, values: Sequence[Any]) -> None:
         """Run a statement that writes."""
 
+    @abstractmethod
+    def _claim(self, keys: list[str], answers: Callable[[list[str]], dict[str, Status]]) -> Claim:
+        """Claim calls that nobody else makes; `answers` looks up those of them with an answer."""
+
+    def claim(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> Claim:
+        def answers(wanted: list[str]) -> dict[str, Status]:
+            latest = self._latest(STATUS_COLUMNS, wanted)
+            return answered(latest, retry=retry, since=since, again=again)
+
+        return self._claim(list(dict.fromkeys(keys)), answers)
+
     def _marks(self, values: Sequence[Any]) -> str:
         return "(" + ", ".join([self._mark] * len(values)) + ")"
 
@@ -429,6 +448,10 @@ class SharedTables(ABC):
             f"INSERT INTO {table} ({columns}) VALUES {self._marks(values)} ON CONFLICT {if_there}",
             values,
         )
+
+    def _forget(self, owner: str) -> None:
+        for table in ("claims", "owners"):
+            self._write(f"DELETE FROM {table} WHERE owner = {self._mark}", (owner,))
 
     def latest_call_id(self) -> int:
         return int(self._all("SELECT COALESCE(MAX(call_id), 0) FROM calls")[0][0])

@@ -147,6 +147,8 @@ def test_files_by_name() -> None:
     for pair in ("a", "=b", "a="):
         with pytest.raises(ArgumentError, match="write it as NAME=FILE"):
             files_by_name("--data")([pair])
+    with pytest.raises(ArgumentError, match="a is named twice"):
+        files_by_name("--data")(["a=b.csv", "a=c.csv"])
 
 
 def test_a_misspelt_option_is_answered_with_the_right_one(
