@@ -2,8 +2,8 @@
 
 With a policy about pairs, the answer under test is response_a and the column `response_b` is the
 other answer; the case passes if the answer under test is better. promptfoo has no result for an
-abstention, so the assertion's address states what it counts as: `/v1/promptfoo?abstain=pass`, `fail`
-(the default) or `error`, which is an HTTP status.
+abstention, so the assertion's address states what it counts as: `/v1/promptfoo?abstain=pass`,
+`fail` (the default) or `error`, which is an HTTP status.
 """
 
 from __future__ import annotations
