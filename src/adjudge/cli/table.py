@@ -27,7 +27,6 @@ _HOST = Option(
     str,
     default="127.0.0.1",
 )
-_AUDIT_RATE = "Share of accepted verdicts that people audit, such as 0.05."
 _STORE_OF_REPLIES = store_option("Store of the judge's replies.")
 
 
@@ -577,7 +576,7 @@ _SERVE = Verb(
             default=1.0,
             read=at_least("grace", 0),
         ),
-        Option("audit_rate", _AUDIT_RATE, float),
+        Option("audit_rate", "Share of accepted verdicts that people audit, such as 0.05.", float),
         SPELLED["secret"],
         store_option("With --audit-rate: store of the served verdicts and the audits."),
         Option("state", "State of `monitor check`, a file or a store, for /metrics.", str),

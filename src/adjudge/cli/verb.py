@@ -246,6 +246,7 @@ def files_by_name(option: str) -> Callable[[Sequence[str]], dict[str, Path]]:
 def thresholds(default: str, *names: str) -> Option:
     """--fail-above for measures by name. A number without a name is the threshold of `default`."""
     known = (default, *names)
+    number = parsed("--fail-above", "give a number, like 0.05", float)
 
     def read(texts: Sequence[str]) -> dict[str, float]:
         limits = {}
@@ -254,10 +255,7 @@ def thresholds(default: str, *names: str) -> Option:
             name = name.strip() if equals else default
             if name not in known:
                 raise ArgumentError("--fail-above", text, "name one of " + ", ".join(known))
-            try:
-                limits[name] = float(value)
-            except ValueError:
-                raise ArgumentError("--fail-above", text, "give a number, like 0.05") from None
+            limits[name] = number(value)
         return limits
 
     text = "VALUE or NAME=VALUE. Exit with code 2 if a group is above it."

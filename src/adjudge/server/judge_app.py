@@ -82,34 +82,24 @@ PassOrFail = Literal["pass", "fail"]
 TextField = Annotated[str, Field(max_length=TEXT_LIMIT)]
 
 
+def _word(description: str) -> Any:
+    return Field(None, max_length=200, description=description)
+
+
 class SubjectIn(BaseModel):
     """The fields of every request."""
 
     model_config = ConfigDict(extra="forbid")
     prompt: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)]
-    id: Annotated[
-        str | None,
-        Field(
-            max_length=200,
-            description="Your name for this request. Without one it is made from the texts.",
-        ),
-    ] = None
-    group: Annotated[
-        str | None,
-        Field(
-            max_length=200,
-            description="The value of the column that the policy was calibrated by, if any. "
-            "A value without labels is an abstention.",
-        ),
-    ] = None
-    category: Annotated[
-        str | None,
-        Field(
-            max_length=200,
-            description="The value of the column that the policy's doubt learned from, if "
-            "any. An unknown value has no effect.",
-        ),
-    ] = None
+    id: str | None = _word("Your name for this request. Without one it is made from the texts.")
+    group: str | None = _word(
+        "The value of the column that the policy was calibrated by, if any. A value without labels "
+        "is an abstention."
+    )
+    category: str | None = _word(
+        "The value of the column that the policy's doubt learned from, if any. An unknown value "
+        "has no effect."
+    )
 
     def _case(self, subject: Pair | Item) -> Case:
         return Case(subject=subject, group=self.group, category=self.category)
@@ -127,13 +117,8 @@ class PairIn(SubjectIn):
 
     def case(self) -> Case:
         """The pair to be judged."""
-        pair = Pair(
-            id=self._name(self.prompt, self.response_a, self.response_b),
-            prompt=self.prompt,
-            response_a=self.response_a,
-            response_b=self.response_b,
-        )
-        return self._case(pair)
+        texts = {name: getattr(self, name) for name in ("prompt", "response_a", "response_b")}
+        return self._case(Pair(id=self._name(*texts.values()), **texts))
 
 
 class AnswerIn(SubjectIn):

@@ -424,7 +424,7 @@ class SharedTables(ABC):
 
     @abstractmethod
     def _claim(self, keys: list[str], answers: Callable[[list[str]], dict[str, Status]]) -> Claim:
-        """Claim calls that nobody else makes; `answers` looks up those of them with an answer."""
+        """Claim calls that no living owner makes; `answers` looks up those with an answer."""
 
     def claim(
         self,
