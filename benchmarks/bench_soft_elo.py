@@ -26,7 +26,7 @@ import pandas as pd  # noqa: E402
 from scipy.optimize import minimize, minimize_scalar  # noqa: E402
 
 from adjudge.data.battles import code_battles  # noqa: E402
-from adjudge.ranking import hold_out_each, human_reference  # noqa: E402
+from adjudge.ranking.evaluation import hold_out_each, human_reference  # noqa: E402
 from adjudge.ranking.targets import fixed_rule, soft_rule  # noqa: E402
 from adjudge.simulate.battles import simulate_battles  # noqa: E402
 

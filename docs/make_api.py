@@ -48,8 +48,9 @@ IN_ROOMS = {
     "adjudge.monitoring": "AuditDraw AuditRun estimate_change log_evidence running_interval",
     "adjudge.policy": "Monitor Policy",
     "adjudge.ranking": (
-        "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature bradley_terry "
-        "count_wins fit_temperature least_reversals make_anchors place prediction_powered"
+        "Anchors BattlePlan Leaderboard LeastReversals RankAgreement ReadingBattles Temperature "
+        "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
+        "prediction_powered"
     ),
     "adjudge.records": "Grade Item Judgment Label Pair Score",
     "adjudge.selection": (

@@ -16,8 +16,8 @@ import sys
 import numpy as np
 
 from adjudge.data.battles import Battles
-from adjudge.ranking import Fit, bradley_terry, rank_ranges
-from adjudge.ranking.bradley_terry import bootstrap_strengths, wins_table
+from adjudge.ranking import bradley_terry, rank_ranges
+from adjudge.ranking.bradley_terry import Fit, bootstrap_strengths, wins_table
 from adjudge.ranking.differences import choose_reference, difference_intervals
 from adjudge.statistics.bradley_terry import dominance_groups
 

@@ -33,7 +33,6 @@ from adjudge.judges.prompting import builtin_prompt, read_prompt
 from adjudge.judges.protocols.criterion import ByCriterion
 from adjudge.judges.protocols.likert import Likert
 from adjudge.ranking import copeland, least_reversals, rank_correlations, schulze, win_rate
-from adjudge.ranking.orders import order_strengths
 from adjudge.simulate.battles import simulate_tournaments
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge.statistics.bradley_terry import fit_strengths
@@ -291,7 +290,7 @@ METHODS: Mapping[str, _Order] = {
     "bt": fit_strengths,
     "schulze": schulze,
     "copeland": copeland,
-    "mfas": lambda wins: order_strengths(least_reversals(wins)),
+    "mfas": lambda wins: least_reversals(wins).strengths,
 }
 _TOO_SLOW = "mfas"
 _BY_WIDTH = {None: "one width", True: "never falls", False: "falls"}

@@ -25,28 +25,24 @@ from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
 from adjudge.judges.prompting import read_prompt
 from adjudge.judges.protocols.rubric import Rubric
-from adjudge.ranking import (
-    evaluation_rules,
-    fit_temperature,
-    hold_out_each,
-    human_reference,
-    rank_correlations,
-    residuals,
-    sample_efficiency,
-    soft_targets,
-    split_conformal,
-)
+from adjudge.ranking import fit_temperature, rank_correlations
 from adjudge.ranking.bradley_terry import target_battles, wins_table
 from adjudge.ranking.evaluation import (
     HeldOut,
     Residuals,
+    evaluation_rules,
     held_out_intervals,
+    hold_out_each,
+    human_reference,
     loo_row,
     models_needed,
+    residuals,
+    sample_efficiency,
+    split_conformal,
     strongest_quarters,
 )
 from adjudge.ranking.leaderboard import ConformalRow
-from adjudge.ranking.targets import Rule, agreement_share, decided_by_both, fixed_rule
+from adjudge.ranking.targets import Rule, agreement_share, decided_by_both, fixed_rule, soft_targets
 from adjudge.ranking.temperature import ReliabilityBin, Temperature, temperature_with_ties
 from adjudge.records import Interval
 from adjudge.statistics.agreement import cohen_kappa

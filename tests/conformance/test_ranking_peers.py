@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_expit
 
-from adjudge.ranking import bradley_terry, fit_temperature, online_elo, sandwich
-from adjudge.ranking.bradley_terry import wins_table
+from adjudge.ranking import bradley_terry, fit_temperature, online_elo
+from adjudge.ranking.bradley_terry import sandwich, wins_table
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import fit_strengths
 

@@ -17,18 +17,21 @@ from adjudge.data.battles import Battles, code_battles
 from adjudge.ranking import (
     bradley_terry,
     fit_temperature,
-    hold_out_each,
-    human_reference,
     make_anchors,
     place,
     prediction_powered,
     rank,
+)
+from adjudge.ranking.bradley_terry import elo_standard_errors, sandwich, wins_table
+from adjudge.ranking.evaluation import (
+    Residuals,
+    elo_quantile,
+    family_quantiles,
+    hold_out_each,
+    human_reference,
     residuals,
-    sandwich,
     split_conformal,
 )
-from adjudge.ranking.bradley_terry import elo_standard_errors, wins_table
-from adjudge.ranking.evaluation import Residuals, elo_quantile, family_quantiles
 from adjudge.ranking.targets import fixed_rule, soft_rule
 from adjudge.ranking.temperature import group_temperatures
 from adjudge.simulate.battles import simulate_battles

@@ -15,8 +15,13 @@ import pytest
 from scipy.special import expit
 
 from adjudge.data.battles import Battles, code_battles
-from adjudge.ranking import hold_out_each, human_reference, residuals
-from adjudge.ranking.evaluation import group_quantiles, judge_rules
+from adjudge.ranking.evaluation import (
+    group_quantiles,
+    hold_out_each,
+    human_reference,
+    judge_rules,
+    residuals,
+)
 
 MODELS, BATTLES, ALPHA = 20, 9000, 0.1
 

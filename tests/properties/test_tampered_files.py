@@ -41,7 +41,7 @@ def test_a_report_names_or_shows_every_damaged_file(tmp_path: Path, kind: str) -
     check_report(tmp_path, damages(values, times=9, seed=1, digest=digest), format="md")
 
 
-@pytest.mark.parametrize("kind", ["policy", "temperature", "plan_selection", "leaderboard"])
+@pytest.mark.parametrize("kind", ["policy", "plan_selection", "leaderboard"])
 def test_what_is_still_valid_can_be_drawn(tmp_path: Path, kind: str) -> None:
     changed = damages(EXAMPLES[kind][0].to_dict(), times=8, seed=2)
     check_report(tmp_path, changed, format="html")

@@ -17,7 +17,6 @@ from shown_ranking import (
 
 from adjudge.ranking.anchors import AnchorRow, Anchors
 from adjudge.ranking.leaderboard import Leaderboard
-from adjudge.ranking.orders import LeastReversals
 from adjudge.ranking.plan import BattlePlan
 from adjudge.records import Interval
 from shown import assert_shown, html_lines, markdown_lines, terminal_lines
@@ -318,29 +317,6 @@ def test_anchors() -> None:
         "judge | not named | 0123abcd",
     ]
     assert ANCHORS.to_frame()["model"].to_list() == ["birch", "ash", "cedar"]
-
-
-BEST = LeastReversals(order=(2, 0, 1), cost=12.5, bound=11.0, gap=0.0213, proven=False, seconds=0.4)
-
-
-def test_the_order_with_the_least_reversals() -> None:
-    assert_shown(
-        BEST,
-        [
-            "The order contradicts 12.5 wins; not proven the fewest: no order contradicts fewer "
-            "than 11, gap 2.13 % of all wins",
-            "rows of the table of wins, best first: 2, 0, 1",
-        ],
-    )
-    proven = replace(BEST, proven=True, gap=0.0, bound=12.5)
-    assert_shown(
-        proven,
-        [
-            "The order contradicts 12.5 wins; no order contradicts fewer (proven)",
-            "rows of the table of wins, best first: 2, 0, 1",
-        ],
-    )
-    assert proven.to_frame().rows() == [(1, 2), (2, 0), (3, 1)]
 
 
 PLAN = BattlePlan(

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from shown_ranking import (
-    BOARD,
-    EVALUATED,
-    MODELS,
-    PLACED,
-    TEMPERATURE,
-)
+from shown_ranking import BOARD, EVALUATED, MODELS, PLACED
 
 from shown import legend, panel, points, words, y_ticks
 
@@ -22,7 +16,6 @@ def test_names_of_figures() -> None:
         *("leaderboard", "reliability", "evaluation", "held-out", "residuals", "widths"),
         *("intervals", "budgets"),
     ]
-    assert list(TEMPERATURE.figures()) == ["reliability"]
     assert len(EVALUATED.plot(figure="evaluation").axes) == 6
 
 
@@ -128,7 +121,7 @@ def test_the_evaluation_in_pictures() -> None:
 
 
 def test_reliability_as_a_picture() -> None:
-    axes = panel(TEMPERATURE, "reliability")
+    axes = panel(EVALUATED, "reliability")
     assert words(axes) == (
         "Calibration of σ(β|s|) (error 0.042)",
         "predicted: σ(β|s|) (dashed: equal)",

@@ -6,21 +6,23 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import polars as pl
 from rich.text import Text
 
 from adjudge.data import write_result
-from adjudge.demo.pairs import demo_pairs
 from adjudge.present.blocks import Block, Heading, Headline, notes_of
 from adjudge.present.figure import save_figure
 from adjudge.present.result import Count, NotNegative, Result, frozen
 from adjudge.present.text import count
 from adjudge.records import Pair
+from adjudge.validation import Seed, generator
 from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
@@ -117,6 +119,41 @@ def run_demo(
         elapsed_s=round(time.monotonic() - began, 1),
         chapters=tuple(chapters),
     )
+
+
+def demo_pairs(seed: Seed = 0) -> list[Pair]:
+    """Short questions that anybody can check, shuffled; the right answer of half a kind is A.
+
+    Four kinds: facts, arithmetic, formats (was the instruction followed?) and relevance (does the
+    answer belong to the question?). No pair was chosen or dropped because of the embedded model's
+    verdict. Facts and sums are answered in full sentences, as assistants answer. With one-word
+    answers ("Paris") the likelihood protocol is right much less often.
+
+    >>> pairs = demo_pairs()
+    >>> len(pairs) >= 160
+    True
+    """
+    draw = generator(seed)
+    table = files("adjudge.demo") / "pairs.jsonl"
+    entries = pl.read_ndjson(table.read_bytes())
+    label_is_a = np.zeros(entries.height, dtype=bool)
+    for kind in entries["kind"].unique(maintain_order=True):
+        rows = np.flatnonzero((entries["kind"] == kind).to_numpy())
+        label_is_a[draw.permutation(rows)[: len(rows) // 2]] = True
+    pairs = [
+        Pair(
+            id=f"{kind}-{row:03d}",
+            prompt=prompt,
+            response_a=right if is_a else wrong,
+            response_b=wrong if is_a else right,
+            label="A" if is_a else "B",
+            extra={"kind": kind},
+        )
+        for row, ((kind, prompt, right, wrong), is_a) in enumerate(
+            zip(entries.rows(), label_is_a, strict=True)
+        )
+    ]
+    return [pairs[row] for row in draw.permutation(len(pairs))]
 
 
 @dataclass

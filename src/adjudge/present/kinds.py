@@ -88,10 +88,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "How the models rank",
         {
             "leaderboard": "adjudge.ranking.leaderboard:Leaderboard",
-            "temperature": "adjudge.ranking.temperature:Temperature",
-            "rank_agreement": "adjudge.ranking.orders:RankAgreement",
             "anchors": "adjudge.ranking.anchors:Anchors",
-            "least_reversals": "adjudge.ranking.orders:LeastReversals",
             "plan_battles": "adjudge.ranking.plan:BattlePlan",
         },
     ),

@@ -26,7 +26,6 @@ from adjudge.data.battles import Battles, prepare_battles
 from adjudge.data.drift import drift_from_quantiles
 from adjudge.data.families import family_of
 from adjudge.data.rows import Identity, merge_dropped
-from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.judges.judge import match_judge
@@ -48,9 +47,11 @@ from adjudge.ranking.evaluation import (
     elo_quantile,
     hold_out_each,
     human_reference,
+    interval_around,
     residuals,
 )
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts
+from adjudge.ranking.rank import ReadingBattles
 from adjudge.ranking.shift import effective_battles, spell_mix, weigh_battles
 from adjudge.ranking.targets import (
     choose_method,
@@ -160,19 +161,12 @@ def make_anchors(
     battles: TableLike | Battles,
     *,
     method: str = "auto",
-    format: str | None = None,
-    baseline: str | None = None,
-    human: str | None = None,
-    verdict: str | None = None,
-    score: str | None = None,
-    cluster: str | None = "auto",
-    by: str | None = None,
     mix: Mapping[str, float] | None = None,
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
     seed: Seed = 0,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingBattles],
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without votes. See the module.
 
@@ -182,42 +176,22 @@ def make_anchors(
     Args:
         battles: Battles with judge scores and votes, as in `rank`.
         method: soft-elo, hard-elo or smoothed; auto picks one of the first two.
-        format: Name of a public format, if it cannot be detected from content.
-        baseline: Arena-Hard's baseline model, for the format arena-hard.
-        human: Column of people's votes.
-        verdict: Column of the judge's verdicts (A, B, tie).
-        score: Column of score differences, positive for model_a.
-        cluster: Column of rows that belong together, such as the prompt. Standard errors resample
-            its values, as in `rank`; `place` does the same.
-        by: Column of the values in `mix`.
         mix: Share of each value of `by` in the battles of new models. Battles are weighted to it.
         smoothing: Constant of smoothed, instead of choosing it.
         l2: Penalty l2 |theta|^2.
-        replicates: Bootstrap resamples of each standard error.
+        replicates: Bootstrap resamples of each standard error, of clusters if there are any.
         seed: Seed of everything random.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+        **reading: How battles are read: see `ReadingBattles`.
     """
     from adjudge import __version__
 
     l2 = positive(l2, "l2")
     replicates = count(replicates, "replicates", least=2)
     rng = generator(seed)
-    ready = prepare_battles(
-        battles,
-        format=format,
-        baseline=baseline,
-        human=human,
-        verdict=verdict,
-        score=score,
-        cluster=cluster,
-        by=by,
-        **reading,
-    )
-    ready = weigh_battles(ready, mix)
+    ready = weigh_battles(prepare_battles(battles, **reading), mix)
     if ready.human is None:
-        raise ArgumentError(
-            "battles", "no human votes", "anchors need battles that people voted on"
-        )
+        remedy = "anchors need battles that people voted on"
+        raise ArgumentError("battles", "no human votes", remedy)
     if method == "auto":
         method = choose_method(ready)
     one_of(method, METHODS, "method")
@@ -339,13 +313,9 @@ def place(
     alpha: float = 0.1,
     quantile: str = "pooled",
     families: Mapping[str, str] | None = None,
-    format: str | None = None,
-    baseline: str | None = None,
-    verdict: str | None = None,
-    score: str | None = None,
     replicates: int | None = None,
     seed: Seed = 0,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingBattles],
 ) -> Leaderboard:
     """Place new models on people's scale, with conformal intervals (Eq. 4).
 
@@ -367,14 +337,10 @@ def place(
         quantile: pooled, or family (only models of the same maker). The promise of family is about
             models of that maker, and with too few of them there is no interval.
         families: Makers of models whose names do not show it.
-        format: Name of a public format, if it cannot be detected from content.
-        baseline: Arena-Hard's baseline model, for the format arena-hard.
-        verdict: Column of the judge's verdicts (A, B, tie).
-        score: Column of score differences, positive for model_a.
         replicates: Bootstrap resamples of each standard error. By default as many as the anchors
             had.
         seed: Seed of everything random.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+        **reading: How battles are read: see `ReadingBattles`. Clusters are the anchors'.
     """
     saved = read_anchors(anchors)
     level = exact_level(alpha)
@@ -383,15 +349,9 @@ def place(
         saved.replicates if replicates is None else count(replicates, "replicates", least=2)
     )
     one_of(quantile, QUANTILES, "quantile")
-    ready = prepare_battles(
-        battles,
-        format=format,
-        baseline=baseline,
-        verdict=verdict,
-        score=score,
-        cluster=None if isinstance(battles, Battles) else saved.cluster,
-        **reading,
-    )
+    if not isinstance(battles, Battles):
+        reading["cluster"] = saved.cluster
+    ready = prepare_battles(battles, **reading)
     warnings = [*ready.warnings, *_same_judge(ready, saved)]
     if saved.cluster is not None and ready.prompts is None:
         warnings.append(f"errors of the anchors are by {saved.cluster}, which does not repeat here")
@@ -456,7 +416,7 @@ def place(
         if quantile == "family":
             chosen, refusal = _family_quantile(ready.names[new], saved, level, families)
             warnings += refusal
-        low, high = (None, None) if swept else chosen.interval(estimate, se)
+        low, high = interval_around(estimate, None if swept else chosen.quantile, se)
         warnings += _placing_remarks(ready.names[new], estimate, y, to_elo(theta), typical)
         rows.append(
             ModelRow(

@@ -111,6 +111,17 @@ def wins_table(
     return np.asarray(won + gave.T, dtype=np.float64)
 
 
+def square(wins: ArrayLike) -> FloatArray:
+    """A checked table of wins with an empty diagonal."""
+    table = np.array(wins, dtype=np.float64)
+    if table.ndim != 2 or table.shape[0] != table.shape[1]:
+        raise ArgumentError("wins", f"shape {table.shape}", "give a square table, wins[i, j]")
+    if not np.isfinite(table).all() or np.any(table < 0):
+        raise ArgumentError("wins", "negative or missing", "give counts that are not negative")
+    np.fill_diagonal(table, 0.0)
+    return table
+
+
 def battles_per_model(a: IntArray, b: IntArray, n: int) -> IntArray:
     """How many battles each model fought."""
     return np.bincount(a, minlength=n) + np.bincount(b, minlength=n)
@@ -171,17 +182,12 @@ def bradley_terry(
     >>> bradley_terry([[0, 3], [1, 0]], l2=0).elo.round(1).tolist()
     [1595.4, 1404.6]
     """
-    table = np.asarray(wins, dtype=np.float64)
-    if table.ndim != 2 or table.shape[0] != table.shape[1]:
-        raise ArgumentError("wins", f"shape {table.shape}", "give a square table, wins[i, j]")
-    if np.any(table < 0):
-        raise ArgumentError("wins", float(table.min()), "give counts that are not negative")
+    table = square(wins)
     if names is None:
         names = tuple(str(k) for k in range(len(table)))
     if len(names) != len(table):
         raise ArgumentError("names", len(names), f"give {len(table)} names, one per row of wins")
     l2 = non_negative(l2, "l2")
-    table = table - np.diag(np.diag(table))
     return Fit(names, table, fit_strengths(table, l2=l2), l2, structure(table, names))
 
 
@@ -408,11 +414,6 @@ class PredictionPowered:
     covariance: FloatArray
     weight: float
     n_labelled: int
-
-    @property
-    def se(self) -> FloatArray:
-        """Standard errors in Elo."""
-        return elo_standard_errors(self.covariance)
 
 
 def prediction_powered(

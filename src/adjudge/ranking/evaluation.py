@@ -115,17 +115,12 @@ def hold_out_each(
     if n < 3:
         raise ArgumentError("battles", f"{n} models", "give at least three models to leave one out")
     theta, anchors, opponents = _all_folds(rule, n, l2, tolerance)
-    connected = _connected_without(opponents > 0)
-    reasons: list[str | None] = []
-    for m in range(n):
-        if not rule.usable[m]:
-            reasons.append("no temperature without its battles")
-        elif opponents[m].sum() < 2:
-            reasons.append("fewer than two battles")
-        elif connected[m]:
-            reasons.append(None)
-        else:
-            reasons.append("its opponents are not connected without it")
+    problems = {
+        "no temperature without its battles": ~rule.usable,
+        "fewer than two battles": opponents.sum(axis=1) < 2,
+        "its opponents are not connected without it": ~_connected_without(opponents > 0),
+    }
+    reasons = [next((why for why, has in problems.items() if has[m]), None) for m in range(n)]
     valid = np.array([reason is None for reason in reasons])
     se = np.full(n, np.nan)
     if replicates:
@@ -304,12 +299,11 @@ class EloQuantile:
     n: int
     models_needed: int
 
-    def interval(self, elo: float, se: float) -> tuple[float | None, float | None]:
-        """[elo - q se, elo + q se]; both ends None if unbounded or without a scale."""
-        return _around(elo, self.quantile, se)
 
-
-def _around(elo: float, quantile: float | None, se: float) -> tuple[float | None, float | None]:
+def interval_around(
+    elo: float, quantile: float | None, se: float
+) -> tuple[float | None, float | None]:
+    """[elo - q se, elo + q se]; both ends None if unbounded or without a scale."""
     if quantile is None or not se > 0:
         return None, None
     return elo - quantile * se, elo + quantile * se
@@ -367,10 +361,8 @@ def split_conformal(
     """
     level = exact_level(alpha)
     splits = count(splits, "splits", least=1)
-    rng = generator(seed)
-    n = len(held.names)
+    rng, n, needed = generator(seed), len(held.names), models_needed(level)
     n_cal = n // 2
-    needed = models_needed(level)
     empty = ConformalRow(
         method=held.method,
         alpha=float(level),
@@ -386,27 +378,27 @@ def split_conformal(
     if n_cal < needed:
         return empty
     scores = normalised_scores(held.values, held.se)
-    cover, width, quantile, scale = [], [], [], []
+    measured = []
     for _ in range(splits):
         order = rng.permutation(n)
         cal, test = order[:n_cal], order[n_cal:]
         q = _finite_quantile(scores[cal], level)
         if q is None:
             return empty
-        cover.append(float((scores[test] <= q).mean()))
-        width.append(float(np.median(2 * q * held.se[test])))
-        quantile.append(q)
-        scale.append(float(np.median(held.se[test])))
+        widths = 2 * q * held.se[test]
+        covered = (scores[test] <= q).mean()
+        measured.append((covered, np.median(widths), q, np.median(held.se[test])))
+    coverage, width, quantile, se = np.array(measured).T
     return replace(
         empty,
-        coverage=float(np.mean(cover)),
-        median_width=float(np.mean(width)),
-        quantile=float(np.mean(quantile)),
-        median_se=float(np.mean(scale)),
-        width_low=min(width),
-        width_high=max(width),
-        coverage_low=min(cover),
-        coverage_high=max(cover),
+        coverage=float(coverage.mean()),
+        median_width=float(width.mean()),
+        quantile=float(quantile.mean()),
+        median_se=float(se.mean()),
+        width_low=float(width.min()),
+        width_high=float(width.max()),
+        coverage_low=float(coverage.min()),
+        coverage_high=float(coverage.max()),
         unbounded=False,
         models_needed=None,
     )
@@ -420,7 +412,7 @@ def held_out_intervals(held: Residuals, *, alpha: Alpha = 0.1) -> tuple[HeldOutR
     for k, name in enumerate(held.names):
         q = _finite_quantile(np.delete(scores, k), level)
         se, judge, human = float(held.se[k]), float(held.judge[k]), float(held.human[k])
-        low, high = _around(judge, q, se)
+        low, high = interval_around(judge, q, se)
         rows.append(
             HeldOutRow(
                 method=held.method,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Figure, Note, Table, notes_of, table_of
 from adjudge.present.figure import (
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     Panel = Callable[[Axes, Leaderboard], None]
 
-_GROUPS_SHOWN = 15
 _REFUSED_SHOWN = 6
 COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
 NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
@@ -108,19 +106,18 @@ def interval_notes(board: Leaderboard) -> list[Block]:
 
 
 def _interval_blocks(board: Leaderboard) -> list[Block]:
-    """Intervals tested on random halves, if half the models are enough, and one model at a time."""
+    """Intervals tested on random halves, if half the models are enough."""
     if not board.conformal:
         return []
     first = board.conformal[0]
-    name = f"{text.level(1 - first.alpha)} intervals"
-    blocks: list[Block] = []
+    name = f"{text.level(1 - first.alpha)} intervals for new models"
     if all(row.unbounded for row in board.conformal):
         reason = "too many models have no standard error"
         if first.models_needed is not None and first.n_calibration < first.models_needed:
             reason = f"{first.n_calibration} models calibrate, {first.models_needed} are needed"
-        blocks.append(Note([f"{name} for new models cannot be tested on random halves: {reason}"]))
-    else:
-        table = table_of(
+        return [Note([f"{name} cannot be tested on random halves: {reason}"])]
+    return [
+        table_of(
             board.conformal,
             {
                 "method": lambda row: row.method,
@@ -134,23 +131,11 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
                 "quantile": lambda row: text.number(row.quantile, 2),
                 "median se": lambda row: text.number(row.median_se, 1),
             },
-            caption=f"{name} for new models, tested on random halves of the models "
+            caption=f"{name}, tested on random halves of the models "
             f"({text.count(first.splits, 'split')})",
             optional=("test", "calibrate", "range of widths"),
         )
-        blocks.append(table)
-    rows = []
-    for method in dict.fromkeys(row.method for row in board.held_out):
-        each = [row for row in board.held_out if row.method == method]
-        widths = [row.width for row in each if row.width is not None]
-        if widths:
-            inside = f"{sum(row.covered is True for row in each)} of {len(widths)}"
-            unbounded = text.number(len(each) - len(widths))
-            rows.append((method, inside, text.number(median(widths), 0), unbounded))
-    if rows:
-        columns = ("method", "contain people's Elo", "median width", "unbounded")
-        blocks.append(Table(columns, rows, f"{name} of each model, made from all the others"))
-    return blocks
+    ]
 
 
 def _quantile_blocks(board: Leaderboard) -> list[Block]:
@@ -190,68 +175,37 @@ def beta_columns(name: str) -> dict[str, Callable[[Any], str]]:
 
 def group_blocks(board: Leaderboard) -> list[Block]:
     """The temperature of each group, and whether one is enough."""
-    rows = sorted(board.groups, key=lambda row: -row.n_votes)
-    columns, smaller = beta_columns("group"), rows[_GROUPS_SHOWN:]
     blocks: list[Block] = []
-    if rows:
-        blocks.append(table_of(rows[:_GROUPS_SHOWN], columns, caption="Temperature by group"))
-    if smaller:
-        caption = text.count(len(smaller), "smaller group")
-        blocks.append(table_of(smaller, columns, caption=caption, detail=True))
+    if rows := sorted(board.groups, key=lambda row: -row.n_votes):
+        blocks.append(table_of(rows, beta_columns("group"), caption="Temperature by group"))
     return blocks + notes_of([board.pooling] if board.pooling else [])
 
 
 # --- figures ---
 
 
-_HELD_OUT = (
-    "Judge's Elo of each left-out model against people's; both are equal on the dashed line."
-)
-_RESIDUALS = (
-    "Judge's Elo minus people's, by quarter of strength; a slope is a scale that is stretched or "
-    "compressed."
-)
-_WIDTHS = "The width of an interval is twice its quantile times its standard error."
-_INTERVALS = "Interval of each left-out model minus people's Elo; one that crosses 0 contains it."
-_BUDGETS = (
-    "Held-out error with fewer judged battles; bands are standard deviations over random draws."
-)
-
-
-def _panels(board: Leaderboard) -> dict[str, tuple[Panel, tuple[float, float], str]]:
-    """How to draw each picture that has data, its size and what it shows."""
-    panels: dict[str, tuple[Panel, tuple[float, float], str]] = {
-        "held-out": (draw_held_out, (5.6, 5.2), _HELD_OUT),
-        "residuals": (draw_residuals, (5.6, 4.0), _RESIDUALS),
-    }
-    if any(row.quantile is not None for row in board.conformal):
-        panels["widths"] = (draw_widths, (5.6, 4.4), _WIDTHS)
-        panels["intervals"] = (draw_intervals, (7.6, 4.4), _INTERVALS)
-    if board.budgets:
-        panels["budgets"] = (draw_budgets, (5.6, 4.0), _BUDGETS)
-    return panels
-
-
 def _evaluation_figures(board: Leaderboard) -> list[Block]:
     """Every picture with data to draw; the one with all panels is drawn only by name."""
     if not board.held_out:
         return []
-    whole = partial(evaluation_figure, board)
+    bounded = (row for row in board.conformal if row.method in COLOUR)
+    widths = any(row.quantile is not None for row in bounded)
+    has_data = {"widths": widths, "intervals": widths, "budgets": bool(board.budgets)}
+    shown = {name: panel for name, panel in _PANELS.items() if has_data.get(name, True)}
+    whole = partial(evaluation_figure, board, [draw for draw, _, _ in shown.values()])
     return [
         Figure("evaluation", whole, "What leaving models out measured.", on_page=False),
         *(
             Figure(name, partial(panel, draw, size, board), caption)
-            for name, (draw, size, caption) in _panels(board).items()
+            for name, (draw, size, caption) in shown.items()
         ),
     ]
 
 
-def evaluation_figure(board: Leaderboard) -> Drawing:
+def evaluation_figure(board: Leaderboard, draws: list[Panel]) -> Drawing:
     """What --evaluate measured, six pictures in one; a panel without data is left out."""
-    _need_evaluation(board)
-    draws = [draw for draw, _, _ in _panels(board).values()]
     if (fit := board.temperature) is not None and fit.reliability:
-        draws.insert(2, lambda axes, _: draw_reliability(axes, fit))
+        draws = [*draws[:2], lambda axes, _: draw_reliability(axes, fit), *draws[2:]]
     columns = 2 if len(draws) in (2, 4) else 3
     lines = -(-len(draws) // columns)
     with themed():
@@ -265,16 +219,10 @@ def evaluation_figure(board: Leaderboard) -> Drawing:
 
 def panel(draw: Panel, size: tuple[float, float], board: Leaderboard) -> Drawing:
     """One of the panels below as a separate figure."""
-    _need_evaluation(board)
     with themed():
         figure = new_figure(*size)
         draw(figure.add_subplot(), board)
     return figure
-
-
-def _need_evaluation(board: Leaderboard) -> None:
-    if not board.held_out:
-        raise ArgumentError("figure", "evaluation", "run with --evaluate, on battles with votes")
 
 
 def draw_held_out(axes: Axes, board: Leaderboard) -> None:
@@ -362,10 +310,6 @@ def draw_widths(axes: Axes, board: Leaderboard) -> None:
         for row in board.conformal
         if row.method in COLOUR and row.quantile is not None and row.median_se is not None
     }
-    if not points:
-        needed = board.conformal[0].models_needed if board.conformal else None
-        reason = "too few models" if needed is None else f"it takes {needed} calibration models"
-        raise ArgumentError("figure", "widths", f"intervals are unbounded here: {reason}")
     right = 1.35 * max(q for q, _ in points.values())
     top = 1.45 * max(se for _, se in points.values())
     width_contours(axes, right, top)
@@ -431,8 +375,6 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
 
 def draw_budgets(axes: Axes, board: Leaderboard) -> None:
     """Held-out error against judged battles per model."""
-    if not board.budgets:
-        raise ArgumentError("figure", "budgets", "it needs more than five battles per model")
     for method in ("hard-elo", "soft-elo"):
         rows = [row for row in board.budgets if row.method == method]
         if not rows:
@@ -452,3 +394,30 @@ def draw_budgets(axes: Axes, board: Leaderboard) -> None:
     axes.legend(loc="upper right")
     fewest = {row.method: row.mae for row in board.budgets if row.per_model == ticks[0]}
     axes.set_title(change_title(f"Error at {ticks[0]:g} battles each", fewest))
+
+
+#: How each picture is drawn, its size and what it shows.
+_PANELS: dict[str, tuple[Panel, tuple[float, float], str]] = {
+    "held-out": (
+        *(draw_held_out, (5.6, 5.2)),
+        "Judge's Elo of each left-out model against people's; both are equal on the dashed line.",
+    ),
+    "residuals": (
+        *(draw_residuals, (5.6, 4.0)),
+        "Judge's Elo minus people's, by quarter of strength; a slope is a scale that is stretched "
+        "or compressed.",
+    ),
+    "widths": (
+        *(draw_widths, (5.6, 4.4)),
+        "The width of an interval is twice its quantile times its standard error.",
+    ),
+    "intervals": (
+        *(draw_intervals, (7.6, 4.4)),
+        "Interval of each left-out model minus people's Elo; one that crosses 0 contains it.",
+    ),
+    "budgets": (
+        *(draw_budgets, (5.6, 4.0)),
+        "Held-out error with fewer judged battles; bands are standard deviations over random "
+        "draws.",
+    ),
+}

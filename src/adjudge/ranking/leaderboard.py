@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
@@ -488,8 +487,6 @@ def _placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
 def leaderboard_figure(board: Leaderboard) -> Drawing:
     """Models from the top down, each with its interval; open ends end in an arrow."""
     rows = _rows_to_draw(board)
-    if not rows:
-        raise ArgumentError("plot", board.method, "there is no leaderboard to draw")
     with themed():
         figure = new_figure(7.6, max(2.6, 0.24 * len(rows) + 1.5))
         axes = figure.add_subplot()

@@ -21,9 +21,8 @@ Two rankings of the same models are compared by rank correlations.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,13 +30,13 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from adjudge.data.battles import Battles
-from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Facts, Headline, Note
-from adjudge.present.result import Correlation, Count, Level, NotNegative, Result, frozen
+from adjudge.present.blocks import Fact
+from adjudge.present.result import Correlation, Count, Level
 from adjudge.ranking.bradley_terry import (
     battles_per_model,
     cluster_weights,
+    square,
     target_battles,
     wins_table,
 )
@@ -112,17 +111,6 @@ BY_TABLE: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-def square(wins: ArrayLike) -> FloatArray:
-    """A checked table of wins with an empty diagonal."""
-    table = np.array(wins, dtype=np.float64)
-    if table.ndim != 2 or table.shape[0] != table.shape[1]:
-        raise ArgumentError("wins", f"shape {table.shape}", "give a square table, wins[i, j]")
-    if not np.isfinite(table).all() or np.any(table < 0):
-        raise ArgumentError("wins", "negative or missing", "give counts that are not negative")
-    np.fill_diagonal(table, 0.0)
-    return table
-
-
 @dataclass(frozen=True)
 class OnlineElo:
     """Ratings after the last battle, and their standard deviation over shuffled orders."""
@@ -171,38 +159,24 @@ def _run_updates(a: IntArray, b: IntArray, target: FloatArray, n: int, k: float)
 # --- the exact order ---
 
 
-@frozen
-class LeastReversals(Result):
-    """The order that contradicts the fewest wins (minimum feedback arc set).
+@dataclass(frozen=True)
+class LeastReversals:
+    """The order that contradicts the fewest wins (minimum feedback arc set), best row first.
 
     `cost` is the weight of wins against the order, `bound` a lower bound for any order; `gap` is
     their difference as a share of all weight, 0 if `proven`.
     """
 
-    kind: ClassVar[str] = "least_reversals"
-
-    order: tuple[Count, ...]
-    cost: NotNegative
-    bound: NotNegative
+    order: tuple[int, ...]
+    cost: float
+    bound: float
     gap: float
     proven: bool
-    seconds: NotNegative
 
-    def _parts(self) -> Sequence[Any]:
-        return [{"rank": rank, "row": row} for rank, row in enumerate(self.order, 1)]
-
-    def view(self) -> list[Block]:
-        proof = "no order contradicts fewer (proven)"
-        if not self.proven:
-            proof = (
-                f"not proven the fewest: no order contradicts fewer than {self.bound:g}, "
-                f"gap {text.percent(self.gap, 2)} of all wins"
-            )
-        rows = ", ".join(str(row) for row in self.order)
-        return [
-            Headline(f"The order contradicts {self.cost:g} wins; {proof}"),
-            Note([f"rows of the table of wins, best first: {rows}"]),
-        ]
+    @property
+    def strengths(self) -> FloatArray:
+        """A number per model that decreases along the order."""
+        return np.asarray(-1.0 - np.argsort(self.order), dtype=np.float64)
 
 
 def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastReversals:
@@ -236,21 +210,8 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
         cost, bound = cost + costs[0], bound + costs[1]
         proven = proven and optimal
     total = float(table.sum())
-    return LeastReversals(
-        order=tuple(order),
-        cost=cost + unavoidable,
-        bound=bound + unavoidable,
-        gap=0.0 if proven or total == 0 else (cost - bound) / total,
-        proven=proven,
-        seconds=time.monotonic() - began,
-    )
-
-
-def order_strengths(best: LeastReversals) -> FloatArray:
-    """A number per model that decreases along the order."""
-    strength = np.empty(len(best.order))
-    strength[list(best.order)] = -np.arange(1, len(best.order) + 1, dtype=np.float64)
-    return strength
+    gap = 0.0 if proven or total == 0 else (cost - bound) / total
+    return LeastReversals(tuple(order), cost + unavoidable, bound + unavoidable, gap, proven)
 
 
 def _from_top(net: FloatArray, group: IntArray) -> list[IntArray]:
@@ -411,11 +372,9 @@ def _local_search(net: FloatArray, order: IntArray) -> IntArray:
 # --- agreement of two rankings ---
 
 
-@frozen
-class RankAgreement(Result):
+@dataclass(frozen=True, kw_only=True)
+class RankAgreement:
     """Kendall's tau and Spearman's rho between two rankings of the same models."""
-
-    kind: ClassVar[str] = "rank_agreement"
 
     n_models: Count
     kendall: Correlation | None
@@ -425,22 +384,6 @@ class RankAgreement(Result):
     confidence_level: Level
     replicates: Count
     failed: Count = 0
-
-    def view(self) -> list[Block]:
-        models = text.count(self.n_models, "model")
-        if self.kendall is None or self.spearman is None:
-            return [Headline(f"No rank correlation: {models}, too few or all tied", tone="bad")]
-        blocks: list[Block] = [
-            Headline(
-                f"Two rankings of {models}: Kendall's tau {text.number(self.kendall)}, Spearman's "
-                f"rho {text.number(self.spearman)}"
-            ),
-            Facts(agreement_facts(self)),
-        ]
-        if self.failed:
-            failed = f"{self.failed:,} of {text.count(self.replicates, 'resample')}"
-            blocks.append(Note([f"{failed} could not be correlated"]))
-        return blocks
 
 
 def rank_correlations(first: ArrayLike, second: ArrayLike) -> tuple[float | None, float | None]:
@@ -505,7 +448,7 @@ def ranking_agreement(
         resamples = (wins_table(used.a, used.b, y, n, drawn[at]) for drawn in weights)
         tables = np.stack([wins_table(used.a, used.b, y, n), *resamples])
         if method == "mfas":
-            return order_strengths(least_reversals(tables[0], time_limit=time_limit))[None]
+            return least_reversals(tables[0], time_limit=time_limit).strengths[None]
         if (order := BY_TABLE.get(method)) is not None:
             return np.nan_to_num(np.stack([order(table) for table in tables]), nan=0.5)
         fit = fit_strengths(tables[0], l2=l2)

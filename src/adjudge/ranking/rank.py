@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -43,7 +43,6 @@ from adjudge.ranking.orders import (
     BY_TABLE,
     least_reversals,
     online_elo,
-    order_strengths,
     ranking_agreement,
     win_rate,
 )
@@ -55,6 +54,7 @@ from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2, ELO_PER_UNIT, to_elo
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import (
+    BoolArray,
     FloatArray,
     IntArray,
     Seed,
@@ -77,37 +77,60 @@ _FEW_PROMPTS = 20
 _MOST_CORRELATIONS = 200
 
 
+class ReadingBattles(Reading, total=False):
+    """What every call takes that reads battles.
+
+    Args:
+        format: Name of a public format, if it cannot be detected from content.
+        baseline: Arena-Hard's baseline model, for the format arena-hard.
+        human: Column of people's votes.
+        verdict: Column of the verdicts to rank by (A, B, tie).
+        score: Column of score differences, positive for model_a.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. They are resampled together. Default: auto.
+        by: Fit a temperature for each value of this column, such as language. `difficulty`, if
+            there is no such column: thirds of the prompts by the judge's mean |s|.
+        against: votes, or a column: print the rank correlation with that leaderboard. It is the
+            Bradley-Terry leaderboard of that column.
+        jury: All judges of the file as one: mean of calibrated scores, majority of verdicts. It
+            needs battles that each of them scored (rows of the same `id`).
+        model_labels: Use labels that a model made (labelled_by model); the result states it. They
+            are refused otherwise.
+    """
+
+    format: str | None
+    baseline: str | None
+    human: str | None
+    verdict: str | None
+    score: str | None
+    cluster: str | None
+    by: str | None
+    against: str | None
+    jury: bool
+    model_labels: bool
+
+
 def rank(
     battles: TableLike | Battles,
     *,
     method: str = "auto",
-    format: str | None = None,
-    baseline: str | None = None,
-    human: str | None = None,
-    verdict: str | None = None,
-    score: str | None = None,
     beta: float | None = None,
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     interval: str = "bootstrap",
     confidence_level: float = 0.95,
     replicates: int = 500,
-    cluster: str | None = "auto",
-    by: str | None = None,
-    against: str | None = None,
-    jury: bool = False,
     families: Mapping[str, str] | None = None,
     evaluate: bool = False,
     alpha: float = 0.1,
     mix: Mapping[str, float] | None = None,
     splits: int = 5,
     time_limit: float = 10.0,
-    model_labels: bool = False,
     engine: str = "local",
     workers: int | None = None,
     ray_address: str | None = None,
     seed: Seed = 0,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingBattles],
 ) -> Leaderboard:
     """Rank models by their battles.
 
@@ -127,11 +150,6 @@ def rank(
             on people's votes, else on the judge's verdicts. `prediction-powered` has judge verdicts
             everywhere, votes on a random sample. `auto` is soft-elo with scores and votes, else
             hard-elo with verdicts, else bt.
-        format: Name of a public format, if it cannot be detected from content.
-        baseline: Arena-Hard's baseline model, for the format arena-hard.
-        human: Column of people's votes.
-        verdict: Column of the verdicts to rank by (A, B, tie).
-        score: Column of score differences, positive for model_a.
         beta: Temperature of soft-elo, instead of fitting it.
         smoothing: Constant of smoothed, instead of choosing it. By default it is chosen by maximum
             likelihood.
@@ -139,14 +157,6 @@ def rank(
         interval: bootstrap, sandwich or none.
         confidence_level: Confidence level of the intervals.
         replicates: Bootstrap resamples.
-        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
-            repeats; none: all rows are independent. They are resampled together.
-        by: Fit a temperature for each value of this column, such as language. `difficulty`, if
-            there is no such column: thirds of the prompts by the judge's mean |s|.
-        against: votes, or a column: print the rank correlation with that leaderboard. It is the
-            Bradley-Terry leaderboard of that column.
-        jury: All judges of the file as one: mean of calibrated scores, majority of verdicts. It
-            needs battles that each of them scored (rows of the same `id`).
         families: Makers of models whose names do not show it, for the quantiles by family in
             `evaluate`.
         evaluate: Leave every model out in turn and compare hard, soft and smoothed with people.
@@ -155,15 +165,13 @@ def rank(
             Battles are weighted to it in `evaluate` and in saved anchors; the leaderboard is not.
         splits: Random halves of the models.
         time_limit: Time limit for mfas, in seconds.
-        model_labels: Use labels that a model made (labelled_by model); the result states it. They
-            are refused otherwise.
         engine: Where the resamples are computed: local (this process) or ray. The numbers are the
             same; ray pays off from thousands of replicates on.
         workers: Number of Ray workers. Default: one per available GPU, else per CPU.
         ray_address: HOST:PORT of a Ray cluster's head. Default: RAY_ADDRESS, else a Ray for this
             run on this machine.
         seed: Seed of everything random.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+        **reading: How battles are read: see `ReadingBattles`.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -176,20 +184,7 @@ def rank(
     level = open_unit(confidence_level, "confidence_level")
     count(replicates, "replicates", least=2)
     rng = generator(seed)
-    ready = prepare_battles(
-        battles,
-        format=format,
-        baseline=baseline,
-        human=human,
-        verdict=verdict,
-        score=score,
-        cluster=cluster,
-        by=by,
-        against=against,
-        model_labels=model_labels,
-        jury=jury,
-        **reading,
-    )
+    ready = prepare_battles(battles, **reading)
     if not len(ready):
         raise DataError("battles", "has no battle left", remedy="give battles of two models")
     if method == "auto":
@@ -201,7 +196,7 @@ def rank(
     if method == "prediction-powered":
         if ready.other is not None:
             remedy = "leave it out: prediction-powered has no separate outcomes to compare"
-            raise ArgumentError("against", against or "another opinion", remedy)
+            raise ArgumentError("against", reading.get("against") or "another opinion", remedy)
         board = _board_with_judge(ready, request)
     else:
         if method == "soft-elo" and ready.panel is not None:
@@ -225,18 +220,16 @@ def rank(
             )
     groups, pooling = group_temperatures(ready)
     evaluation = Evaluation()
-    if mix is not None and not evaluate:
-        raise ArgumentError("mix", spell_mix(mix), "add --evaluate (evaluate=True)")
     if evaluate:
-        weighed = weigh_battles(ready, mix)
-        evaluation = evaluate_methods(
-            weighed, l2=penalty, alpha=alpha, splits=splits, families=families, seed=rng
-        )
+        how: dict[str, Any] = {"alpha": alpha, "splits": splits, "families": families}
+        evaluation = evaluate_methods(weigh_battles(ready, mix), l2=penalty, seed=rng, **how)
+    elif mix is not None:
+        raise ArgumentError("mix", spell_mix(mix), "add --evaluate (evaluate=True)")
     kappa = None
     if ready.human is not None and ready.verdict is not None:
         kappa = cohen_kappa(ready.verdict, ready.human)
-    whose = board.whose
-    if board.outcome == "votes" and human is None and ready.voters.endswith(" winner"):
+    whose, unnamed = board.whose, reading.get("human") is None
+    if board.outcome == "votes" and unnamed and ready.voters.endswith(" winner"):
         whose = f"{whose} (a judge's? --verdict winner)"
     fitted = () if board.temperature is None else board.temperature.warnings
     return replace(
@@ -327,8 +320,8 @@ class Request:
 
 def _board_by_target(battles: Battles, target: Target, request: Request) -> Leaderboard:
     """Elo, or a bare order, from the battles with a target."""
-    penalty = request.l2 if request.method in ELO_METHODS else None
-    board = request.empty_board(target, penalty)
+    with_elo = request.method in ELO_METHODS
+    board = request.empty_board(target, request.l2 if with_elo else None)
     if target.values is None:
         return board
     used, y = target_battles(battles, target.values)
@@ -337,22 +330,15 @@ def _board_by_target(battles: Battles, target: Target, request: Request) -> Lead
     lost = {"no outcome": len(battles) - len(used)}
     if target.values is not battles.human:
         lost = battles.count_lost(~np.isfinite(target.values), "no outcome")
-    board = replace(
-        board,
-        n_battles=len(used),
-        clusters=_prompts(used),
-        dropped=merge_dropped(lost),
-    )
-    fill = _plain_board if penalty is None else _elo_board
-    return fill(board, used, y, request)
+    board = replace(board, n_battles=len(used), clusters=_prompts(used))
+    fill = _elo_board if with_elo else _plain_board
+    return fill(replace(board, dropped=merge_dropped(lost)), used, y, request)
 
 
 def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Bradley-Terry on the targets, with intervals and rank ranges."""
-    fit = bradley_terry(
-        wins_table(used.a, used.b, y, used.n_models), names=used.names, l2=request.l2
-    )
-    n_battles = battles_per_model(used.a, used.b, used.n_models)
+    wins = wins_table(used.a, used.b, y, used.n_models)
+    fit = bradley_terry(wins, names=used.names, l2=request.l2)
     spread, few, assumptions = None, [], []
     if request.interval != "none":
         spread = _elo_spread(fit, used, y, request)
@@ -370,28 +356,23 @@ def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Reques
         board,
         interval=interval,
         replicates=request.replicates if interval == "bootstrap" else None,
-        warnings=(*few, *fit.structure.warnings, *_not_ranked(n_battles)),
+        warnings=(*few, *fit.structure.warnings, *_not_ranked(used)),
         assumptions=tuple(assumptions),
     )
-    component = fit.structure.component
-    return _with_models(
-        board, used.names, fit.theta, n_battles, component, elo=fit.elo, spread=spread
-    )
+    return _with_models(board, used, fit.theta, fit.structure.component, elo=fit.elo, spread=spread)
 
 
 def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Win rate, Copeland, Schulze, exact order or online Elo."""
     wins = wins_table(used.a, used.b, y, used.n_models)
     shape = structure(wins, used.names)
-    component = shape.component
-    n_battles = battles_per_model(used.a, used.b, used.n_models)
-    warnings = [*shape.apart, *_not_ranked(n_battles)]
+    component, warnings = shape.component, [*shape.apart, *_not_ranked(used)]
     elo = score = spread = None
     if request.method in BY_TABLE:
         strength = score = np.nan_to_num(BY_TABLE[request.method](wins), nan=0.0)
     elif request.method == "mfas":
         exact = least_reversals(wins, time_limit=request.time_limit)
-        strength = order_strengths(exact)
+        strength = exact.strengths
         board = replace(board, proven=exact.proven, gap=exact.gap)
         if not exact.proven:
             warnings.append(f"order not proven optimal: gap {100 * exact.gap:.2f} % of all wins")
@@ -412,24 +393,16 @@ def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Requ
             spread = _rate_spread(used, y, request)
             warnings += _few_prompts(used)
         warnings.append("win rates depend on which opponents a model met")
-    return _with_models(
-        replace(board, warnings=tuple(warnings)),
-        used.names,
-        strength,
-        n_battles,
-        component,
-        elo=elo,
-        score=score,
-        spread=spread,
-    )
+    board = replace(board, warnings=tuple(warnings))
+    return _with_models(board, used, strength, component, elo=elo, score=score, spread=spread)
 
 
 def _prompts(used: Battles) -> int | None:
     return None if used.prompts is None else len(np.unique(used.prompts))
 
 
-def _not_ranked(n_battles: IntArray) -> list[str]:
-    unseen = int((n_battles == 0).sum())
+def _not_ranked(used: Battles) -> list[str]:
+    unseen = int((battles_per_model(used.a, used.b, used.n_models) == 0).sum())
     return [f"{unseen} models have no battle with an outcome and are not ranked"] if unseen else []
 
 
@@ -453,8 +426,7 @@ def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
     fit = prediction_powered(battles, battles.human, battles.verdict, l2=l2)
     judged, _ = target_battles(battles, battles.verdict)
     voted, y = target_battles(judged, np.asarray(judged.human))
-    n_battles = battles_per_model(judged.a, judged.b, judged.n_models)
-    votes = battles_per_model(voted.a, voted.b, voted.n_models)
+    n_battles, votes = (battles_per_model(of.a, of.b, of.n_models) for of in (judged, voted))
     shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
     warnings = [*_few_prompts(judged), *shape.warnings]
     if shape.unbounded:
@@ -473,11 +445,10 @@ def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
         )
     unseen = (votes == 0) & (n_battles > 0)
     if unseen.any():
-        # Without a vote a model has no link to people's scale, and its variance would be 0.
-        n_battles = np.where(unseen, 0, n_battles)
         warnings.append(f"{int(unseen.sum())} models have no vote and are not ranked")
     drawn = _normal_draws(fit.theta, fit.covariance, _prompts(judged) or len(judged), request)
-    spread = _normal_spread(fit.theta, fit.se, drawn, shape.component, request.level)
+    se = elo_standard_errors(fit.covariance)
+    spread = _normal_spread(fit.theta, se, drawn, shape.component, request.level)
     outcome = f"{fit.n_labelled:,} votes, judge used with weight {fit.weight:.2f}"
     board = replace(
         request.empty_board(Target(None, outcome, "votes and a judge", of_people=True), l2),
@@ -492,8 +463,9 @@ def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
         ),
     )
     elo = to_elo(fit.theta)
+    # Without a vote a model has no link to people's scale, and its variance would be 0.
     return _with_models(
-        board, battles.names, elo, n_battles, shape.component, elo=elo, spread=spread
+        board, judged, elo, shape.component, elo=elo, spread=spread, ranked=votes > 0
     )
 
 
@@ -525,24 +497,25 @@ class Spread:
 
 def _with_models(
     board: Leaderboard,
-    names: tuple[str, ...],
+    used: Battles,
     strength: FloatArray,
-    n_battles: IntArray,
     component: IntArray,
     *,
     elo: FloatArray | None = None,
     score: FloatArray | None = None,
     spread: Spread | None = None,
+    ranked: BoolArray | None = None,
 ) -> Leaderboard:
     """The board with its rows: the largest component first, the strongest first within it.
 
     A row shows `elo`, or the method's own `score`, or neither if a method gives only an order;
     `spread` is on the same scale. A model without a battle is not on the leaderboard.
     """
-    spread = spread or Spread()
+    spread, names = spread or Spread(), used.names
     rank = component_ranks(strength, component)
-    ranked = np.flatnonzero(n_battles > 0)
-    order = sorted(ranked.tolist(), key=lambda k: (component[k], -strength[k], names[k]))
+    n_battles = battles_per_model(used.a, used.b, used.n_models)
+    shown = np.flatnonzero(n_battles > 0 if ranked is None else ranked)
+    order = sorted(shown.tolist(), key=lambda k: (component[k], -strength[k], names[k]))
     models = tuple(
         ModelRow(
             model=names[k],
@@ -560,7 +533,7 @@ def _with_models(
         )
         for k in order
     )
-    groups = (ranked[component[ranked] == number] for number in np.unique(component[ranked]))
+    groups = (shown[component[shown] == number] for number in np.unique(component[shown]))
     components = tuple(tuple(names[k] for k in group) for group in groups)
     references = tuple(names[k] for k in spread.references)
     return replace(board, models=models, components=components, references=references)
@@ -587,14 +560,8 @@ def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spr
         if not decided:
             drawn = _normal_draws(fit.theta, covariance, _prompts(used) or len(used), request)
     elif not (swept and decided):
-        drawn = bootstrap_strengths(
-            fit,
-            used,
-            y,
-            replicates=request.replicates,
-            seed=request.rng,
-            mapper=request.mapper,
-        )
+        size, mapper = request.replicates, request.mapper
+        drawn = bootstrap_strengths(fit, used, y, replicates=size, seed=request.rng, mapper=mapper)
         se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
     if decided:
         drawn = None

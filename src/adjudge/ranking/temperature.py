@@ -9,10 +9,9 @@ p into 1 - p.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +21,9 @@ from scipy.special import chdtrc, expit
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, table_of, warnings_of
+from adjudge.present.blocks import Block, Figure, table_of
 from adjudge.present.figure import ACCENT, MUTED, new_figure, themed
-from adjudge.present.result import Correlation, Count, NotNegative, Proportion, Result, frozen
+from adjudge.present.result import Correlation, Count, NotNegative, Proportion
 from adjudge.records import Interval
 from adjudge.statistics.numbers import (
     binomial_interval,
@@ -75,16 +74,14 @@ class ReliabilityBin:
     n: Count
 
 
-@frozen
-class Temperature(Result):
+@dataclass(frozen=True, kw_only=True)
+class Temperature:
     """beta of sigma(beta s), and the checks of whether it can be trusted.
 
     `signal` is the mean of beta |s|; `slope` is how the log-odds of agreement grow with |s|;
     `correlation` is Pearson's between |s| and agreement. `reason` explains a missing or unusable
     beta.
     """
-
-    kind: ClassVar[str] = "temperature"
 
     beta: float | None
     beta_se: NotNegative | None
@@ -98,35 +95,6 @@ class Temperature(Result):
     reliability: tuple[ReliabilityBin, ...] = ()
     warnings: tuple[str, ...] = ()
     reason: str | None = None
-
-    def _parts(self) -> Sequence[Any]:
-        return self.agreement or [self]
-
-    def view(self) -> list[Block]:
-        if self.beta is None:
-            return [Headline(f"No temperature: {self.reason}", tone="bad")]
-        sentence = (
-            f"beta {text.number(self.beta)} (standard error {text.number(self.beta_se)}) from "
-            f"{text.count(self.n_battles, 'vote')}"
-        )
-        slope_se = ""
-        if self.slope_se is not None:
-            slope_se = f"log-odds, standard error {text.number(self.slope_se)}"
-        facts = [
-            Fact("mean of beta |s|", text.number(self.signal)),
-            Fact("correlation of |s| with agreement", text.number(self.correlation)),
-            Fact("growth of agreement with |s|", text.number(self.slope), slope_se),
-            Fact("calibration error of sigma(beta |s|)", text.number(self.ece)),
-        ]
-        return [
-            Headline(
-                sentence if self.reason is None else f"{sentence}: {self.reason}",
-                tone="bad" if self.warnings else "plain",
-            ),
-            Facts(facts),
-            *temperature_blocks(self, "Agreement with people by score difference"),
-            *warnings_of(self.warnings),
-        ]
 
 
 def fit_temperature(
@@ -516,8 +484,6 @@ def reliability_figure(temperature: Temperature) -> Drawing:
 
 def draw_reliability(axes: Axes, temperature: Temperature) -> None:
     bins = temperature.reliability
-    if not bins:
-        raise ArgumentError("figure", "reliability", "it needs soft-elo with human votes")
     predicted = np.array([row.predicted for row in bins])
     observed = np.array([row.observed for row in bins])
     error = np.sqrt(observed * (1 - observed) / np.array([row.n for row in bins]))

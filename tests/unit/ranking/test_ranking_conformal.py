@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.ranking import elo_quantile, models_needed, split_conformal
-from adjudge.ranking.evaluation import Residuals, held_out_intervals
+from adjudge.ranking.evaluation import (
+    Residuals,
+    elo_quantile,
+    held_out_intervals,
+    models_needed,
+    split_conformal,
+)
 
 
 def made(n: int, seed: int = 0) -> Residuals:

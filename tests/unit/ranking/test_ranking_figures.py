@@ -9,17 +9,7 @@ import pytest
 from adjudge.errors import ArgumentError
 from adjudge.present.figure import save_figure
 from adjudge.ranking import rank
-from adjudge.ranking.evaluation_view import (
-    draw_budgets,
-    draw_held_out,
-    draw_intervals,
-    draw_residuals,
-    draw_widths,
-    evaluation_figure,
-    panel,
-)
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow, leaderboard_figure
-from adjudge.ranking.temperature import Temperature, reliability_figure
 from adjudge.records import Interval
 from adjudge.simulate.battles import simulate_battles
 
@@ -46,22 +36,13 @@ def test_every_figure_has_a_name_a_title_and_labelled_axes(board: Leaderboard) -
 def test_without_an_evaluation_there_is_nothing_to_draw(board: Leaderboard) -> None:
     bare = replace(board, held_out=(), loo=(), conformal=(), budgets=())
     assert set(bare.figures()) == {"leaderboard", "reliability"}
-    with pytest.raises(ArgumentError, match="--evaluate"):
-        evaluation_figure(bare)
-    for draw in (draw_held_out, draw_residuals, draw_intervals):
-        with pytest.raises(ArgumentError, match="--evaluate"):
-            panel(draw, (5, 4), bare)
+    with pytest.raises(ArgumentError, match="choose one of leaderboard, reliability"):
+        bare.plot(figure="held-out")
     unbounded = tuple(replace(row, quantile=None, unbounded=True) for row in board.conformal)
     narrow = replace(board, conformal=unbounded, budgets=())
     assert {"widths", "intervals", "budgets"}.isdisjoint(narrow.figures())
-    with pytest.raises(ArgumentError, match="unbounded"):
-        panel(draw_widths, (5, 4), narrow)
-    with pytest.raises(ArgumentError, match="five battles"):
-        panel(draw_budgets, (5, 4), narrow)
-    with pytest.raises(ArgumentError, match="human votes"):
-        reliability_figure(Temperature(beta=None, beta_se=None, n_battles=0))
-    with pytest.raises(ArgumentError, match="no leaderboard"):
-        leaderboard_figure(replace(board, models=()))
+    assert len(narrow.plot(figure="evaluation").axes) == 3
+    assert not replace(bare, models=(), temperature=None).figures()
 
 
 def test_open_ends_components_and_odd_names_are_drawn() -> None:

@@ -11,8 +11,15 @@ import pytest
 
 from adjudge.data import prepare_battles
 from adjudge.errors import ArgumentError
-from adjudge.ranking import hold_out_each, human_reference, make_anchors, place, rank, residuals
-from adjudge.ranking.evaluation import anchored_standard_error, elo_quantile, family_quantiles
+from adjudge.ranking import make_anchors, place, rank
+from adjudge.ranking.evaluation import (
+    anchored_standard_error,
+    elo_quantile,
+    family_quantiles,
+    hold_out_each,
+    human_reference,
+    residuals,
+)
 from adjudge.ranking.targets import soft_rule
 from adjudge.simulate.battles import simulate_battles
 from adjudge.statistics.bradley_terry import ELO_PER_UNIT, fit_against_anchors

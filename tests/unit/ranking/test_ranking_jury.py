@@ -13,7 +13,8 @@ from adjudge.cli import run
 from adjudge.data import prepare_battles
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError, DataError
-from adjudge.ranking import fit_temperature, hold_out_each, make_anchors, rank
+from adjudge.ranking import fit_temperature, make_anchors, rank
+from adjudge.ranking.evaluation import hold_out_each
 from adjudge.ranking.targets import calibrate_jury, jury_rule
 from adjudge.simulate.battles import simulate_battles
 

@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit
 
 from adjudge.data.battles import Battles, code_battles
 from adjudge.errors import ArgumentError
-from adjudge.ranking import hold_out_each, human_reference, residuals
+from adjudge.ranking.evaluation import hold_out_each, human_reference, residuals
 from adjudge.ranking.targets import fixed_rule, smoothed_rule, soft_rule
 from adjudge.simulate.battles import simulate_battles
 from adjudge.statistics.bradley_terry import ELO_PER_UNIT, to_elo

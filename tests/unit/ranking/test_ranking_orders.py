@@ -15,7 +15,6 @@ from adjudge.ranking import (
     bradley_terry,
     copeland,
     least_reversals,
-    next_battles,
     online_elo,
     plan_battles,
     rank_correlations,
@@ -25,7 +24,7 @@ from adjudge.ranking import (
     win_rate,
 )
 from adjudge.ranking.bradley_terry import wins_table
-from adjudge.ranking.plan import _Information
+from adjudge.ranking.plan import _Information, next_battles
 
 
 def hidden_order(n: int, follow: float, seed: int) -> Any:

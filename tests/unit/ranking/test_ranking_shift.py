@@ -8,7 +8,8 @@ import pytest
 
 from adjudge.data.battles import code_battles, prepare_battles
 from adjudge.errors import ArgumentError
-from adjudge.ranking import hold_out_each, human_reference, make_anchors, rank
+from adjudge.ranking import make_anchors, rank
+from adjudge.ranking.evaluation import hold_out_each, human_reference
 from adjudge.ranking.shift import effective_battles, weigh_battles
 from adjudge.ranking.targets import fixed_rule, smoothed_rule, soft_rule
 from adjudge.simulate.battles import simulate_battles
