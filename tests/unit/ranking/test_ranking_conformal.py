@@ -12,6 +12,7 @@ from adjudge.ranking.evaluation import (
     Residuals,
     elo_quantile,
     held_out_intervals,
+    interval_around,
     models_needed,
     split_conformal,
 )
@@ -46,13 +47,13 @@ def test_an_anchor_without_scale_counts_as_infinitely_far() -> None:
     found = elo_quantile(np.ones(10), se, alpha=0.1)
     assert found.quantile is None  # rank 10 of 10 is the infinite one
     assert elo_quantile(np.ones(10), se, alpha=0.2).quantile == 1
-    assert found.interval(1500, 10) == (None, None)
+    assert interval_around(1500, found.quantile, 10) == (None, None)
 
 
 def test_interval_needs_a_scale() -> None:
     found = elo_quantile(np.ones(20), np.ones(20), alpha=0.1)
-    assert found.interval(1500, 0) == (None, None)
-    assert found.interval(1500, 10) == (1490, 1510)
+    assert interval_around(1500, found.quantile, 0) == (None, None)
+    assert interval_around(1500, found.quantile, 10) == (1490, 1510)
 
 
 def test_width_is_quantile_times_error() -> None:
