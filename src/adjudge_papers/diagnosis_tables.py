@@ -33,7 +33,6 @@ from adjudge.judges.prompting import builtin_prompt, read_prompt
 from adjudge.judges.protocols.criterion import ByCriterion
 from adjudge.judges.protocols.likert import Likert
 from adjudge.ranking import copeland, least_reversals, rank_correlations, schulze, win_rate
-from adjudge.simulate.battles import simulate_tournaments
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge.statistics.bradley_terry import fit_strengths
 from adjudge.statistics.numbers import bootstrap_weights, conformal_quantile, mean_known
@@ -323,13 +322,12 @@ def noise_rows(seed: int = 0) -> list[Row]:
 def _chance_share(rate: float, seed: int) -> float:
     """The share of documents with a cycle, at the noise at which a judge has this mean rate."""
     i, j = np.array(list(combinations(range(SYSTEMS), 2))).T
-    systems = np.arange(SYSTEMS)
+    systems, rng = np.arange(SYSTEMS), generator(seed)
+    view = rng.normal(size=SYSTEMS) + rng.normal(size=(200, SYSTEMS))
+    gap, doubt = view[:, i] - view[:, j], rng.logistic(size=(200, len(i)))
 
     def measured(noise: float) -> tuple[float, float]:
-        drawn = simulate_tournaments(
-            documents=200, models=SYSTEMS, document_spread=1.0, noise=noise, seed=seed
-        )
-        first = (drawn.frame["verdict"] == "A").to_numpy().reshape(-1, len(i), 1)
+        first = (gap + noise * doubt > 0)[..., None]
         wins = np.where(first, i[:, None] == systems, j[:, None] == systems).sum(axis=1)
         rates = complete_cycles(wins) / comb(SYSTEMS, 3)
         return float(rates.mean()), float((rates > 0).mean())

@@ -28,11 +28,7 @@ from adjudge.data.names import GRADE
 from adjudge.data.rows import Rows, tidy
 from adjudge.data.tables import TableLike, read_table, source_name
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation.estimators.misclassification import (
-    Bounds,
-    corrected_interval,
-    corrected_rate,
-)
+from adjudge.estimation.estimators.misclassification import corrected_interval, corrected_rate
 from adjudge.judges import judge_pairs
 from adjudge.present.blocks import Headline
 from adjudge.present.figure import ACCENT, INK, WARM, new_figure
@@ -41,8 +37,7 @@ from adjudge.present.text import clip, percent, span
 from adjudge.present.text import count as count_of
 from adjudge.present.text import level as level_text
 from adjudge.simulate.battles import simulate_battles
-from adjudge.statistics.numbers import normal_quantile
-from adjudge.validation import FloatArray, count, open_unit
+from adjudge.validation import count, open_unit
 from adjudge_papers import reporting_simulation as simulation
 from adjudge_papers.paper import (
     REHEARSAL,
@@ -359,11 +354,9 @@ def measure_models(
 
     The truth of a split is the human rate on its test rows; `share` of the rows are labelled. With
     probabilities, as in the paper, their means replace the shares in Eq. 5 to 8. The interval
-    treats them as shares of 0/1 verdicts, whose spread is never smaller. `spread_length` is the
-    length by the spread of the probabilities.
+    treats them as shares of 0/1 verdicts, whose spread is never smaller.
     """
-    rng, probabilities = np.random.default_rng(seed), not rows["judge"].is_in([0.0, 1.0]).all()
-    models = []
+    rng, models = np.random.default_rng(seed), []
     for (name,), table in rows.group_by(["model"], maintain_order=True):
         judge, human, size = table["judge"].to_numpy(), table["human"].to_numpy(), table.height
         if size < FEWEST:
@@ -384,9 +377,6 @@ def measure_models(
             "coverage": bounds.covers(truth),
             "length": bounds.length,
         }
-        if probabilities:
-            by_spread = _by_spread(z, x, test, rate, level)
-            means |= {"spread_coverage": by_spread.covers(truth), "spread_length": by_spread.length}
         models.append(
             {
                 "model": str(name),
@@ -402,29 +392,6 @@ def measure_models(
             }
         )
     return sorted(models, key=lambda row: -row["rows"])
-
-
-def _by_spread(
-    z: FloatArray, x: FloatArray, test: FloatArray, rate: FloatArray, level: float
-) -> Bounds:
-    """Intervals around the corrected rates from the spread of the probabilities themselves.
-
-    Eq. 9 with sample variances instead of q (1 - q), as in `estimate` for probabilities.
-    """
-    means, noises = [], []
-    for weights in (1 - z, z):
-        size = np.maximum(weights.sum(axis=1), 1)
-        mean = (weights * x).sum(axis=1) / size
-        squares = (weights * (x - mean[:, None]) ** 2).sum(axis=1)
-        means.append(mean)
-        noises.append(squares / np.maximum(size - 1, 1) / size)
-    edge = means[1] - means[0]
-    edge = np.where(edge > 0, edge, 1.0)
-    variance = test.var(axis=1, ddof=1) / test.shape[1]
-    variance = variance + (1 - rate) ** 2 * noises[0] + rate**2 * noises[1]
-    half = normal_quantile(level) * np.sqrt(variance) / edge
-    low, high = np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
-    return Bounds(low, high, np.ones(len(rate), dtype=np.bool_))
 
 
 # --- Table 2 and Figure 7 --------------------------------------------------------------------

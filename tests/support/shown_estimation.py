@@ -449,8 +449,7 @@ PROTOCOL = ReportingReproduction(
         table(
             "protocol", "yours",
             {"model": "gpt-4", "judge": "openai:gpt-4.1-mini", "rows": 901, "rate": 0.683,
-             "bias_naive": 0.087, "bias": -0.012, "coverage": 0.96, "length": 0.217, "refused": 3,
-             "spread_coverage": 0.94, "spread_length": 0.187},
+             "bias_naive": 0.087, "bias": -0.012, "coverage": 0.96, "length": 0.217, "refused": 3},
             {"model": "other", "judge": "openai:gpt-4.1-mini", "rows": 802, "rate": 0.394,
              "bias_naive": -0.031, "bias": 0.045, "coverage": 0.93, "length": 0.198, "refused": 0},
             {"model": "coin", "judge": "openai:gpt-4.1-mini", "rows": 703, "rate": 0.501,

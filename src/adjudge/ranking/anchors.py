@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.judges.judge import match_judge
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of, warnings_of
-from adjudge.present.kinds import from_dict
 from adjudge.present.result import Count, NotNegative, ResultWithDigest, frozen
 from adjudge.ranking.bradley_terry import (
     battles_per_model,
@@ -257,13 +256,10 @@ def make_anchors(
     )
 
 
-def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
+def read_anchors(source: str | Path | Anchors) -> Anchors:
     """Read anchors from a file that `rank --save-anchors` wrote."""
-    name = "anchors"
     if isinstance(source, Anchors):
-        anchors = source
-    elif isinstance(source, Mapping):
-        anchors = from_dict(source, Anchors, source=name)
+        name, anchors = "anchors", source
     else:
         name, anchors = str(source), read_result(source, Anchors)
     constant = {"soft-elo": anchors.beta, "hard-elo": 1.0, "smoothed": anchors.smoothing}
@@ -285,21 +281,14 @@ def _one_scale(wins: FloatArray, names: tuple[str, ...]) -> None:
     groups, group = connected_groups(wins + wins.T)
     if groups > 1:
         small = np.flatnonzero(group != np.bincount(group).argmax())
-        raise DataError(
-            "battles",
-            f"{groups} groups of models never met",
-            remedy=f"judge battles between them, or drop those of {names[small[0]]}",
-        )
+        remedy = f"judge battles between them, or drop those of {names[small[0]]}"
+        raise DataError("battles", f"{groups} groups of models never met", remedy=remedy)
 
 
 def _only(values: tuple[str, ...], column: str) -> str | None:
     if len(values) > 1:
-        raise DataError(
-            "battles",
-            f"{len(values)} different values",
-            column=column,
-            remedy="make anchors for one judge at a time",
-        )
+        problem, remedy = f"{len(values)} different values", "make anchors for one judge at a time"
+        raise DataError("battles", problem, column=column, remedy=remedy)
     return values[0] if values else None
 
 
@@ -308,7 +297,7 @@ def _only(values: tuple[str, ...], column: str) -> str | None:
 
 def place(
     battles: TableLike | Battles,
-    anchors: str | Path | Anchors | Mapping[str, Any],
+    anchors: str | Path | Anchors,
     *,
     alpha: float = 0.1,
     quantile: str = "pooled",
@@ -383,11 +372,9 @@ def place(
         **ready.count_lost(mixed & ~usable, "no judge score"),
     }
     if not usable.any():
-        raise DataError(
-            "battles",
-            "no judged battle of a new model against an anchor",
-            remedy="judge new models against the anchors' models, under the same names",
-        )
+        problem = "no judged battle of a new model against an anchor"
+        remedy = "judge new models against the anchors' models, under the same names"
+        raise DataError("battles", problem, remedy=remedy)
     prompts = None if saved.cluster is None else ready.prompts
     counts = [
         row.n_battles if row.effective_battles is None else row.effective_battles

@@ -6,8 +6,8 @@ the file:
 
     R_a += K (y - 1 / (1 + 10^((R_b - R_a) / 400)))
 
-Its result depends on the order of the battles, which has no information about the models, so the
-standard deviation over shuffled orders is reported too. Bradley-Terry does not depend on the order.
+Its result depends on the order of the battles, which has no information about the models.
+Bradley-Terry does not depend on the order.
 
 The exact order contradicts the fewest wins: minimum feedback arc set. A linear program over the
 pairs (x_ij = 1 if i is above j) with the triangle inequalities 0 <= x_ij + x_jk - x_ik <= 1; only
@@ -54,8 +54,6 @@ from adjudge.validation import (
     same_length,
 )
 
-#: Above this many battles, shuffled orders are too slow for their value.
-_MOST_SHUFFLED = 200_000
 _TOLERANCE = 1e-6
 #: How many violated triangles are added per step, the most violated first.
 _CUTS_PER_ROUND = 4000
@@ -111,49 +109,20 @@ BY_TABLE: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-@dataclass(frozen=True)
-class OnlineElo:
-    """Ratings after the last battle, and their standard deviation over shuffled orders."""
-
-    elo: FloatArray
-    order_sd: FloatArray | None
-
-
 def online_elo(
-    a: IntArray,
-    b: IntArray,
-    target: FloatArray,
-    n: int,
-    *,
-    k: float = 16.0,
-    shuffles: int = 20,
-    seed: Seed = 0,
-) -> OnlineElo:
-    """Run the updates in the given order, then in `shuffles` random ones.
+    a: IntArray, b: IntArray, target: FloatArray, n: int, *, k: float = 16.0
+) -> FloatArray:
+    """The ratings after the last battle, in the order of the file.
 
-    >>> online_elo(np.array([0]), np.array([1]), np.array([1.0]), 2, k=32, shuffles=0).elo
+    >>> online_elo(np.array([0]), np.array([1]), np.array([1.0]), 2, k=32)
     array([1516., 1484.])
     """
-    k = positive(k, "k")
-    shuffles = count(shuffles, "shuffles")
-    rng = generator(seed)
-    ratings = _run_updates(a, b, target, n, k)
-    spread = None
-    if shuffles >= 2 and len(a) <= _MOST_SHUFFLED:
-        orders = [rng.permutation(len(a)) for _ in range(shuffles)]
-        shuffled = [_run_updates(a[order], b[order], target[order], n, k) for order in orders]
-        spread = np.array(shuffled).std(axis=0, ddof=1)
-    return OnlineElo(np.array(ratings), spread)
-
-
-def _run_updates(a: IntArray, b: IntArray, target: FloatArray, n: int, k: float) -> list[float]:
-    """The ratings after the last of these battles."""
-    ratings = [ELO_BASE] * n
+    k, ratings = positive(k, "k"), [ELO_BASE] * n
     for i, j, y in zip(a.tolist(), b.tolist(), target.tolist(), strict=True):
         change = k * (y - 1 / (1 + 10 ** ((ratings[j] - ratings[i]) / 400)))
         ratings[i] += change
         ratings[j] -= change
-    return ratings
+    return np.array(ratings)
 
 
 # --- the exact order ---
@@ -443,7 +412,7 @@ def ranking_agreement(
         """(1 + replicates, models): the order of these battles, then of each resample of them."""
         used, y = target_battles(battles, target)
         if method == "online-elo":
-            return online_elo(used.a, used.b, y, n, shuffles=0).elo[None]
+            return online_elo(used.a, used.b, y, n)[None]
         at = code[np.isfinite(target)]
         resamples = (wins_table(used.a, used.b, y, n, drawn[at]) for drawn in weights)
         tables = np.stack([wins_table(used.a, used.b, y, n), *resamples])

@@ -297,25 +297,10 @@ class Request:
 
     def empty_board(self, target: Target, l2: float | None) -> Leaderboard:
         """A leaderboard by this method, without models."""
-        return Leaderboard(
-            method=self.method,
-            outcome=target.outcome,
-            whose=target.whose,
-            covers_judge_error=target.of_people,
-            reason=target.reason,
-            beta=target.beta,
-            beta_se=target.beta_se,
-            smoothing=target.smoothing,
-            temperature=target.temperature,
-            confidence_level=self.level,
-            l2=l2,
-            interval="none",
-            n_battles=0,
-            models=(),
-            components=(),
-            warnings=(),
-            dropped={},
-        )
+        how = {name: value for name, value in vars(target).items() if name != "values"}
+        nothing: dict[str, Any] = {"models": (), "components": (), "warnings": (), "dropped": {}}
+        nothing |= {"interval": "none", "n_battles": 0}
+        return Leaderboard(method=self.method, confidence_level=self.level, l2=l2, **how, **nothing)
 
 
 def _board_by_target(battles: Battles, target: Target, request: Request) -> Leaderboard:
@@ -377,16 +362,9 @@ def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Requ
         if not exact.proven:
             warnings.append(f"order not proven optimal: gap {100 * exact.gap:.2f} % of all wins")
     else:
-        online = online_elo(used.a, used.b, y, used.n_models, seed=request.rng)
-        strength = elo = online.elo
+        strength = elo = online_elo(used.a, used.b, y, used.n_models)
         component = np.zeros(used.n_models, dtype=np.int64)
-        spread = Spread(se=online.order_sd)
         warnings.append("online Elo depends on the order of the battles; bt does not")
-        if online.order_sd is not None:
-            warnings.append(
-                f"shuffling battles changes a rating by {float(np.median(online.order_sd)):.0f} "
-                "Elo (median standard deviation, given as se)"
-            )
     if request.method == "win-rate":
         if request.interval != "none":
             board = replace(board, interval="bootstrap", replicates=request.replicates)
@@ -450,8 +428,9 @@ def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
     se = elo_standard_errors(fit.covariance)
     spread = _normal_spread(fit.theta, se, drawn, shape.component, request.level)
     outcome = f"{fit.n_labelled:,} votes, judge used with weight {fit.weight:.2f}"
+    both = Target(None, outcome, "votes and a judge", covers_judge_error=True)
     board = replace(
-        request.empty_board(Target(None, outcome, "votes and a judge", of_people=True), l2),
+        request.empty_board(both, l2),
         interval="sandwich",
         n_battles=len(judged),
         clusters=_prompts(judged),

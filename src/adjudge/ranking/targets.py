@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 from scipy.special import expit
 
 from adjudge.data.battles import Battles
@@ -46,8 +45,7 @@ OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")
 class Target:
     """A target per battle (None: infeasible, with a `reason`) and how it was made.
 
-    `of_people` is true if it uses votes, so that the intervals include the judge's own error;
-    `whose` names those votes or verdicts.
+    The other fields are those of the leaderboard that is made from it.
     """
 
     values: FloatArray | None
@@ -58,7 +56,7 @@ class Target:
     beta_se: float | None = None
     smoothing: float | None = None
     reason: str | None = None
-    of_people: bool = False
+    covers_judge_error: bool = False
 
 
 def choose_method(battles: Battles) -> str:
@@ -97,7 +95,7 @@ def make_target(
             battles.named or f"judge, {battles.source}",
             whose if whose.startswith("jury") else f"the judge's {whose}",
         )
-    return Target(chosen, "votes", battles.voters, of_people=battles.of_people)
+    return Target(chosen, "votes", battles.voters, covers_judge_error=battles.of_people)
 
 
 def _soft(battles: Battles, score: FloatArray, beta: float | None) -> Target:
@@ -183,35 +181,33 @@ class Rule:
 
     `targets(m)` gives those rows' targets if model m is left out, `tables(folds)` their totals as
     (folds, n, n) tables of wins, including model m's own battles. `parameter` was refitted in each
-    fold (NaN if it could not be), `usable` are the folds that have targets.
+    fold (NaN if it could not be); without one all folds have the same targets. `usable` are the
+    folds that have targets.
     """
 
     name: str
+    battles: Battles
     rows: IntArray
     targets: Callable[[int], FloatArray]
-    tables: Callable[[IntArray], FloatArray]
     parameter: FloatArray | None
     usable: BoolArray
+
+    def tables(self, folds: IntArray) -> FloatArray:
+        """The tables of wins of these folds."""
+        a, b, n = self.battles.a[self.rows], self.battles.b[self.rows], self.battles.n_models
+        weights = None if self.battles.weights is None else self.battles.weights[self.rows]
+        different = folds if self.parameter is not None else folds[:1]
+        tables = [wins_table(a, b, self.targets(int(m)), n, weights) for m in different]
+        return (
+            np.stack(tables) if self.parameter is not None else np.tile(tables, (len(folds), 1, 1))
+        )
 
 
 def fixed_rule(name: str, battles: Battles, target: FloatArray) -> Rule:
     """The same targets in every fold: people's votes, hard verdicts, a fixed smoothing."""
     rows = np.flatnonzero(np.isfinite(target))
-    y = target[rows]
-    n = battles.n_models
-    table = wins_table(battles.a[rows], battles.b[rows], y, n, _weights(battles, rows))
-    return Rule(
-        name=name,
-        rows=rows,
-        targets=lambda m: y,
-        tables=lambda folds: np.repeat(table[None], len(folds), axis=0),
-        parameter=None,
-        usable=np.ones(n, dtype=bool),
-    )
-
-
-def _weights(battles: Battles, rows: IntArray) -> FloatArray | None:
-    return None if battles.weights is None else battles.weights[rows]
+    every = np.ones(battles.n_models, dtype=bool)
+    return Rule(name, battles, rows, lambda m: target[rows], None, every)
 
 
 def soft_rule(battles: Battles) -> Rule:
@@ -221,33 +217,9 @@ def soft_rule(battles: Battles) -> Rule:
     n = battles.n_models
     beta = fold_temperatures(battles.score, battles.human, battles.a, battles.b, n)
     rows = np.flatnonzero(np.isfinite(battles.score))
-    a, b, s = battles.a[rows], battles.b[rows], battles.score[rows]
-    # Battles are counted once by pair and distinct s, so that all temperatures are one product.
-    # sigma(-x) = 1 - sigma(x): one orientation per pair is enough.
-    flip = a > b
-    pair = np.where(flip, b * n + a, a * n + b)
-    levels, level = np.unique(np.where(flip, -s, s), return_inverse=True)
-    weights = _weights(battles, rows)
-    counts = csr_array(
-        (np.ones(len(pair)) if weights is None else weights, (pair, level)),
-        shape=(n * n, len(levels)),
-    )
-    met: FloatArray = np.asarray(counts.sum(axis=1), dtype=np.float64).reshape(n, n)
-
-    def tables(folds: IntArray) -> FloatArray:
-        p = expit(beta[folds][None, :] * levels[:, None])
-        won: FloatArray = np.asarray(counts @ p, dtype=np.float64).T.reshape(-1, n, n)
-        lost: FloatArray = met - won
-        return won + lost.swapaxes(-1, -2)
-
-    return Rule(
-        name="soft-elo",
-        rows=rows,
-        targets=lambda m: np.asarray(expit(beta[m] * s)),
-        tables=tables,
-        parameter=beta,
-        usable=beta > 0,
-    )
+    # Rubric scores have few values: each is transformed once.
+    levels, level = np.unique(battles.score[rows], return_inverse=True)
+    return Rule("soft-elo", battles, rows, lambda m: expit(beta[m] * levels)[level], beta, beta > 0)
 
 
 def smoothed_rule(battles: Battles) -> Rule:
@@ -270,21 +242,11 @@ def smoothed_rule(battles: Battles) -> Rule:
     np.divide(hits, seen, out=constant, where=seen > 0)
     rows = np.flatnonzero(np.isfinite(battles.verdict))
     v = battles.verdict[rows]
-    hard = wins_table(battles.a[rows], battles.b[rows], v, n, _weights(battles, rows))
-    half = (hard + hard.T) / 2
 
-    def tables(folds: IntArray) -> FloatArray:
-        stretch = (2 * constant[folds] - 1)[:, None, None]
-        return half + stretch * (hard - half)
+    def targets(m: int) -> FloatArray:
+        return np.asarray(0.5 + (2 * constant[m] - 1) * (v - 0.5))
 
-    return Rule(
-        name="smoothed",
-        rows=rows,
-        targets=lambda m: 0.5 + (2 * constant[m] - 1) * (v - 0.5),
-        tables=tables,
-        parameter=constant,
-        usable=constant > 0.5,
-    )
+    return Rule("smoothed", battles, rows, targets, constant, constant > 0.5)
 
 
 # --- a jury ---
@@ -321,7 +283,7 @@ def jury_rule(battles: Battles) -> Rule:
     betas = [fold_temperatures(scores, human, battles.a, battles.b, n) for scores in panel.T]
     weights = np.stack(betas, axis=1) / len(betas)
     scores = [panel @ weights[m] for m in range(n)]
-    beta, weight = np.full(n, np.nan), battles.weights
+    beta = np.full(n, np.nan)
     for m, score in enumerate(scores):
         others = (battles.a != m) & (battles.b != m) & ((human == 0) | (human == 1))
         t = signed_differences(score[others], human[others])
@@ -331,12 +293,7 @@ def jury_rule(battles: Battles) -> Rule:
     def targets(m: int) -> FloatArray:
         return np.asarray(expit(beta[m] * scores[m]), dtype=np.float64)
 
-    def tables(folds: IntArray) -> FloatArray:
-        every = (wins_table(battles.a, battles.b, targets(int(m)), n, weight) for m in folds)
-        return np.stack(list(every))
-
-    rows = np.arange(len(battles))
-    return Rule("soft-elo", rows, targets, tables, parameter=beta, usable=beta > 0)
+    return Rule("soft-elo", battles, np.arange(len(battles)), targets, beta, beta > 0)
 
 
 def juror_battles(battles: Battles) -> dict[str, Battles]:

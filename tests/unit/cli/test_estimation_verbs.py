@@ -280,7 +280,6 @@ def test_reproduce_asks_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[st
     got = printed(capsys)
     rows = _protocol(got)["rows"]
     assert [(row["model"], row["rows"]) for row in rows] == [("x", 90), ("y", 90)]
-    assert all(row["spread_length"] is not None for row in rows)
     assert {row["judge"] for row in rows} == {judge}
     # A simulated judge never counts as real.
     assert _protocol(got)["source"] == "simulated"

@@ -245,7 +245,7 @@ def test_anchors_without_their_own_constant_are_refused(
     # Without it placing would quietly take hard verdicts, on another scale than the anchors'.
     saved = make_anchors(old, method=method, replicates=10)
     with pytest.raises(DataError, match="not a complete anchors file"):
-        read_anchors(replace(saved, **{field: None}).to_dict())
+        read_anchors(replace(saved, **{field: None}))
 
 
 @pytest.mark.parametrize("replicates", [0, 1])
