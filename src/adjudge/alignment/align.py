@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,22 +21,28 @@ import polars as pl
 from scipy.special import ndtri
 
 from adjudge.alignment import parts
-from adjudge.alignment.asking import AGAIN, Asking, errors_in
 from adjudge.alignment.candidates import Candidate, Mistake, Rewriting, show_mistakes
 from adjudge.alignment.parts import SHARES, Labelled
 from adjudge.alignment.result import Alignment, AlignmentPlan, AlignmentRun, ChangedRow, TriedPrompt
-from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError, UnusableRepliesError
+from adjudge.errors import (
+    AdjudgeError,
+    ArgumentError,
+    JudgeError,
+    JudgeRefusedError,
+    UnusableRepliesError,
+)
+from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend
-from adjudge.judges.judging import plan_options, takes
+from adjudge.judges.judging import JudgingRun, plan_options, run_options, takes
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.subjects import SubjectSource
 from adjudge.present.text import count as count_of
-from adjudge.records import ALIGNMENT_PART
+from adjudge.records import ALIGNMENT_PART, Subject
 from adjudge.selection import calibrate, find_guarantee
 from adjudge.statistics.clusters import share_interval
 from adjudge.statistics.differences import POWER, Gap, paired_gap
-from adjudge.statistics.numbers import normal_quantile
+from adjudge.statistics.numbers import cluster_codes, normal_quantile
 from adjudge.store import store_name, use_store
 from adjudge.store.interface import content_hash
 from adjudge.validation import FloatArray, count, exact_level, one_of
@@ -56,6 +62,9 @@ _MOST_FAILED = 0.5
 _GOOD = 0.80
 #: Error of all looks together.
 _ERROR = 0.05
+#: With more errors than this among its rows, a judge cannot be measured.
+_MOST_ERRORS = 0.1
+_AGAIN = "run the same command again to resume"
 #: Share of rows on which two prompts differ, for planning: .07 to .17 in real comparisons.
 _DISCORDANT = 0.10
 _ASSUMED = (
@@ -291,7 +300,7 @@ class _Search:
         run = self.asking.run(protocol.items, replace(self.rewriting, protocol=protocol))
         if run.summary.statuses.get("error") == wanted:
             reason = f"{self.proposer} failed on all requests ({run.judgments['detail'][0]})"
-            raise JudgeError(f"{reason}: repair it and {AGAIN}")
+            raise JudgeError(f"{reason}: repair it and {_AGAIN}")
         rewrites = {candidate.prompt.sha256: candidate for candidate in (self.own, *self.tried)}
         known = len(rewrites)
         for name, text in run.judgments.select("id", "text").iter_rows():
@@ -314,7 +323,7 @@ class _Search:
             asked, alive = alive, [candidate for candidate in alive if self._ask(candidate, rows)]
             if len(asked) > 1 and self.broken.issuperset(asked):
                 reason = self.tried[asked[0]].dropped
-                raise JudgeError(f"all prompts failed ({reason}): repair the judge and {AGAIN}")
+                raise JudgeError(f"all prompts failed ({reason}): repair the judge and {_AGAIN}")
             if n == total:
                 break
             alive.sort(key=lambda c: (-self._accuracy(c, rows), c.name))
@@ -456,6 +465,94 @@ class _Search:
         if len(good) < 2:
             return []
         return [row for row in self.select if not any(self.asking.is_right(c, row) for c in good)]
+
+
+@dataclass
+class Asking:
+    """Asks the judge and the proposer, and counts what they cost together."""
+
+    options: JudgingOptions
+    #: By candidate and row id.
+    verdicts: dict[Candidate, dict[str, str | None]] = field(default_factory=dict)
+    spent: float | None = 0.0
+    #: Calls and cost of every row. Halving asks again, from the store: each counts once.
+    _rows: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+
+    def totals(self) -> tuple[int, float | None]:
+        """Calls and cost of all replies, also of earlier runs; None if a price is unknown."""
+        calls, cost = (math.fsum(column) for column in zip(*self._rows.values(), strict=True))
+        return round(calls), None if self.spent is None else cost
+
+    def options_for(self, candidate: Candidate) -> JudgingOptions:
+        """The options of a run that asks the judge in this way."""
+        return replace(
+            self.options,
+            prompt=candidate.prompt,
+            reason=candidate.reason or None,
+            demonstrations=list(candidate.demonstrations) or None,
+        )
+
+    def refusal_of(self, candidate: Candidate) -> str | None:
+        """Why the judge cannot be asked in this way; None if it can."""
+        try:
+            self.options_for(candidate).make_judge()
+        except AdjudgeError as error:
+            return str(error)
+        return None
+
+    def ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> JudgingRun:
+        """Ask about these rows. Replies that are stored are not asked again."""
+        run = self.run([row.subject for row in rows], self.options_for(candidate))
+        frame = run.judgments
+        column = pl.col("verdict" if "verdict" in frame.columns else "judge").cast(pl.String)
+        self.verdicts.setdefault(candidate, {}).update(frame.select("id", column).iter_rows())
+        return run
+
+    def must_ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> JudgingRun:
+        """Ask; too many errors of the server stop the search."""
+        run = self.ask(candidate, rows)
+        if errors := errors_in(run):
+            raise JudgeError(f"{errors}; repair the judge and {_AGAIN}")
+        return run
+
+    def is_right(self, candidate: Candidate, row: Labelled) -> bool:
+        """Whether the verdict is the label; no verdict counts as wrong."""
+        return self.verdicts[candidate][row.id] == row.label
+
+    def right(self, candidate: Candidate, rows: Sequence[Labelled]) -> FloatArray:
+        """The share of right verdicts of a candidate that was asked, for each question."""
+        codes, questions = cluster_codes([row.question for row in rows])
+        right = [self.is_right(candidate, row) for row in rows]
+        sums = np.bincount(codes, weights=right, minlength=questions)
+        return np.asarray(sums / np.bincount(codes))
+
+    def run(self, subjects: Sequence[Subject], options: JudgingOptions) -> JudgingRun:
+        """Ask a judge or proposer, within what is left of `max_cost`."""
+        left = options.max_cost
+        if left is not None:
+            left -= self.spent or 0.0
+            if left <= 0:
+                raise _stopped("max_cost")
+        run = run_options(list(subjects), replace(options, max_cost=left, stop=Stop()))
+        summary = run.summary
+        spent = summary.cost_this_run
+        self.spent = None if spent is None or self.spent is None else self.spent + spent
+        if summary.stopped is not None:
+            raise _stopped(summary.stopped)
+        calls = (summary.calls_made + summary.reused) / len(subjects)
+        for name, cost in run.judgments.select("id", "cost").iter_rows():
+            self._rows[summary.judge_fingerprint, name] = calls, cost or 0.0
+        return run
+
+
+def _stopped(reason: str) -> JudgeError:
+    return JudgeError(f"stopped ({reason}) before there is a result: replies are kept; {_AGAIN}")
+
+
+def errors_in(run: JudgingRun) -> str | None:
+    """Too many errors to measure the judge; None otherwise."""
+    errors, rows = run.summary.statuses.get("error", 0), run.summary.rows
+    return f"{errors} of {rows} rows are errors" if errors > _MOST_ERRORS * rows else None
 
 
 def measure_gain(d: FloatArray) -> Gap:

@@ -4,7 +4,6 @@ from adjudge.estimation.classes import ClassEstimate
 from adjudge.estimation.compare import AnyComparison, compare
 from adjudge.estimation.comparison import Comparison
 from adjudge.estimation.difference_plan import ComparisonPlan, plan_compare
-from adjudge.estimation.draw import rows_to_label
 from adjudge.estimation.estimate import AnyEstimate, estimate
 from adjudge.estimation.estimators import register_estimator
 from adjudge.estimation.estimators.misclassification import (
@@ -22,7 +21,7 @@ from adjudge.estimation.label_budget import (
 )
 from adjudge.estimation.label_shift import LabelShift
 from adjudge.estimation.panel import PanelEstimate
-from adjudge.estimation.plan import RatePlan, plan_rate
+from adjudge.estimation.plan import RatePlan, plan_rate, rows_to_label
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.rate import Estimate
 from adjudge.estimation.sample import Counts

@@ -50,7 +50,7 @@ _PROFILE = "report the profile interval, which keeps its level: --interval profi
 
 @dataclass(frozen=True, kw_only=True)
 class RateInterval(Rate):
-    """One rate or difference of any result; `reason` explains a missing estimate or interval.
+    """One rate of any result; `reason` explains a missing estimate or interval.
 
     `naive` is the judge's own rate, if there is one judge. Without an estimate there are no ends.
     """

@@ -34,7 +34,7 @@ _Part = TypeVar("_Part")
 
 
 class Rate(HasInterval):
-    """A rate or difference with its interval, as results and their parts have it."""
+    """A rate with its interval, as results and their parts have it."""
 
     estimate: float | None
 
@@ -87,7 +87,7 @@ def sentence(group: str | None, text: str) -> str:
 
 
 def interval_text(result: Any) -> str:
-    """The interval of an estimate or a difference, with its level."""
+    """The interval of an estimate, with its level."""
     return f"{level_text(result)} interval {show_interval(result.interval)}"
 
 

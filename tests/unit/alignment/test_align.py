@@ -14,7 +14,7 @@ import pytest
 from prompted_judge import PromptedJudge, Proposer, labelled_items, labelled_pairs
 
 from adjudge.alignment import align, plan_alignment
-from adjudge.alignment.asking import Asking
+from adjudge.alignment.align import Asking
 from adjudge.alignment.candidates import Candidate, Mistake, Rewriting
 from adjudge.alignment.parts import SHARES, assign, open_partition, read_labelled
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
