@@ -79,7 +79,7 @@ def measure_ties(rows: BiasRows) -> Ties:
 #: What is written before a line of a file, by the beginning of that line.
 LINES = {
     "diagnosis/bias.py": {
-        "from adjudge.errors": "from adjudge.diagnosis.ties import Ties, measure_ties\n",
+        "from adjudge.present.blocks": "from adjudge.diagnosis.ties import Ties, measure_ties\n",
         '    "retest": consistency': '    "ties": measure_ties,\n',
         "    not_measured: Mapping": "    ties: Ties | None = None\n",
     },

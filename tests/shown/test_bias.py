@@ -375,8 +375,10 @@ def test_a_report_of_one_judge() -> None:
                 "with no bias at all, up to 0.25 of 5 tests would show one by chance",
                 "clusters are independent",
             ),
-            "figure: Distance from an unbiased judge, with 95 % intervals. How often the judge is "
-            "right at each confidence.",
+            "figure: Distance from an unbiased judge, with 95 % intervals (filled: a bias is "
+            "shown).",
+            "figure: How often the judge is right at each confidence; the dashed line is "
+            "calibrated.",
         ],
     )
 
@@ -442,7 +444,8 @@ def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
                 "with no bias at all, up to 0.25 of 5 tests would show one by chance",
                 "clusters are independent",
             ),
-            "figure: Distance from an unbiased judge, with 95 % intervals.",
+            "figure: Distance from an unbiased judge, with 95 % intervals (filled: a bias is "
+            "shown).",
         ],
     )
 
@@ -631,68 +634,69 @@ def test_confidence_is_called_calibrated_only_on_evidence(
 # --- pictures --------------------------------------------------------------------------------
 
 
-def test_the_picture_of_one_judge() -> None:
+def test_the_pictures_of_one_judge() -> None:
     figure = REPORT.plot()
-    left, right = (drawn(axes) for axes in figure.axes)
-    assert left == {
+    [panel] = map(drawn, figure.axes)
+    assert panel == {
         "title": "gpt-x shows a bias:\nfirst slot, longer answer, own family, over-confidence",
-        "x": "points from an unbiased judge, 95 % interval\n(filled: a bias is shown)",
+        "x": "points from an unbiased judge, 95 % interval",
         "y": "",
-        "x ticks": left["x ticks"],
+        "x ticks": panel["x ticks"],
         "y ticks": ["first slot", "longer answer", "own family", "over-confidence"],
         "lines": [
-            [(0, 0), (0, 1)],
             [(5.2, 0), (17.1, 0)],
             [(2.2, 1), (12.0, 1)],
             [(4.9, 2), (29.3, 2)],
             [(3.6, 3), (16.2, 3)],
+            [(0, 0), (0, 1)],
         ],
         "dots": [(11.3, 0), (7.1, 1), (17.0, 2), (9.9, 3)],
         "texts": [],
     }
-    assert (right["title"], right["x"], right["y"]) == (
+    low, high = figure.axes[0].get_xlim()
+    assert low == -high < -29.3
+    assert legend(figure) == []
+    curve = drawn(REPORT.plot(figure="reliability").axes[0])
+    assert (curve["title"], curve["x"], curve["y"]) == (
         "Over-confident (ECE 0.11)",
         "confidence, % (dashed: right as often as confident)",
         "verdicts right, %, 95 % interval",
     )
-    assert right["lines"] == [
+    assert curve["lines"] == [
         [(50, 50), (100, 100)],
         [(68.1, 53.0), (68.1, 74.2)],
         [(93.1, 82.7), (93.1, 95.9)],
         [(68.1, 64.0), (93.1, 90.8)],
     ]
-    assert legend(figure) == []
 
 
 def test_the_picture_of_two_judges() -> None:
-    figure = report(FAIR, GPT).plot()
+    both = report(FAIR, GPT)
+    assert list(both.figures()) == ["bias"]
+    figure = both.plot()
     [panel] = map(drawn, figure.axes)
     assert panel["title"] == "1 of 2 judges show one of these biases"
-    assert panel["y ticks"] == ["fair-7b\nflips 6 %", "gpt-x\nflips 23 %"]
-    assert panel["dots"] == [
-        *((2.1, 0), (1.3, 1)),
-        *((11.3, 2.6), (7.1, 3.6), (17.0, 4.6), (9.9, 5.6)),
+    names = ("first slot", "longer answer", "own family", "over-confidence")
+    assert panel["y ticks"] == [
+        *("fair-7b, first slot", "fair-7b, over-confidence"),
+        *(f"gpt-x, {name}" for name in names),
     ]
-    assert panel["lines"][1:3] == [[(-5.7, 0), (9.9, 0)], [(-10.4, 1), (13.0, 1)]]
+    assert panel["dots"] == [(2.1, 0), (1.3, 1), (11.3, 2), (7.1, 3), (17.0, 4), (9.9, 5)]
+    assert panel["lines"][:2] == [[(-5.7, 0), (9.9, 0)], [(-10.4, 1), (13.0, 1)]]
     filled = [tuple(dot.get_facecolor()[0]) != (1, 1, 1, 1) for dot in figure.axes[0].collections]
     assert filled == [False, False, True, True, True, True]
-    assert legend(figure) == ["first slot", "longer answer", "own family", "over-confidence"]
 
 
 def test_titles_follow_the_intervals() -> None:
-    assert drawn(report(FAIR).plot().axes[0])["title"] == "fair-7b: none of these biases shown"
+    fair = report(FAIR)
+    assert drawn(fair.plot().axes[0])["title"] == "fair-7b: none of these biases shown"
     long = report(replace(GPT, judge="a judge with a name that has no end"))
     assert drawn(long.plot().axes[0])["title"] == (
         "a judge with a…at has no end shows a bias:\nfirst slot, longer answer, own family, "
         "over-confidence"
     )
-    assert drawn(report(FAIR).plot().axes[1])["title"] == (
+    assert drawn(fair.plot(figure="reliability").axes[0])["title"] == (
         "No over- or under-confidence shown (ECE 0.08)"
-    )
-    assert FAIR.position is not None
-    alone = replace(FAIR, reliability=None, position=replace(FAIR.position, interval=None))
-    assert drawn(report(alone).plot().axes[0])["title"] == (
-        "fair-7b:\nno interval, so no bias shown or excluded"
     )
 
 

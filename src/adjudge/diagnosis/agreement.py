@@ -198,7 +198,8 @@ def agreement(
         alpha_interval=alpha_ends,
         ceiling=_human_ceiling(ratings, raw_rows, rows, statistics),
         judge_values={
-            _value_text(value): int(n) for value, n in zip(values, judge_counts, strict=True)
+            f"{value:g}" if isinstance(value, float) else str(value): int(n)
+            for value, n in zip(values, judge_counts, strict=True)
         },
     )
 
@@ -268,10 +269,6 @@ def _code_values(judge: Any, human: Any, level: str) -> tuple[list[Any], IntArra
         for side in sides
     )
     return values, answers, ratings.reshape(-1, widths.pop() if widths else 1)
-
-
-def _value_text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _sorted_values(values: set[Any], level: str) -> list[Any]:

@@ -24,21 +24,29 @@ from adjudge.diagnosis.measures import (
     BiasTest,
     Measure,
     details_of,
+    ends_of,
     left_out_together,
     lines_of,
-    measure_columns,
     wins_of,
 )
-from adjudge.diagnosis.reliability import Reliability, draw_reliability, measure_reliability
-from adjudge.errors import ArgumentError
-from adjudge.present import figure as theme
-from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, Tone, notes_of
+from adjudge.diagnosis.reliability import Reliability, measure_reliability, reliability_figure
+from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, Tone, notes_of, table_of
+from adjudge.present.figure import ForestRow, axis_name, forest_figure
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
-from adjudge.present.text import begin, count, group_name, level, number, percent, show_interval
+from adjudge.present.text import (
+    DASH,
+    begin,
+    count,
+    group_name,
+    level,
+    number,
+    percent,
+    show_interval,
+)
+from adjudge.records import Interval
 from adjudge.validation import Seed, non_negative, open_unit, positive
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 
@@ -72,9 +80,10 @@ class Diagnoses:
     retest: Retest | None = None
     not_measured: Mapping[str, str]
 
-    def parts(self) -> list[BiasMeasures]:
-        """What was measured."""
-        diagnoses = (getattr(self, name) for name in _MEASURES)
+    def parts(self, *, without_weaker: bool = False) -> list[BiasMeasures]:
+        """What was measured; near-tied pairs are weaker than `length` if that was measured."""
+        left_out = "verbosity" if without_weaker and self.length is not None else None
+        diagnoses = (getattr(self, name) for name in _MEASURES if name != left_out)
         return [diagnosis for diagnosis in diagnoses if diagnosis is not None]
 
 
@@ -245,9 +254,7 @@ def view_bias(report: BiasReport) -> list[Block]:
     diagnoses = [(judge.who, entry) for judge in report.judges for entry in judge.parts()]
     blocks: list[Block] = [_bias_headline(report)]
     if not several:
-        # Near-tied pairs test the liking for length only where nothing better does.
-        better = report.length is not None
-        shown = [d for _, d in diagnoses if not (better and isinstance(d, VerbosityBias))]
+        shown = [d for judge in report.judges for d in judge.parts(without_weaker=True)]
         blocks += lines_of([_fact(entry.measures()[0]) for entry in shown], _MOST_MEASURES)
     for judge, diagnosis in diagnoses:
         if isinstance(diagnosis, PositionBias):
@@ -274,7 +281,7 @@ def view_bias(report: BiasReport) -> list[Block]:
             f"with no bias at all, up to {alarms} of {count(tests, 'test')} would show one by "
             "chance"
         )
-    return [*blocks, *details_of([*lines, *report.assumptions]), *_bias_picture(report)]
+    return [*blocks, *details_of([*lines, *report.assumptions]), *_bias_pictures(report)]
 
 
 def _fact(measure: Measure) -> Fact:
@@ -288,18 +295,9 @@ def _fact(measure: Measure) -> Fact:
 
 
 def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
-    """The diagnoses that could show a bias: those with an interval.
-
-    Near-tied pairs test the liking for length only where nothing better does.
-    """
-    return [
-        test
-        for judge in judges
-        for test in judge.parts()
-        if isinstance(test, BiasTest)
-        and test.interval is not None
-        and not (isinstance(test, VerbosityBias) and judge.length is not None)
-    ]
+    """The diagnoses that could show a bias: those with an interval."""
+    parts = (part for judge in judges for part in judge.parts(without_weaker=True))
+    return [part for part in parts if isinstance(part, BiasTest) and part.interval is not None]
 
 
 def _bias_headline(report: BiasReport) -> Headline:
@@ -313,14 +311,14 @@ def _bias_headline(report: BiasReport) -> Headline:
     shown = {judge.who: [test.title for test in _tests([judge]) if test.biased] for judge in judges}
     biased = {judge: ", ".join(titles) for judge, titles in shown.items() if titles}
     if not biased:
-        whom = count(len(judges), "judge")
-        if len(judges) == 1:
-            whom, tested = judges[0].who, f"{tested}: {', '.join(test.title for test in tests)}"
+        alone = len(judges) == 1
+        decision = f"No bias shown by {judges[0].who if alone else count(len(judges), 'judge')} in "
+        decision += tested
         return Headline(
-            f"No bias shown by {whom} in {tested}",
+            f"{decision}: {', '.join(test.title for test in tests)}" if alone else decision,
             "This does not prove that the judge is fair: the intervals show what is still "
             "possible.",
-            decision=f"No bias shown by {whom} in {count(len(tests), 'test')}",
+            decision=decision,
         )
     if len(judges) == 1:
         [(judge, titles)] = shown.items()
@@ -334,19 +332,19 @@ def _bias_headline(report: BiasReport) -> Headline:
 
 def _measures_table(report: BiasReport) -> Table:
     """A row for each measure, with its judge if there are several."""
-    columns = measure_columns(report.confidence_level)
-    rows = [
-        (judge.who, *(cell(measure) for cell in columns.values()))
-        for judge, measure in report.measures()
-    ]
-    first = 0 if len(report.judges) > 1 else 1
-    return Table(
-        ("judge", *columns)[first:],
-        [row[first:] for row in rows],
-        f"Biases, intervals clustered by {report.clustered_by}",
-        text_columns=2 - first,
-        detail=True,
-    )
+    columns: dict[str, Callable[[tuple[JudgeBias, Measure]], str]] = {}
+    if len(report.judges) > 1:
+        columns["judge"] = lambda entry: entry[0].who
+    columns |= {
+        "measure": lambda entry: entry[1].name,
+        "value": lambda entry: number(entry[1].value),
+        f"{level(report.confidence_level)} interval": lambda e: show_interval(e[1].interval),
+        "unbiased": lambda e: DASH if e[1].unbiased is None else f"{round(e[1].unbiased, 3):g}",
+        "rows": lambda entry: number(entry[1].n),
+    }
+    caption = f"Biases, intervals clustered by {report.clustered_by}"
+    words = len(columns) - 4
+    return table_of(report.measures(), columns, caption=caption, text_columns=words, detail=True)
 
 
 def _won_without_being_good(report: BiasReport) -> list[str]:
@@ -377,112 +375,56 @@ def _not_measured(report: BiasReport) -> list[str]:
     ]
 
 
-# --- figure ----------------------------------------------------------------------------------
-
-_COLOURS = dict(
-    zip(
-        ("first slot", "longer answer", "own family", "over-confidence"), theme.SERIES, strict=False
-    )
-)
-_MARKS = dict(zip(_COLOURS, theme.MARKS, strict=False))
-_JudgeMeasures = Sequence[tuple[JudgeBias, list[tuple[str, Measure]]]]
+# --- figures ---------------------------------------------------------------------------------
 
 
-def _bias_picture(report: BiasReport) -> list[Block]:
-    if not any(map(_drawn_of, report.judges)):
-        return []
-    caption = f"Distance from an unbiased judge, with {level(report.confidence_level)} intervals."
+def _bias_pictures(report: BiasReport) -> list[Block]:
+    """The biases of all judges; of one judge also how often it is right at each confidence."""
+    figures: list[Block] = []
+    if any(map(_drawn_of, report.judges)):
+        ends = level(report.confidence_level)
+        caption = (
+            f"Distance from an unbiased judge, with {ends} intervals (filled: a bias is shown)."
+        )
+        figures.append(Figure("bias", partial(bias_figure, report), caption))
     if len(report.judges) == 1 and report.reliability:
-        caption += " How often the judge is right at each confidence."
-    return [Figure("bias", partial(bias_figure, report), caption)]
+        draw = partial(reliability_figure, report.reliability)
+        caption = "How often the judge is right at each confidence; the dashed line is calibrated."
+        figures.append(Figure("reliability", draw, caption))
+    return figures
+
+
+def _drawn_of(judge: JudgeBias) -> dict[str, Measure]:
+    """The measures that are drawn, by name."""
+    tests = {
+        "first slot": judge.position,
+        "longer answer": judge.length or judge.verbosity,
+        "own family": judge.family,
+        "over-confidence": judge.reliability,
+    }
+    measures = {name: test.measures()[0] for name, test in tests.items() if test is not None}
+    return {name: measure for name, measure in measures.items() if measure.value is not None}
 
 
 def bias_figure(result: BiasReport) -> Drawing:
-    """Every bias of every judge as its distance from an unbiased one; of one judge its curve."""
+    """Every bias of every judge as its distance from an unbiased one."""
     measured = [(judge, measures) for judge in result.judges if (measures := _drawn_of(judge))]
-    if not measured:
-        raise ArgumentError("plot", "no bias could be measured", "see what is named as missing")
-    curve = result.reliability if len(result.judges) == 1 else None
-    panels = 1 if curve is None else 2
-    rows = sum(len(measures) for _, measures in measured)
-    height = max(3.6, 1.9 + 0.27 * rows + 0.12 * len(measured))
-    with theme.themed():
-        figure = theme.new_figure(1.2 + 4.9 * panels, height)
-        axes = list(figure.subplots(1, panels, squeeze=False)[0])
-        _draw_biases(axes[0], measured, result.confidence_level)
-        if curve is not None:
-            draw_reliability(axes[1], curve)
-        if len(measured) > 1:
-            names = {name for _, measures in measured for name, _ in measures}
-            marks = [
-                theme.legend_dot(name, colour, marker=_MARKS[name])
-                for name, colour in _COLOURS.items()
-                if name in names
-            ]
-            theme.draw_legend(figure, marks)
-    return figure
-
-
-def _drawn_of(judge: JudgeBias) -> list[tuple[str, Measure]]:
-    """The measures that are drawn, by name."""
-    tests = (judge.position, judge.length or judge.verbosity, judge.family, judge.reliability)
-    measures = [
-        (name, test.measures()[0])
-        for name, test in zip(_COLOURS, tests, strict=True)
-        if test is not None
-    ]
-    return [(name, measure) for name, measure in measures if measure.value is not None]
-
-
-def _draw_biases(axes: Axes, measured: _JudgeMeasures, confidence_level: float) -> None:
-    alone = len(measured) == 1
-    names = theme.axis_names(judge.judge for judge, _ in measured)
-    axes.axvline(0, color=theme.MUTED, linestyle="--", linewidth=1.2)
-    ticks: list[tuple[float, str]] = []
-    at, reach = 0.0, 10.0
+    rows = []
     for judge, measures in measured:
-        first = at
-        for name, measure in measures:
-            value, *ends = (
-                100 * (end - (measure.unbiased or 0))
-                for end in (measure.value, measure.low, measure.high)
-                if end is not None
-            )
-            colour = _COLOURS[name]
-            axes.plot(ends, [at] * len(ends), color=colour, lw=2.2, alpha=0.6)
-            face = colour if measure.departs else "white"
-            theme.draw_ring(axes, value, at, colour, face=face, marker=_MARKS[name])
-            reach = max(reach, *(abs(end) for end in (value, *ends)))
-            if alone:
-                ticks.append((at, name))
-            at += 1
-        if not alone:
-            flips = judge.position and f"\nflips {percent(judge.position.flip_share, 0)}"
-            ticks.append(((first + at - 1) / 2, names[judge.judge] + (flips or "")))
-        at += 0.6
-    axes.set_yticks([place for place, _ in ticks], [text for _, text in ticks])
-    axes.set_ylim(at - 0.6, -1.0)
-    axes.set_xlim(-1.08 * reach, 1.08 * reach)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel(
-        f"points from an unbiased judge, {level(confidence_level)} interval\n"
-        "(filled: a bias is shown)"
-    )
-    axes.set_title(_bias_title(measured))
-
-
-def _bias_title(measured: _JudgeMeasures) -> str:
-    """About the biases drawn here: a judge without any of them can still be over-confident."""
-    shown = [[name for name, measure in measures if measure.departs] for _, measures in measured]
-    if len(measured) > 1:
-        return f"{sum(map(bool, shown))} of {len(measured)} judges show one of these biases"
-    [(judge, measures)] = measured
-    who = theme.axis_name(judge.judge) or "The judge"
-    if shown[0]:
-        words = f"{who} shows a bias:", ", ".join(shown[0])
-    elif all(measure.low is None for _, measure in measures):
-        words = f"{who}:", "no interval, so no bias shown or excluded"
-    else:
-        words = f"{who}:", "none of these biases shown"
-    # A long title would run into that of the next panel.
-    return ("\n" if sum(map(len, words)) > 44 else " ").join(words)
+        who = f"{axis_name(judge.judge)}, " if len(measured) > 1 else ""
+        for name, measure in measures.items():
+            unbiased = measure.unbiased or 0.0
+            low, high = ends_of(measure.interval)
+            ends = None
+            if low is not None and high is not None:
+                ends = Interval(low - unbiased, high - unbiased, level=result.confidence_level)
+            value = (measure.value or 0.0) - unbiased
+            rows.append(ForestRow(f"{who}{name}", value, ends, filled=measure.departs))
+    shown = [[name for name in measures if measures[name].departs] for _, measures in measured]
+    title = f"{sum(map(bool, shown))} of {len(measured)} judges show one of these biases"
+    if len(measured) == 1:
+        who = axis_name(measured[0][0].judge) or "The judge"
+        biases = ", ".join(shown[0])
+        title = f"{who} shows a bias:\n{biases}" if biases else f"{who}: none of these biases shown"
+    axis = f"points from an unbiased judge, {level(result.confidence_level)} interval"
+    return forest_figure(rows, title=title, axis=axis, around_zero=True)

@@ -146,17 +146,16 @@ def position_bias(
     bias has first_share = 1/2. A probability of exactly one half counts half for each slot. Pairs
     with only one order are left out and counted.
 
-    >>> bias = position_bias([0.9, 0.8, 0.7, 0.9], [0.2, 0.1, 0.3, 0.8])
-    >>> bias.first_share, bias.flip_share
-    (0.875, 0.75)
-
     The gaps are score_a - score_b in the two orders. Their mean half difference is the advantage of
-    the first slot in points (Soft-Elo paper, F.1), with a clustered t interval, clipped to the
-    largest observed difference.
+    the first slot in points (Soft-Elo paper, F.1), with a clustered t interval.
 
     The interval is the wider of two: a t interval with the cluster-robust error, and an exact one
     on the direction of the pairs whose verdict flips, which have all the evidence. Effects of the
     slots can cancel (first on one topic, second on another): see `groups`.
+
+    >>> bias = position_bias([0.9, 0.8, 0.7, 0.9], [0.2, 0.1, 0.3, 0.8])
+    >>> bias.first_share, bias.flip_share
+    (0.875, 0.75)
     """
     forward = optional_probabilities(p_fwd, "p_fwd")
     reverse = optional_probabilities(p_rev, "p_rev")

@@ -7,9 +7,8 @@ the same for both answers and cancels, so prompts are the clusters of the interv
 on the same pairs, their own preference for length is fitted in the same way, and the bias is the
 difference.
 
-Verbosity bias: does the longer answer win if the judge itself is near a tie? Conditioning on the
-judge's own near-ties removes most of the quality difference; what is left is a preference for
-length (Soft-Elo paper, appendix F.1).
+Verbosity bias: does the longer answer win if the judge itself is near a tie? There most of the
+difference in quality is gone (Soft-Elo paper, appendix F.1).
 """
 
 from __future__ import annotations
@@ -152,9 +151,7 @@ def length_bias(
 ) -> LengthBias:
     """How much length raises the longer answer's probability to win with this judge.
 
-    `wins` are the verdicts for response_a: 1, 0, 1/2 for a tie, NaN without an answer. Lengths are
-    in any unit.
-
+    `wins` are the verdicts for response_a: 1, 0, 1/2 for a tie, NaN without an answer.
     `effect` is the mean over pairs of unequal length of P(longer wins) minus the probability from
     the models' strengths alone. `odds_doubling` is the factor on the odds for an answer twice as
     long. With human `labels` on the same pairs, `excess` is the judge's effect minus people's on

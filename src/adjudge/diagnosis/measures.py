@@ -27,7 +27,7 @@ from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Note, Table, table_of
 from adjudge.present.result import Count, Level, NotNegative
-from adjudge.present.text import DASH, left_out, level, number
+from adjudge.present.text import left_out
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.clusters import codes_of, count_clusters, mean_interval, share_interval
 from adjudge.validation import (
@@ -143,7 +143,6 @@ class BiasTest(BiasMeasures, HasInterval):
         return near and excludes(main.interval, main.unbiased)
 
     def describe_negligible(self) -> str:
-        """The words for a difference that is not chance, but too small to be called a bias."""
         return f"more than chance, but below the {100 * self.floor:g} points that are called a bias"
 
     def finding(self, biased: str, otherwise: str) -> str:
@@ -151,17 +150,6 @@ class BiasTest(BiasMeasures, HasInterval):
         if self.negligible:
             return self.describe_negligible()
         return biased if self.biased else otherwise
-
-
-def measure_columns(confidence_level: float) -> dict[str, Callable[[Measure], str]]:
-    """The columns of a table of measures."""
-    return {
-        "measure": lambda m: m.name,
-        "value": lambda m: number(m.value),
-        f"{level(confidence_level)} interval": lambda m: text.show_interval(m.interval),
-        "unbiased": lambda m: DASH if m.unbiased is None else f"{round(m.unbiased, 3):g}",
-        "rows": lambda m: number(m.n),
-    }
 
 
 def name_group(group: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from adjudge.diagnosis.measures import (
     Sampling,
     ends_of,
 )
-from adjudge.present.figure import ACCENT, MUTED, draw_interval
+from adjudge.present import figure as theme
 from adjudge.present.result import Count, Proportion
 from adjudge.present.text import count, level, number, percent, percent_interval, signed
 from adjudge.records import Interval
@@ -43,7 +43,7 @@ from adjudge.validation import (
 from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 #: Over-confidence is known if its interval is this close to zero.
 _CLOSE = 0.05
@@ -313,24 +313,23 @@ def _draw_normal(
     return np.asarray(drawn, dtype=np.float64)
 
 
-def draw_reliability(axes: Axes, result: Reliability) -> None:
-    """One judge's reliability curve, with intervals."""
-    axes.plot([50, 100], [50, 100], color=MUTED, linestyle="--", linewidth=1.2)
-    for entry in result.curve:
-        at, ends = 100 * entry.confidence, entry.accuracy_interval
-        draw_interval(axes, at, ends, vertical=True, color=ACCENT, lw=1.4, alpha=0.6)
-    axes.plot(
-        [100 * entry.confidence for entry in result.curve],
-        [100 * entry.accuracy for entry in result.curve],
-        color=ACCENT,
-        marker="o",
-        ms=4.5,
-        linewidth=1.3,
-    )
-    axes.set_xlabel("confidence, % (dashed: right as often as confident)")
-    axes.set_ylabel(f"verdicts right, %, {level(result.confidence_level)} interval")
-    axes.set_ylim(top=102)
-    finding = "No over- or under-confidence shown"
-    if result.biased:
-        finding = "Over-confident" if result.over_confidence > 0 else "Under-confident"
-    axes.set_title(f"{finding} (ECE {result.ece_equal_mass:.2f})")
+def reliability_figure(result: Reliability) -> Drawing:
+    """How often the judge is right at each confidence, with intervals."""
+    confidence = [100 * entry.confidence for entry in result.curve]
+    right = [100 * entry.accuracy for entry in result.curve]
+    with theme.themed():
+        figure = theme.new_figure(6.1, 3.9)
+        axes = figure.subplots()
+        axes.plot([50, 100], [50, 100], color=theme.MUTED, linestyle="--", linewidth=1.2)
+        style: dict[str, Any] = {"vertical": True, "color": theme.ACCENT, "lw": 1.4, "alpha": 0.6}
+        for at, entry in zip(confidence, result.curve, strict=True):
+            theme.draw_interval(axes, at, entry.accuracy_interval, **style)
+        axes.plot(confidence, right, color=theme.ACCENT, marker="o", ms=4.5, linewidth=1.3)
+        axes.set_xlabel("confidence, % (dashed: right as often as confident)")
+        axes.set_ylabel(f"verdicts right, %, {level(result.confidence_level)} interval")
+        axes.set_ylim(top=102)
+        finding = "No over- or under-confidence shown"
+        if result.biased:
+            finding = "Over-confident" if result.over_confidence > 0 else "Under-confident"
+        axes.set_title(f"{finding} (ECE {result.ece_equal_mass:.2f})")
+    return figure

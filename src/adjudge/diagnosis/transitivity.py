@@ -56,10 +56,8 @@ class TransitivityGroup:
     `expected_*` is what a Bradley-Terry judge without circular preferences shows on the same
     comparisons; `p_value` is the share of such judges with a mean rate at least as high.
     `same_rate_share` is the share of documents with a cycle if this judge's rate were spread at
-    random over the documents. If the observed share is well below it, cycles are concentrated in
-    few documents. `eq1_*` are the paper's, by its Eq. 1: cycles over all C(n, 3) triples of a
-    document with n models, decisive or not, over all documents with three models. The two differ
-    if there are ties or missing verdicts.
+    random over the documents. `eq1_*` are the paper's, by its Eq. 1: cycles over all C(n, 3)
+    triples of a document with n models, decisive or not.
     """
 
     judge: str | None
@@ -173,9 +171,7 @@ def diagnose_transitivity(
     >>> cycles.groups[0].cycles, cycles.worst[0].doc_id, cycles.worst[0].rate
     (1, 'd1', 1.0)
 
-    The expected rate treats differences in quality between documents as noise. A judge below it
-    detects such differences. A judge above it is less consistent than coin flips between the
-    fitted strengths. With fewer than about ten documents the fit follows the data too closely for
+    With fewer than about ten documents the fit of the noisy judge follows the data too closely for
     a useful comparison.
     """
     count(replicates, "replicates", least=1)

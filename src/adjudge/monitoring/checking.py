@@ -186,9 +186,9 @@ def _monitor_group(
 ) -> MonitorGroup:
     tally = Counter(audit.outcome for audit in audits)
     counted = [audit for audit in audits if audit.outcome in ("right", "wrong")]
-    errors = _marks(counted, "wrong")
-    settled = [audit for audit in audits if audit.outcome not in ("tie", "pending")]
-    worst = _marks(settled, "wrong", "missing")
+    errors = np.array([audit.outcome == "wrong" for audit in counted], dtype=np.int64)
+    settled = (audit.outcome for audit in audits if audit.outcome not in ("tie", "pending"))
+    worst = np.array([outcome != "right" for outcome in settled], dtype=np.int64)
     evidence = _evidence(errors, terms.limit, terms.horizon)
     ring = _first_alarm(evidence, delta)
     change = None if ring is None else estimate_change(errors, limit=terms.limit) - 1
@@ -210,10 +210,6 @@ def _monitor_group(
         change_at=None if change is None else counted[change].number,
         path=_path(errors, evidence, delta, ring),
     )
-
-
-def _marks(audits: Sequence[Audit], *outcomes: Outcome) -> IntArray:
-    return np.array([audit.outcome in outcomes for audit in audits], dtype=np.int64)
 
 
 def _evidence(errors: IntArray, limit: float, horizon: float) -> FloatArray:

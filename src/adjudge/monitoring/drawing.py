@@ -25,15 +25,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.policy.audits import DRAWN, DRAWN_AT, order_audits
 from adjudge.present import text
 from adjudge.present.blocks import Block, Headline, notes_of
-from adjudge.present.result import (
-    Check,
-    Count,
-    Proportion,
-    Result,
-    ResultWithRows,
-    at_most,
-    frozen,
-)
+from adjudge.present.result import Check, Count, Proportion, Result, ResultWithRows, at_most, frozen
 from adjudge.records import About
 from adjudge.store import Served, Store, StorePlace, store_name, use_store
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook

@@ -206,12 +206,16 @@ def add_legend(axes: Axes, loc: Any = "best", fontsize: float = 10, **style: Any
 
 @dataclass(frozen=True)
 class ForestRow:
-    """A line of a forest: a dot, its interval if there is one, and a ring to compare it with."""
+    """A line of a forest: a dot, its interval if there is one, and a ring to compare it with.
+
+    A dot that is not `filled` shows nothing.
+    """
 
     name: str
-    value: float | None
+    value: float
     interval: Interval | None = None
     ring: float | None = None
+    filled: bool = True
 
 
 def forest_figure(
@@ -222,22 +226,28 @@ def forest_figure(
     dot: str = "",
     ring: str = "",
     scale: float = 100,
+    around_zero: bool = False,
 ) -> Drawing:
-    """A dot with its interval for each row, from the top down; a legend if there are rings."""
+    """A dot with its interval for each row, from the top down; a legend if there are rings.
+
+    `around_zero` has a line at zero in the middle; otherwise the axis begins there.
+    """
     with themed():
         figure = new_figure(7.2, 1.6 + 0.42 * len(rows))
         axes = figure.subplots()
         for place, row in enumerate(rows):
             draw_interval(axes, place, row.interval, scale=scale, color=ACCENT, linewidth=1.6)
-            if row.value is None:
-                above = place if row.interval is None else place - 0.22  # not on its line
-                axes.text(0.01, above, "no estimate", color=MUTED, fontsize=8.5, va="center")
-            else:
-                axes.scatter(scale * row.value, place, s=44, color=ACCENT, zorder=3)
+            face = ACCENT if row.filled else "white"
+            draw_ring(axes, scale * row.value, place, ACCENT, face=face, size=44, width=1.0)
             if row.ring is not None:
                 draw_ring(axes, scale * row.ring, place, INK, size=40, width=1.5, zorder=4)
         name_rows(axes, [row.name for row in rows], fontsize=8.5)
-        axes.set_xlim(left=0)
+        if around_zero:
+            axes.axvline(0, color=MUTED, linestyle="--", linewidth=1.2)
+            reach = max(map(abs, axes.get_xlim()))
+            axes.set_xlim(-reach, reach)
+        else:
+            axes.set_xlim(left=0)
         axes.set_xlabel(axis)
         axes.set_title(title)
         if any(row.ring is not None for row in rows):

@@ -4,8 +4,8 @@ A new kind is a line here. A package adds its kinds by the entry point group `ad
 report shows them last.
 
 What `to_dict` wrote becomes the same frozen dataclass again. A field that is missing, has another
-type or is unknown, and a schema newer than this adjudge, are refused with an error that names file
-and field. Otherwise a result that was read only in part would be shown, or used, as if complete.
+type or is unknown, and a schema newer than this adjudge, are refused: a result that was read only
+in part would be used as if complete.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "plan_compare": "adjudge.estimation.difference_plan:ComparisonPlan",
             "plan_rate": "adjudge.estimation.plan:RatePlan",
             "panel_estimate": "adjudge.estimation.panel:PanelEstimate",
+            "label_shift": "adjudge.estimation.label_shift:LabelShift",
         },
     ),
     "diagnosis": (

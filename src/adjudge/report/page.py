@@ -12,6 +12,7 @@ import platform
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -168,17 +169,11 @@ def _part(file: ResultFile) -> Part:
 
 def _damaged_section(held: Folder) -> Section:
     """Files that could not be read come first: without a note, they would not be missed."""
-    names = ", ".join(held.damaged)
-    blocks: list[Block] = [
-        Headline(
-            f"{count(len(held.damaged), 'damaged file is', 'damaged files are')} not in this "
-            f"report: {names}",
-            "Write them again; nothing of them is shown below.",
-            tone="bad",
-        ),
-        Table(("file", "reason"), list(held.damaged.items()), text_columns=2),
-    ]
-    part = Part(name="Damaged files", blocks=blocks)
+    many = count(len(held.damaged), "damaged file is", "damaged files are")
+    finding = f"{many} not in this report: {', '.join(held.damaged)}"
+    action = "Write them again; nothing of them is shown below."
+    table = Table(("file", "reason"), list(held.damaged.items()), text_columns=2)
+    part = Part(name="Damaged files", blocks=[Headline(finding, action, tone="bad"), table])
     return Section(key="damaged", title="Damaged files", parts=[part])
 
 
@@ -208,53 +203,34 @@ _LONGEST = 300
 
 def appendix_section(folder: Folder) -> Section:
     """The commands, the files, then a folded table per result file, and the versions."""
+
+    def table(columns: tuple[str, str], rows: Any, caption: str, detail: bool = False) -> Table:
+        return Table(columns, list(rows), caption, text_columns=2, detail=detail)
+
+    files = {file.path.name: file.result.kind.replace("_", " ") for file in folder.files}
+    listed = files | dict.fromkeys(folder.tables, "rows")
     blocks: list[Block] = [
         Headline(
             f"{count(len(folder.files), 'result file')}, with every setting, seed and fingerprint.",
             "The same inputs, settings and versions give the same numbers.",
         ),
         *_commands(folder),
-        Table(
-            ("file", "content"),
-            [
-                *((file.path.name, file.result.kind.replace("_", " ")) for file in folder.files),
-                *((name, "rows") for name in folder.tables),
-            ],
-            caption="Files",
-            text_columns=2,
-        ),
+        table(("file", "content"), listed.items(), "Files"),
     ]
     if names := short_names(folder):
-        columns = ("judge", "called here")
-        blocks.append(Table(columns, list(names.items()), caption="Judges", text_columns=2))
-    blocks += [
-        Table(
-            ("setting", "value"),
-            _settings(file.result.to_dict()),
-            caption=f"{file.path.name} ({file.result.kind})",
-            text_columns=2,
-            detail=True,
-        )
-        for file in folder.files
-    ]
-    versions = [("Python", platform.python_version())]
+        blocks.append(table(("judge", "called here"), names.items(), "Judges"))
+    for file in folder.files:
+        caption = f"{file.path.name} ({file.result.kind})"
+        settings = _settings(file.result.to_dict())
+        blocks.append(table(("setting", "value"), settings, caption, detail=True))
+    versions = {"Python": platform.python_version()}
     for library in _LIBRARIES:
-        try:
-            versions.append((library, version(library)))
-        except PackageNotFoundError:
-            continue
-    blocks.append(
-        Table(
-            ("software", "version"),
-            versions,
-            caption="Versions that made this report",
-            text_columns=2,
-            detail=True,
-        )
-    )
-    return Section(
-        key="appendix", title="To run it again", parts=[Part(name="Settings", blocks=blocks)]
-    )
+        with suppress(PackageNotFoundError):
+            versions[library] = version(library)
+    caption = "Versions that made this report"
+    blocks.append(table(("software", "version"), versions.items(), caption, detail=True))
+    parts = [Part(name="Settings", blocks=blocks)]
+    return Section(key="appendix", title="To run it again", parts=parts)
 
 
 def _commands(folder: Folder) -> list[Block]:
@@ -318,7 +294,12 @@ def doubtful_part(folder: Folder) -> list[Part]:
 def _doubtful(
     folder: Folder, rows: pl.DataFrame, texts: pl.DataFrame | None, noun: str
 ) -> list[Block]:
-    doubtful = [] if texts is None else _most_doubtful(rows, texts)
+    doubtful: list[dict[str, Any]] = []
+    if texts is not None:
+        known = rows.drop_nulls("uncertainty").join(texts, on="id", how="inner")
+        ordered = known.sort("uncertainty", descending=True, maintain_order=True)
+        first = ordered.unique("id", keep="first", maintain_order=True)
+        doubtful = first.head(_MOST).to_dicts()
     unmeasured = rows.filter(~pl.col("status").is_in(list(MEASURED)))
     failed = unmeasured.head(_MOST).to_dicts()
     written, trouble = _read_written(folder, [*doubtful, *failed])
@@ -341,17 +322,6 @@ def _doubtful(
     if trouble is not None and blocks:
         blocks.append(Note([f"what the judge wrote is not shown: {trouble}"]))
     return blocks
-
-
-def _most_doubtful(rows: pl.DataFrame, texts: pl.DataFrame) -> list[dict[str, Any]]:
-    return (
-        rows.drop_nulls("uncertainty")
-        .join(texts, on="id", how="inner")
-        .sort("uncertainty", descending=True, maintain_order=True)
-        .unique("id", keep="first", maintain_order=True)
-        .head(_MOST)
-        .to_dicts()
-    )
 
 
 def _read_written(folder: Folder, rows: Sequence[Mapping[str, Any]]) -> tuple[Written, str | None]:
@@ -392,20 +362,20 @@ def _verdicts(folder: Folder, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         orient="row",
     )
     # Doubt asked in another way is on another scale. A jury has rows of its members alone.
-    own = rows.join(held, on=["judge", "protocol"], how="semi", maintain_order="left")
-    return own if own.height else rows
+    of_policies = rows.join(held, on=["judge", "protocol"], how="semi", maintain_order="left")
+    return of_policies if of_policies.height else rows
 
 
 def _sides(row: Mapping[str, Any], written: Written) -> Sides:
     """Two answers side by side; one answer next to its reference or context."""
-    title, left, right_title = "Answer A", row.get("response_a"), "Answer B"
-    right = row.get("response_b")
+    title, left = "Answer A", row.get("response_a")
+    right_title, right = "Answer B", row.get("response_b")
     if "response" in row:
-        name = "reference" if row.get("reference") is not None else "context"
-        title, left, right = "Answer", row["response"], row.get(name)
-        right_title = {"reference": "Reference answer", "context": "Context"}[name]
-    words = _words(row, written)
-    note = _describe(row)
+        title, left = "Answer", row["response"]
+        right_title, right = "Reference answer", row.get("reference")
+        if right is None:
+            right_title, right = "Context", row.get("context")
+    words, note = _words(row, written), _describe(row)
     return Sides(
         id=row["id"],
         prompt=row["prompt"],

@@ -170,6 +170,12 @@ def diagnose_scores(
         for rows in judges
         for method in rows.plans
     ]
+    not_learned = []
+    if sets == "auto" and used != "learned":
+        not_learned = [
+            f"sets that learn the judge's scale need {fewest_to_learn(main)} labelled documents "
+            f"for each judge and criterion at alpha {float(main):g}; the fewest here is {fewest}"
+        ]
     return ScoreDiagnosis(
         groups=tuple(group for evaluation in evaluations for group in evaluation.groups),
         agreement=tuple(_between_judges(evaluations, main)),
@@ -200,7 +206,7 @@ def diagnose_scores(
         dropped=labelled.dropped,
         assumptions=(
             *_promise_and_limits(frame, used, target),
-            *_why_not_learned(sets, used, fewest, main),
+            *not_learned,
             *_without_adaptive(frame),
             *scores.makers,
         ),
@@ -299,9 +305,8 @@ def _plans(
     if "score_probs" in judge_rows.columns and judge_rows["score_probs"].null_count() == 0:
         size = int(judge_rows["score_probs"].list.len()[0])
         if size != scale[1] - scale[0] + 1:
-            raise ArgumentError(
-                "scale", scale, f"score_probs lists {size} scores: give their scale"
-            )
+            remedy = f"score_probs lists {size} scores: give their scale"
+            raise ArgumentError("scale", scale, remedy)
         probs = answers_for(judge_rows["score_probs"].to_list(), "adaptive", scale)
         plans["adaptive"] = Plan("adaptive", probs, criterion)
     if sets not in ("residual", "adaptive"):
@@ -490,17 +495,6 @@ def _between_judges(evaluations: Sequence[Evaluation], level: Fraction) -> Itera
 
 
 # --- words -----------------------------------------------------------------------------------
-
-
-def _why_not_learned(asked: str, used: str, fewest: int, level: Fraction) -> list[str]:
-    """Why sets that learn the judge's scale are not the default here."""
-    if asked != "auto" or used == "learned":
-        return []
-    needed = fewest_to_learn(level)
-    return [
-        f"sets that learn the judge's scale need {needed} labelled documents for each judge and "
-        f"criterion at alpha {float(level):g}; the fewest here is {fewest}"
-    ]
 
 
 def _promise_and_limits(frame: pl.DataFrame, sets: str, target: str) -> tuple[str, ...]:

@@ -1,9 +1,7 @@
 """Blocks on a terminal: rich renderables, or plain text without it.
 
-A table on a terminal: numbers are never broken, text wraps, names are shortened last.
-
-A table too wide for the terminal leaves out its optional columns first, then shortens long words.
-If that is not enough, each row becomes a list of its cells.
+Numbers in a table are never broken. One too wide for the terminal leaves out its optional columns
+first, then shortens long words; if that is not enough, each row becomes a list of its cells.
 """
 
 from __future__ import annotations
@@ -77,7 +75,10 @@ class TerminalTable:
         if spare < 0:
             return None
         # Text has the room first: a name on one line is worth more than a heading on one line.
-        wanted = [self._widest(at) for at in kept]
+        wanted = [
+            max(cell_len(self._names[at]), *(cell_len(row[at]) for row in self._rows), 0)
+            for at in kept
+        ]
         for text in (True, False):
             columns = [i for i, at in enumerate(kept) if self._is_text(at) == text]
             for n, i in enumerate(sorted(columns, key=lambda i: wanted[i] - least[i])):
@@ -93,9 +94,6 @@ class TerminalTable:
             return max(heading, *map(cell_len, cells), 0)
         longest = max((cell_len(one) for cell in cells for one in cell.split()), default=0)
         return max(heading, min(longest, word))
-
-    def _widest(self, at: int) -> int:
-        return max(cell_len(self._names[at]), *(cell_len(row[at]) for row in self._rows), 0)
 
     def _is_text(self, at: int) -> bool:
         return at < self._text_columns
