@@ -18,6 +18,7 @@ from adjudge.diagnosis.consistency import Contradictions, PositionBias, Retest
 from adjudge.diagnosis.family import FamilyBias, FamilyScores, measure_family, measure_family_scores
 from adjudge.diagnosis.length import LengthBias, VerbosityBias, measure_length, measure_verbosity
 from adjudge.diagnosis.measures import (
+    CLUSTERED,
     FLOOR,
     BiasMeasures,
     BiasRows,
@@ -135,9 +136,6 @@ class BiasReport(Result, Diagnoses):
 
 #: The most measures of one judge that get a line each.
 _MOST_MEASURES = 6
-_ASSUMPTIONS = (
-    "intervals are clustered: rows of one cluster can be alike, clusters are independent",
-)
 
 
 def diagnose_bias(
@@ -227,7 +225,7 @@ def diagnose_bias(
         dropped=rows.dropped,
         confidence_level=confidence_level,
         seed=seed if isinstance(seed, int) else None,
-        assumptions=(*_ASSUMPTIONS, *rows.makers),
+        assumptions=(CLUSTERED, *rows.makers),
         floor=floor,
         same_answers=same_answers(frame, wins_of(frame)),
     )

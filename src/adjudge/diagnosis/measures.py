@@ -46,6 +46,8 @@ _Group = TypeVar("_Group")
 FLOOR = 0.03
 #: The most judges, criteria or groups that get a line each; the tables have all.
 MOST_LINES = 4
+#: What every clustered interval assumes.
+CLUSTERED = "intervals are clustered: rows of one cluster can be alike, clusters are independent"
 #: The end of a sentence about a number without an interval.
 NO_INTERVAL = "; no interval: all rows are in one cluster"
 

@@ -20,6 +20,7 @@ from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, as_text, first_row, read_object, source_name
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.diagnosis.measures import (
+    CLUSTERED,
     FLOOR,
     Sample,
     Sampling,
@@ -104,10 +105,7 @@ class PromptSensitivity(Result):
         return view_prompts(self)
 
 
-_ASSUMPTIONS = (
-    "intervals are clustered: rows of one cluster can be alike, clusters are independent",
-    "one judge answered both prompts with the same settings",
-)
+_ASSUMPTIONS = (CLUSTERED, "one judge answered both prompts with the same settings")
 
 
 def diagnose_prompts(

@@ -107,9 +107,15 @@ def continue_monitor(
     """
     non_negative(wait_days, "wait")
     returns = _read_returns(audits, policy, terms.by)
-    names, open_ended = _processes(policy, returns, terms.by)
+    open_ended = terms.by is not None and terms.by != policy.by
+    names: list[str | None] = [None]
     if previous is not None:
         names = [group.group for group in previous.groups]
+    elif open_ended:
+        names = [*returns["group"].unique().sort(), NEW_GROUPS]
+    elif terms.by is not None:
+        covered = {name for group in policy.groups for name in group.covers if name is not None}
+        names = [*sorted(covered)]
     ledger = _join_returns(previous, returns, names, source=audits.name, now=now)
     _count_audits(ledger, now, wait_days * _DAY_S)
     share = terms.delta / len(names)
@@ -167,18 +173,6 @@ def continue_monitor(
         pending_since={audit.id: audit.since for audit in ledger if audit.outcome == "pending"},
         adjudge_version=version("adjudge"),
     )
-
-
-def _processes(
-    policy: Policy, returns: pl.DataFrame, by: str | None
-) -> tuple[list[str | None], bool]:
-    """The groups that have their own process, and whether later groups share another."""
-    if by is None:
-        return [None], False
-    if by == policy.by:
-        covered = {name for group in policy.groups for name in group.covers if name is not None}
-        return [*sorted(covered)], False
-    return [*returns["group"].unique().sort(), NEW_GROUPS], True
 
 
 def _monitor_group(

@@ -212,7 +212,7 @@ class ForestRow:
     """
 
     name: str
-    value: float
+    value: float | None
     interval: Interval | None = None
     ring: float | None = None
     filled: bool = True
@@ -237,8 +237,12 @@ def forest_figure(
         axes = figure.subplots()
         for place, row in enumerate(rows):
             draw_interval(axes, place, row.interval, scale=scale, color=ACCENT, linewidth=1.6)
-            face = ACCENT if row.filled else "white"
-            draw_ring(axes, scale * row.value, place, ACCENT, face=face, size=44, width=1.0)
+            if row.value is None:
+                above = place if row.interval is None else place - 0.22  # not on its line
+                axes.text(0.01, above, "no estimate", color=MUTED, fontsize=8.5, va="center")
+            else:
+                face = ACCENT if row.filled else "white"
+                draw_ring(axes, scale * row.value, place, ACCENT, face=face, size=44, width=1.0)
             if row.ring is not None:
                 draw_ring(axes, scale * row.ring, place, INK, size=40, width=1.5, zorder=4)
         name_rows(axes, [row.name for row in rows], fontsize=8.5)

@@ -73,7 +73,6 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "plan_compare": "adjudge.estimation.difference_plan:ComparisonPlan",
             "plan_rate": "adjudge.estimation.plan:RatePlan",
             "panel_estimate": "adjudge.estimation.panel:PanelEstimate",
-            "label_shift": "adjudge.estimation.label_shift:LabelShift",
         },
     ),
     "diagnosis": (

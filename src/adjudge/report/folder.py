@@ -74,7 +74,9 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
     for entry in sorted(path.iterdir()):
         if entry.suffix == ".json":
             try:
-                result, command = _read_checked(entry)
+                result, command = read_with_command(entry)
+                if isinstance(result, Policy):
+                    check_policy(result, source=entry)
                 files.append(ResultFile(path=entry, result=result, command=command))
             except (NotAResultError, ArgumentError) as error:
                 skipped[entry.name] = _reason(error, entry)
@@ -114,14 +116,6 @@ def _texts(frames: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
 def _reason(error: AdjudgeError, path: Path) -> str:
     """The message without the path, because the file's name is shown with it."""
     return str(error).removeprefix(str(path)).lstrip(":, ")
-
-
-def _read_checked(path: Path) -> tuple[Result, str | None]:
-    """The result in a file; a policy must agree with its own scores too, as for select."""
-    result, command = read_with_command(path)
-    if isinstance(result, Policy):
-        check_policy(result, source=path)
-    return result, command
 
 
 def _read_tables(

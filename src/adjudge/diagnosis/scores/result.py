@@ -312,7 +312,10 @@ def _extremes(kind: str, means: Iterable[MeanScore]) -> list[str]:
 def _describe_sets(result: ScoreDiagnosis) -> str:
     """How many scores contain people's score, at which rate."""
     if {g.mean_size for g in result.main_groups} == {float(result.size)}:
-        return f"every set is the entire scale{_why_whole_scale(result)}"
+        # Half of the documents calibrate; D of them reach 1 - alpha only if D >= (1 - alpha)/alpha.
+        needed, half = fewest_documents(Fraction(str(result.main_alpha))), result.documents // 2
+        why = f": calibration needs {needed} labelled {result.unit}s and has {half}"
+        return "every set is the entire scale" + (why if half < needed else "")
     proven = result.sets != "cross-fitted"
     sizes = [g.mean_size for g in result.main_groups]
     return (
@@ -332,12 +335,11 @@ def _describe_small_sets(result: ScoreDiagnosis) -> str:
         which = {0: "no set", len(groups): "every set"}.get(small, "every set of some groups")
         return f"{which} has 1 or 2 scores: size does not show where the judge errs"
     if len(groups) == 1:
-        [group] = groups
-        advice = "trust those rows" if tells else "size does not predict it"
-        return (
-            f"mean error {number(group.errors.small, 2)} if a set has 1 or 2 scores, else "
-            f"{number(group.errors.large, 2)}: {advice}"
+        small, large = (
+            number(size, 2) for size in (groups[0].errors.small, groups[0].errors.large)
         )
+        advice = "trust those rows" if tells else "size does not predict it"
+        return f"mean error {small} if a set has 1 or 2 scores, else {large}: {advice}"
     if not tells:
         return "set size is not shown to predict the judge's error: look at every row"
     where = f"in {len(tells)} of {len(groups)} groups"
@@ -365,11 +367,10 @@ def _size_tables(result: ScoreDiagnosis) -> list[Block]:
     """Two tables for each judge, the main method first: size and coverage at each alpha."""
     ordered = sorted(result.groups, key=lambda g: (g.method != result.main_method, g.alpha))
     low, high = result.scale
+    held_out = f"sets that contain people's score, on held-out {result.unit}s"
     cells: dict[str, Callable[[ScoreSetGroup], str]] = {
         f"scores in a set on average, scale {low} to {high}": lambda g: number(g.mean_size, 2),
-        f"sets that contain people's score, on held-out {result.unit}s": lambda g: percent(
-            g.coverage
-        ),
+        held_out: lambda g: percent(g.coverage),
     }
     return [
         _pivot(
@@ -468,14 +469,6 @@ def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
             "labels, or that the labels were not made by it"
         )
     return lines
-
-
-def _why_whole_scale(result: ScoreDiagnosis) -> str:
-    """Half of the documents calibrate; D of them reach 1 - alpha only if D >= (1 - alpha)/alpha."""
-    needed, half = fewest_documents(Fraction(str(result.main_alpha))), result.documents // 2
-    if half >= needed:
-        return ""
-    return f": calibration needs {needed} labelled {result.unit}s and has {half}"
 
 
 def _score_figures(result: ScoreDiagnosis) -> list[Block]:
