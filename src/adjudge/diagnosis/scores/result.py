@@ -335,11 +335,10 @@ def _describe_small_sets(result: ScoreDiagnosis) -> str:
         which = {0: "no set", len(groups): "every set"}.get(small, "every set of some groups")
         return f"{which} has 1 or 2 scores: size does not show where the judge errs"
     if len(groups) == 1:
-        small, large = (
-            number(size, 2) for size in (groups[0].errors.small, groups[0].errors.large)
-        )
+        errors = groups[0].errors
+        of_small, of_large = number(errors.small, 2), number(errors.large, 2)
         advice = "trust those rows" if tells else "size does not predict it"
-        return f"mean error {small} if a set has 1 or 2 scores, else {large}: {advice}"
+        return f"mean error {of_small} if a set has 1 or 2 scores, else {of_large}: {advice}"
     if not tells:
         return "set size is not shown to predict the judge's error: look at every row"
     where = f"in {len(tells)} of {len(groups)} groups"
