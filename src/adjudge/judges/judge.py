@@ -201,7 +201,7 @@ def question_hash(question: Question, subject: Pair | Item | None = None) -> str
     texts = [text for message in question.messages for text in (message.role, message.text)]
     texts += texts_of_want(question.want)
     if subject is not None:
-        texts += texts_of_subject(subject)
+        texts += texts_of_truth(subject)
     return content_hash(texts)
 
 
@@ -218,7 +218,7 @@ def texts_of_want(want: Want) -> list[str]:
     return texts if want.json_schema is None else [*texts, sha256_json(plain(want.json_schema))]
 
 
-def texts_of_subject(subject: Pair | Item) -> list[str]:
+def texts_of_truth(subject: Pair | Item) -> list[str]:
     """What a judge that knows the subject can answer from, for the content hash: it comes last."""
     if isinstance(subject, Pair):
         truths: list[object] = [subject.label]

@@ -24,7 +24,7 @@ from adjudge.data.tables import is_table
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.interface import Judge, JudgeProtocol, Question
-from adjudge.judges.judge import question_hash, texts_of_subject
+from adjudge.judges.judge import question_hash, texts_of_truth
 from adjudge.judges.prices import Price
 from adjudge.records import Item, Pair, Subject
 from adjudge.store.interface import call_key, content_hash, frame
@@ -379,7 +379,7 @@ def call_keys(judge: Judge, subject: Subject) -> list[str]:
     if plain is None:
         return [call.key for call in prepare_calls(judge, subject)]
     if judge.backend.knows_subject:
-        subject_frame = frame(texts_of_subject(subject))
+        subject_frame = frame(texts_of_truth(subject))
         for _, digest in plain:
             digest.update(subject_frame)
     fingerprint = judge.fingerprint

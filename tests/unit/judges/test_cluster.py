@@ -201,6 +201,18 @@ def test_money_is_shared_and_never_overspent(cluster: Any) -> None:
     assert len(Slow.asked) == len(set(Slow.asked)) == 240
 
 
+def test_with_a_maximum_cost_a_dead_worker_is_not_replaced(cluster: Any) -> None:
+    prices = {"slow:1": Price(prompt=10.0, completion=10.0, source="test")}
+    made = cluster(2, lambda number, placed: number == 1 and placed.worker._tally.calls_made > 20)
+    given = {"judge": Slow(), "store": "s.db", "engine": "ray", "prices": prices}
+    run = judge_pairs(PAIRS, **given, max_cost=1.0)
+    assert (run.summary.stopped, run.summary.statuses) == (None, {"ok": 120})
+    assert len(made[0].placed) == 2
+    # Replies after its last report are in the store, but not in the counts.
+    assert 0.23 < (run.summary.cost_this_run or 0) <= 1.0
+    assert len(Slow.asked) - 240 <= Slow.concurrency
+
+
 def test_a_run_that_is_stopped_stops_its_workers(cluster: Any) -> None:
     cluster(2)
     stop = Stop()

@@ -120,8 +120,6 @@ class OpenAIBackend(ChatServerBackend):
 
         return OpenAIBatches(self, folder)
 
-    # --- the route ------------------------------------------------------------------------------
-
     def routes(self, wants: frozenset[type]) -> tuple[str, ...]:
         if Likelihood in wants:
             return tuple(_LIKELIHOODS.values())
@@ -153,8 +151,6 @@ class OpenAIBackend(ChatServerBackend):
             self._route = None  # an older version without token ids
         self._route_is_fixed = True
         return self._route or _likeliest(self._top_logprobs)
-
-    # --- asking ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
         self._recognising = asyncio.Lock()  # of this event loop
@@ -241,8 +237,6 @@ class OpenAIBackend(ChatServerBackend):
         """The program that gave this answer, its version and configuration, as written in rows."""
         name, fingerprint = str(self._kind), named_in(payload, "system_fingerprint") or ""
         return (name if fingerprint in name else f"{name} {fingerprint}".strip()) or None
-
-    # --- what the server does not take ----------------------------------------------------------
 
     def adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
         if exchange.http_status not in PER_QUESTION:

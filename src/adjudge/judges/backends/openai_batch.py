@@ -150,8 +150,6 @@ class OpenAIBatches:
         """The keys of all calls in flight."""
         return {call.key for job in self.jobs() for call in self._calls(job)}
 
-    # --- sending -----------------------------------------------------------------------------
-
     def _lines(
         self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]], under_way: set[str]
     ) -> Iterator[tuple[BatchCall, bytes]]:
@@ -231,8 +229,6 @@ class OpenAIBatches:
             elif job.batch_id is None:
                 await self._create(job)
 
-    # --- waiting and reading -----------------------------------------------------------------
-
     async def _state(self, job: Job) -> dict[str, Any]:
         exchange = await self._server.exchange("GET", f"/batches/{job.batch_id}")
         state = self._good(exchange, f"batch {job.batch_id}")
@@ -305,8 +301,6 @@ class OpenAIBatches:
             words = self._server.words(exchange.payload, exchange.raw)
             raise JudgeRefusedError(f"{what}: HTTP {status}: {words}", http_status=status)
         return exchange.payload if is_json else {}
-
-    # --- the folder --------------------------------------------------------------------------
 
     def _path(self, job: Job, suffix: str) -> Path:
         return self._folder / f"{job.name}{suffix}"

@@ -145,7 +145,13 @@ class TransformersBackend(Backend):
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="transformers")
         await self._in_worker(self._load)
         if self._route == _TREES:
-            await self._in_worker(self._plant_again)
+            try:
+                await self._in_worker(self._plant)
+            except self._causal.UnusableTreesError as error:
+                raise JudgeRefusedError(
+                    f"{self.name}: its stored replies are by prefix trees, which cannot be used "
+                    f"now ({error}); give another --store, or run on a machine that can use them"
+                ) from error
         self._arrived = asyncio.Event()  # of this event loop
         self._pump = asyncio.create_task(self._answer_all())
 
@@ -176,8 +182,6 @@ class TransformersBackend(Backend):
     async def _in_worker(self, work: Callable[..., T], *given: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work, *given)
 
-    # --- loading --------------------------------------------------------------------------------
-
     def _load(self) -> None:
         tokenizer, loaded = self._read()
         self._tokens = HubTokens(tokenizer, model=self.name)
@@ -204,15 +208,6 @@ class TransformersBackend(Backend):
             self._model, length=self._budget, context=self._context
         )
 
-    def _plant_again(self) -> None:
-        try:
-            self._plant()
-        except self._causal.UnusableTreesError as error:
-            raise JudgeRefusedError(
-                f"{self.name}: its stored replies are by prefix trees, which cannot be used now "
-                f"({error}); give another --store, or run on a machine that can use them"
-            ) from error
-
     def _job(self, question: Question) -> _Job:
         want = question.want
         prompt = self.prompt_tokens(question)
@@ -234,8 +229,6 @@ class TransformersBackend(Backend):
 
     def prompt_tokens(self, question: Question) -> list[int]:
         return list(self._tokens.prompt(question))
-
-    # --- batches --------------------------------------------------------------------------------
 
     async def _answer_all(self) -> None:
         while True:
@@ -386,8 +379,7 @@ def model_version(source: str, revision: str | None, *, name: str) -> Mapping[st
         for path in sorted({file for kind in _WEIGHTS for file in folder.glob(kind)}):
             digest.update(path.name.encode() + b"\0")
             with path.open("rb") as handle:
-                while block := handle.read(1 << 20):
-                    digest.update(block)
+                hashlib.file_digest(handle, lambda: digest)
         return {"weights_sha256": digest.hexdigest()}
     from transformers.utils.hub import cached_file, extract_commit_hash
 

@@ -139,21 +139,18 @@ class Worker:
             self._stop.request(reason)
 
     async def _work(self) -> None:
-        options = replace(self._order.options, stop=self._stop)
+        order, tally = self._order, self._tally
+        options = replace(order.options, stop=self._stop)
         judge = options.make_judge()
         store = StoreThread(options.store)
         await store.open()
         try:
             context = RunContext(
-                judge=judge,
-                options=options,
-                store=store,
-                since=self._order.since,
-                tally=self._tally,
+                judge=judge, options=options, store=store, since=order.since, tally=tally
             )
             with closing(context):
                 await judge.backend.start()
-                await context.settle(self._order.first)
+                await context.settle(order.first)
                 self._held = len(context.claimed)
                 self._context, self._runner = context, Runner(context)
                 await self._runner.run(self._given_blocks())
