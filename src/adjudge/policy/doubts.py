@@ -23,7 +23,7 @@ from adjudge.present.result import (
     not_empty,
     same_length,
 )
-from adjudge.present.text import count, number, percent, signed
+from adjudge.present.text import count, number, percent
 
 if TYPE_CHECKING:
     from adjudge.policy.result import Policy
@@ -133,9 +133,6 @@ class DoubtReport(SavedDoubt):
         return (self.columns, self.scales, self.weights)
 
     def blocks(self, policy: Policy) -> list[Block]:
-        weights = sorted(
-            zip(self.columns, self.weights, strict=True), key=lambda column: -abs(column[1])
-        )
         judge = "the judge" if policy.jury is None else "the mean of the judges"
         notes = [
             f"learned from {count(self.n_learning, 'label')} that are not used to calibrate; "
@@ -147,12 +144,7 @@ class DoubtReport(SavedDoubt):
             f"{self.n_overturned:,} of {count(self.n_verdicts, 'verdict')} overturned: "
             "the promise is about the learned verdict",
         ]
-        table = Table(
-            ("column", "weight"),
-            [(name, signed(weight)) for name, weight in weights],
-            caption="Weights of the learned doubt (columns scaled to a root mean square of 1)",
-        )
-        return [table, Note(notes)]
+        return [Note(notes)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -128,8 +128,7 @@ def lowest_cuts(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
     lowest: dict[tuple[str | None, ...], Cut] = {}
     for cut in cuts:
         score = (cut.judge, cut.protocol, cut.judge_fingerprint)
-        if score not in lowest or cut.at < lowest[score].at:
-            lowest[score] = cut
+        lowest[score] = min(lowest.get(score, cut), cut, key=lambda each: each.at)
     return tuple(lowest.values())
 
 
@@ -470,9 +469,7 @@ class Policy(ResultWithDigest):
     def others(self) -> str:
         """What each other guarantee accepts of the same labels, and what it would need."""
         described = []
-        for other in self.alternatives:
-            if other.guarantee == self.guarantee:
-                continue
+        for other in (o for o in self.alternatives if o.guarantee != self.guarantee):
             worth = [other.summary] if other.summary else []
             if other.labels_needed is not None:
                 needed = float(f"{other.labels_needed:.2g}")

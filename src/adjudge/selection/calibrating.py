@@ -237,9 +237,7 @@ def calibrate(
         for name, candidate in candidates.items()
     }
     choice = alternatives[chosen.name]
-    coverage_of = partial(
-        candidates[chosen.name].coverage_of, cluster=column, ids=frame.get_column("id")
-    )
+    coverage_of = partial(candidates[chosen.name].coverage_of, cluster=column, ids=frame["id"])
     prints = sorted({name for entry in entries for name in entry.fingerprints})
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
     judges = tuple(dict.fromkeys(entry.judge for entry in entries))
@@ -415,7 +413,7 @@ def _cautions(policy: Policy, fit: DoubtFit, entries: Sequence[Entry]) -> list[s
         if with_prompt.select(keys).is_duplicated().any():
             lines.append("prompt_id repeats but is not used as a cluster: the promise can fail")
     if "sampled_by" in frame.columns:
-        planned = int((frame.get_column("sampled_by") == "plan").sum())
+        planned = int((frame["sampled_by"] == "plan").sum())
         if planned:
             lines.append(
                 f"{planned} labels were drawn by a plan: if it drew by the judge's verdict, the "

@@ -459,7 +459,7 @@ def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray
             "judgments", learning.column, "the cascade's learning share is a hash of this column"
         )
     # One cluster for all rows of an id: the rows of some judges can lack it.
-    table = frame.select("id", cluster=as_text(frame.get_column(learning.column)))
+    table = frame.select("id", cluster=as_text(frame[learning.column]))
     cluster = pl.col("cluster").drop_nulls().first().over("id")
     key = pl.coalesce("cluster " + cluster, "row " + pl.col("id").cast(pl.String))
     digests = (

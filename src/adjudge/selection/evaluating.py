@@ -543,15 +543,15 @@ def _compare_doubts(
     }
     tables[asked.plain.name or evidence.judges[0]] = _split_table(rows)
     column = labelled.cluster
-    clusters = None if column is None else rows.get_column(column).to_list()
+    clusters = None if column is None else rows[column].to_list()
     learner = None
     if asked is not asked.plain:
         names = dict(zip(WORDS[labelled.about], (1.0, -1.0), strict=True))
         learner = _Learner(
             asked.plain.learned_name,
             with_context(evidence, rows, lengths=lengths_in(rows), category=options.category),
-            np.array([names.get(label, 0.0) for label in rows.get_column("label")]),
-            (rows.get_column("verdict") == "tie").fill_null(False).to_numpy(),
+            np.array([names.get(label, 0.0) for label in rows["label"]]),
+            (rows["verdict"] == "tie").fill_null(False).to_numpy(),
             np.arange(rows.height) if clusters is None else cluster_codes(clusters)[0],
             open_unit(options.learning_share, "learning_share"),
         )
@@ -586,8 +586,8 @@ def _compare_doubts(
 def _split_table(rows: pl.DataFrame) -> SplitTable:
     """The scores and errors of a doubt that needs no labels."""
     return SplitTable.build(
-        rows.get_column("uncertainty").to_numpy().astype(np.float64),
-        rows.get_column(ERROR).to_numpy().astype(np.int64),
+        rows["uncertainty"].to_numpy().astype(np.float64),
+        rows[ERROR].to_numpy().astype(np.int64),
         rows.select(HAS_VERDICT).to_series().to_numpy(),
         None,
         values=fixed_doubts(rows["protocol"][0]),

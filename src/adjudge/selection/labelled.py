@@ -27,12 +27,7 @@ from adjudge.data.judgments import (
     own_verdicts,
     prepare_judgments,
 )
-from adjudge.data.labels import (
-    CUT_BY,
-    leave_out_dependent,
-    leave_out_sampled_by,
-    note_model_labels,
-)
+from adjudge.data.labels import CUT_BY, leave_out_dependent, leave_out_sampled_by, note_model_labels
 from adjudge.data.names import refuse_values, shorten
 from adjudge.data.rows import Rows, cluster_column, measured, sort_rows, text_column, tidy
 from adjudge.data.source import Source
@@ -293,7 +288,7 @@ def read_ids(ids: TableLike) -> pl.Series:
     table = read_table(ids, text=("id",))
     if "id" not in table.columns:
         raise DataError(source_name(ids), "is missing", column="id", remedy="give a column of ids")
-    return as_text(table.get_column("id")).unique()
+    return as_text(table["id"]).unique()
 
 
 def _with_weights(frame: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -592,7 +592,7 @@ def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
     if len(judges) != 1:
         remedy = f"choose one of {', '.join(judges)}" if judges else "no row has a usable score"
         raise ArgumentError("judge", None, remedy)
-    scores = rows.get_column("uncertainty").to_numpy()
+    scores = rows["uncertainty"].to_numpy()
     at = cut_at(scores, share)
     prints = {judge.fingerprint for judge in judges_here}
     return Cut(

@@ -259,7 +259,7 @@ def select(
         accepted=pl.col("accepted").fill_null(False),
         reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(scored.reason)),
     )
-    n, n_accepted = rows.height, int(rows.get_column("accepted").sum())
+    n, n_accepted = rows.height, int(rows["accepted"].sum())
     abstained = Counter(reason for reason in reasons if reason is not None)
     summary = Selection(
         **{name: getattr(rules, name) for name in _OF_POLICY},
@@ -300,7 +300,7 @@ def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:
     for at, group in enumerate(policy.groups):
         for name in group.covers:
             where[group.judge, group.protocol, name] = at
-    names = [None] * rows.height if policy.by is None else rows.get_column(policy.by).to_list()
+    names = [None] * rows.height if policy.by is None else rows[policy.by].to_list()
     keys = zip(rows["judge"].to_list(), rows["protocol"].to_list(), names, strict=True)
     return np.array([where.get(key, -1) for key in keys], dtype=np.int64)
 
@@ -320,7 +320,7 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
     else:
         weights = None
         if policy.weights_column is not None:
-            weights = rows.get_column(policy.weights_column).cast(pl.Float64).to_numpy()
+            weights = rows[policy.weights_column].cast(pl.Float64).to_numpy()
         for at, rule in enumerate(rules):
             here = placed == at
             own_weights = None if weights is None else weights[here]
@@ -391,7 +391,7 @@ def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, s
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
             # As in calibration, rows are sampled by id: their order in the file does not matter.
             here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
-            names = rows.get_column(policy.cluster)[here.tolist()].to_list()
+            names = rows[policy.cluster][here.tolist()].to_list()
             here = here[one_row_per_cluster(names, seed=seed)]
         old, new = np.asarray(group.scores), scores[here]
         # An infinite doubt does not measure how sure the judge is.
@@ -407,7 +407,7 @@ def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, s
 
 
 def _scores(rows: pl.DataFrame) -> FloatArray:
-    return rows.get_column("uncertainty").to_numpy().astype(np.float64)
+    return rows["uncertainty"].to_numpy().astype(np.float64)
 
 
 def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:

@@ -305,7 +305,7 @@ def count_overturned(
 
 
 def _length(frame: pl.DataFrame, column: str) -> FloatArray:
-    values = frame.get_column(column)
+    values = frame[column]
     if column.startswith("response"):
         values = as_text(values).str.len_chars()
     numbers = as_text(values).cast(pl.Float64, strict=False)
@@ -354,7 +354,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     confidence), that one is used, since p_a can be empty then.
     """
     shown = _protocol(rows)
-    uncertainty = rows.get_column("uncertainty").to_numpy().astype(np.float64)
+    uncertainty = rows["uncertainty"].to_numpy().astype(np.float64)
     stated = stated_confidence(rows)
     if stated is not None:
         has_verdict = rows.select(HAS_VERDICT).to_series().to_numpy()
@@ -362,12 +362,12 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         name, judge = shown or "uncertainty", str(rows["judge"][0])
         yield Signal(name, judge, shown, stated, has_verdict, uncertainty, errors)
         return
-    if rows.get_column("p_a").null_count():
+    if rows["p_a"].null_count():
         judge = rows["judge"][0]
         raise ArgumentError("judgments", judge, "has no probabilities, so nothing can be compared")
 
-    p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
-    decided = (rows.get_column("verdict") != "tie").fill_null(True).to_numpy()
+    p_a = rows["p_a"].to_numpy().astype(np.float64)
+    decided = (rows["verdict"] != "tie").fill_null(True).to_numpy()
     is_entropy = _close(uncertainty[decided], preference_entropy(p_a[decided]))
     if not has_both_orders(rows):
         from_p = is_entropy or _close(uncertainty[decided], 1 - confidence(p_a[decided]))
@@ -388,7 +388,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
 
 
 def has_both_orders(rows: pl.DataFrame) -> bool:
-    return rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
+    return rows["p_fwd"].null_count() == 0 == rows["p_rev"].null_count()
 
 
 def _signal(
@@ -396,10 +396,10 @@ def _signal(
 ) -> Signal:
     """The signal of a probability for the first answer: its verdict, its doubt, its errors."""
     says_first, says_second = (
-        rows.get_column("label").is_in(words).fill_null(False).to_numpy()
+        rows["label"].is_in(words).fill_null(False).to_numpy()
         for words in zip(*WORDS.values(), strict=True)
     )
-    tie = (rows.get_column("verdict") == "tie").fill_null(False).to_numpy()
+    tie = (rows["verdict"] == "tie").fill_null(False).to_numpy()
     decided = (p != 0.5) & ~tie
     right = ((p > 0.5) & says_first) | ((p < 0.5) & says_second)
     doubt = np.where(tie, INFINITE_DOUBT, preference_entropy(p) if scores is None else scores)
@@ -414,7 +414,7 @@ def _protocol(rows: pl.DataFrame) -> str | None:
 
 
 def _orders(rows: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
-    return rows.get_column("p_fwd").to_numpy(), rows.get_column("p_rev").to_numpy()
+    return rows["p_fwd"].to_numpy(), rows["p_rev"].to_numpy()
 
 
 def _close(scores: FloatArray, expected: FloatArray) -> bool:

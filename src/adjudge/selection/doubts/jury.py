@@ -131,7 +131,7 @@ class JuryDoubt(Doubt):
 
     def score(self, new: NewRows) -> ScoredRows:
         frame = name_members(new.measured)
-        there = set(frame.get_column(MEMBER).unique().to_list())
+        there = set(frame[MEMBER].unique().to_list())
         missing = [name for name in self.judges if name not in there]
         if missing:
             raise ArgumentError(
@@ -256,7 +256,7 @@ class JuryRequest(DoubtRequest):
 def make_jury(frame: pl.DataFrame, method: str, *, judges: Sequence[str] = ()) -> JuryDoubt:
     """A jury with equal weights of these judges, or of every judge in the rows."""
     frame = name_members(frame)
-    members = tuple(judges) or tuple(frame.get_column(MEMBER).unique().sort().to_list())
+    members = tuple(judges) or tuple(frame[MEMBER].unique().sort().to_list())
     if len(members) < 2:
         remedy = f"needs two judges or more; there is only {', '.join(members) or 'none'}"
         raise ArgumentError("jury", method, remedy)
@@ -266,7 +266,7 @@ def make_jury(frame: pl.DataFrame, method: str, *, judges: Sequence[str] = ()) -
 
 def name_members(frame: pl.DataFrame) -> pl.DataFrame:
     """`MEMBER`: the judge's name, with its protocol if the file has several protocols."""
-    several = frame.get_column("protocol").n_unique() > 1
+    several = frame["protocol"].n_unique() > 1
     name = pl.format("{} ({})", "judge", "protocol") if several else pl.col("judge")
     return frame.with_columns(name.alias(MEMBER))
 
@@ -392,9 +392,9 @@ class LearnedRequest(DoubtRequest):
         evidence = judge_evidence(frame) if inner.evidence is None else inner.evidence
         lengths = lengths_in(frame)
         context = with_context(evidence, frame, lengths=lengths, category=category)
-        keys = frame.get_column(labelled.cluster or "id").to_list()
+        keys = frame[labelled.cluster or "id"].to_list()
         learning = _random_part(keys, open_unit(share, "learning_share"), seed)
-        label = frame.get_column("label").to_numpy()
+        label = frame["label"].to_numpy()
         used = learning & (label != "tie")
         n = int(used.sum())
         if n < FEWEST_LEARNING or learning.all():

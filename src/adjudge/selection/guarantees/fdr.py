@@ -63,8 +63,9 @@ def fdr_select(
     level = exact_level(alpha)
     s, e = paired(scores, errors)
     t = finite(new_scores, "new_scores", allow_empty=True)
-    ranks = error_ranks(np.sort(s[e == 1]), t)
-    return _batch(ranks, np.full(len(t), len(s) + 1, dtype=np.int64), e, level)
+    ranks = 1 + np.searchsorted(np.sort(s[e == 1]), t, side="right")
+    sizes = np.full(len(t), len(s) + 1, dtype=np.int64)
+    return _batch(benjamini_hochberg(ranks, sizes, level), ranks / sizes, e, level)
 
 
 def pooled_fdr_select(
@@ -98,34 +99,34 @@ def pooled_fdr_select(
     ranks, sizes = np.ones(len(t), dtype=np.int64), np.ones(len(t), dtype=np.int64)
     for name in dict.fromkeys(new.tolist()):
         here, there = old == name, new == name
-        ranks[there] = error_ranks(np.sort(s[here & (e == 1)]), t[there])
+        wrong = np.sort(s[here & (e == 1)])
+        ranks[there] = 1 + np.searchsorted(wrong, t[there], side="right")
         sizes[there] = int(here.sum()) + 1
-    return _batch(ranks, sizes, e, level)
+    return _batch(benjamini_hochberg(ranks, sizes, level), ranks / sizes, e, level)
 
 
-def _batch(ranks: IntArray, sizes: IntArray, errors: IntArray, alpha: Fraction) -> BatchSelection:
-    """The batch that Benjamini-Hochberg accepts, from p-values ranks / sizes."""
-    accepted = np.zeros(len(ranks), dtype=np.bool_)
-    accepted[benjamini_hochberg(ranks, sizes, alpha)] = True
+def _batch(
+    accepted: BoolArray,
+    p_values: FloatArray,
+    errors: IntArray,
+    alpha: Fraction,
+    effective_size: float | None = None,
+) -> BatchSelection:
     return BatchSelection(
         method="fdr",
         alpha=float(alpha),
         n_calibration=len(errors),
         n_errors=int(errors.sum()),
-        n=len(ranks),
+        n=len(accepted),
         n_accepted=int(accepted.sum()),
-        p_values=ranks / sizes,
+        effective_size=effective_size,
+        p_values=p_values,
         accepted=accepted,
     )
 
 
-def error_ranks(wrong: FloatArray, new_scores: FloatArray) -> IntArray:
-    """1 + the number of calibration errors with a score of at most each new score."""
-    return 1 + np.searchsorted(wrong, new_scores, side="right").astype(np.int64)
-
-
-def benjamini_hochberg(ranks: IntArray, sizes: IntArray, alpha: Fraction) -> IntArray:
-    """The indices of the p-values ranks / sizes that Benjamini-Hochberg rejects, exactly.
+def benjamini_hochberg(ranks: IntArray, sizes: IntArray, alpha: Fraction) -> BoolArray:
+    """Which of the p-values ranks / sizes Benjamini-Hochberg rejects, exactly.
 
     p_(r) <= alpha r / m is compared as ranks <= (alpha / m) * r * sizes, in integers.
     """
@@ -135,7 +136,9 @@ def benjamini_hochberg(ranks: IntArray, sizes: IntArray, alpha: Fraction) -> Int
     order = np.argsort(ranks / sizes, kind="stable")
     r = np.arange(1, m + 1, dtype=np.int64)
     passing = np.flatnonzero(within_ratio(ranks[order], r * sizes[order], alpha / max(m, 1)))
-    return np.asarray(order[: passing[-1] + 1 if len(passing) else 0], dtype=np.int64)
+    rejected = np.zeros(m, dtype=np.bool_)
+    rejected[order[: passing[-1] + 1 if len(passing) else 0]] = True
+    return rejected
 
 
 def weighted_fdr_select(
@@ -182,18 +185,8 @@ def weighted_fdr_select(
     support = _rejections_without(t, mass, v, total, level)
     # p_j <= alpha R_j / m multiplied out, so that integer weights are compared exactly.
     passed = (mass + v) * (len(t) * level.denominator) <= support * (total + v) * level.numerator
-    accepted = _prune(passed, support)
-    return BatchSelection(
-        method="fdr",
-        alpha=float(level),
-        n_calibration=len(s),
-        n_errors=len(wrong),
-        n=len(t),
-        n_accepted=int(accepted.sum()),
-        effective_size=effective_size(w),
-        p_values=(mass + v) / (total + v),
-        accepted=accepted,
-    )
+    accepted, p_values = _prune(passed, support), (mass + v) / (total + v)
+    return _batch(accepted, p_values, e, level, effective_size(w))
 
 
 def effective_size(weights: FloatArray) -> float:
