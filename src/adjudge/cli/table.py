@@ -439,7 +439,11 @@ _DIAGNOSE = Group(
             "over_confidence, contradictions, retest. A measure counts if the rows exclude an "
             "unbiased judge and it is not below --floor.",
             main="pairs labels by floor families column fail_above output plot explain json",
-            options=[Option("judgments", argument="source"), thresholds(*output.BIASES)],
+            options=[
+                Option("judgments", argument="source"),
+                Option("figure", "For --plot: bias, or reliability of one judge.", str),
+                thresholds(*output.BIASES),
+            ],
             finish=output.finish_bias,
             step=steps.save_as("bias.json"),
         ),

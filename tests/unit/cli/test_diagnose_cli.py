@@ -155,6 +155,24 @@ def test_bias(judgments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert run(["diagnose", "bias", str(judgments), "--fail-above", "flip_share=0.9"]) == 0
 
 
+def test_the_pictures_of_biases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"id": str(k), "judge": judge, "p_fwd": 0.9, "p_rev": 0.2 + k / 100, "label": "AB"[k % 2]}
+        for judge in ("one", "two")
+        for k in range(20)
+    ]
+    one, both = (
+        write_rows(some, tmp_path / f"{n}.jsonl") for n, some in enumerate((rows[:20], rows))
+    )
+    for figure in ("bias", "reliability"):
+        plot = tmp_path / f"{figure}.svg"
+        given = ["--plot", str(plot), "--figure", figure]
+        assert run(["diagnose", "bias", str(one), *given]) == 0
+        assert plot.stat().st_size > 1000
+    assert run(["diagnose", "bias", str(both), *given]) == 1
+    assert "choose one of bias" in capsys.readouterr().err
+
+
 def test_a_sure_but_small_bias_does_not_fail_a_threshold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
