@@ -90,14 +90,9 @@ class PaperRun:
     @classmethod
     def failed(cls, name: str, reason: str) -> PaperRun:
         """A paper that could not run: none of its items is possible."""
-        title, why = (
-            read_published(name)["title"],
-            dict.fromkeys(read_published(name)["items"], reason),
-        )
-        items = build_items(name, [], missing=why)
-        return cls(
-            name=name, title=title, given=f"did not run: {reason}", items=items, failure=reason
-        )
+        published, given = read_published(name), f"did not run: {reason}"
+        items = build_items(name, [], missing=dict.fromkeys(published["items"], reason))
+        return cls(name=name, title=published["title"], given=given, items=items, failure=reason)
 
     @cached_property
     def pictures(self) -> dict[str, Figure]:

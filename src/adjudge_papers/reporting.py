@@ -321,12 +321,8 @@ def _column(frame: pl.DataFrame, name: str, wanted: str | None, usual: tuple[str
     here = [column for column in ((wanted,) if wanted else usual) if column in frame.columns]
     if here:
         return here[0]
-    raise DataError(
-        name,
-        "is missing",
-        column=wanted or " or ".join(usual),
-        remedy=f"columns here: {frame.columns[:20]}",
-    )
+    remedy = f"columns here: {frame.columns[:20]}"
+    raise DataError(name, "is missing", column=wanted or " or ".join(usual), remedy=remedy)
 
 
 # --- bias, coverage and length ---------------------------------------------------------------

@@ -75,7 +75,26 @@ class JudgeCheck(Result):
         return [{"protocol": way.protocol, **vars(way.right)} for way in self.ways]
 
     def view(self) -> list[Block]:
-        return view_check(self)
+        """A row for each way of asking."""
+        most = max(self.ways, key=lambda way: way.right.pairs)
+        share = describe_share(most.right)
+        return [
+            Headline(f"{self.judge} asked by {most.protocol} is right on {share}"),
+            table_of(
+                self.ways,
+                {
+                    "asked by": lambda way: way.protocol,
+                    "pairs": lambda way: str(way.right.pairs),
+                    "right": lambda way: percent(way.right.share, 0),
+                    f"{level(self.confidence_level)} interval": lambda way: (
+                        "{:.0f} to {:.0f} %".format(*(100 * end for end in way.right.ends))
+                    ),
+                    "first answer won": lambda way: (
+                        "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
+                    ),
+                },
+            ),
+        ]
 
 
 def check_judge(
@@ -136,14 +155,9 @@ def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int) -> Way:
 
 
 def _share(name: str, right: int, pairs: int) -> Share:
-    low, high = binomial_interval(right, pairs, _LEVEL)
-    return Share(
-        name=name,
-        right=right,
-        pairs=pairs,
-        share=right / pairs if pairs else None,
-        interval=Interval(low, high, level=_LEVEL),
-    )
+    interval = Interval(*binomial_interval(right, pairs, _LEVEL), level=_LEVEL)
+    share = right / pairs if pairs else None
+    return Share(name=name, right=right, pairs=pairs, share=share, interval=interval)
 
 
 def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -156,30 +170,6 @@ def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:
     )
 
 
-def view_check(check: JudgeCheck) -> list[Block]:
-    """A row for each way of asking."""
-    most = max(check.ways, key=lambda way: way.right.pairs)
-    return [
-        Headline(
-            f"{check.judge} asked by {most.protocol} is right on {describe_share(most.right)}"
-        ),
-        table_of(
-            check.ways,
-            {
-                "asked by": lambda way: way.protocol,
-                "pairs": lambda way: str(way.right.pairs),
-                "right": lambda way: percent(way.right.share, 0),
-                f"{level(check.confidence_level)} interval": lambda way: (
-                    "{:.0f} to {:.0f} %".format(*(100 * end for end in way.right.ends))
-                ),
-                "first answer won": lambda way: (
-                    "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
-                ),
-            },
-        ),
-    ]
-
-
 def describe_share(share: Share) -> str:
     """A share as text.
 
@@ -189,11 +179,8 @@ def describe_share(share: Share) -> str:
     """
     if share.share is None:
         return "none scored"
-    low, high = share.ends
-    return (
-        f"{share.right} of {share.pairs}, {100 * share.share:.0f} % "
-        f"[{100 * low:.0f}, {100 * high:.0f}]"
-    )
+    low, high = (f"{100 * end:.0f}" for end in share.ends)
+    return f"{share.right} of {share.pairs}, {100 * share.share:.0f} % [{low}, {high}]"
 
 
 def judge_check_figure(
@@ -223,44 +210,22 @@ def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
     ax.fill_between([0.5, 1], 0, 0.5, color=WARM, alpha=0.10, linewidth=0)
     ax.fill_between([0, 0.5], 0.5, 1, color=WARM, alpha=0.10, linewidth=0)
     ax.plot([0, 1], [0, 1], color=MUTED, linewidth=1)
-    ax.text(
-        0.20,
-        0.30,
-        "order makes\nno difference",
-        rotation=45,
-        color=MUTED,
-        fontsize=8,
-        ha="center",
-        va="center",
-        rotation_mode="anchor",
-    )
+    along: dict[str, Any] = {"rotation": 45, "rotation_mode": "anchor"}
+    along |= {"ha": "center", "va": "center"}
+    ax.text(0.20, 0.30, "order makes\nno difference", color=MUTED, fontsize=8, **along)
+    dots: dict[str, Any] = {"s": 26, "edgecolor": "white", "linewidth": 0.6, "zorder": 3}
     for label, colour, marker in (("A", ACCENT, "o"), ("B", GOOD, "s")):
         mine = (seen["label"] == label).to_numpy()
-        ax.scatter(
-            forward[mine],
-            reverse[mine],
-            s=26,
-            color=colour,
-            marker=marker,
-            edgecolor="white",
-            linewidth=0.6,
-            label=f"{label} is the right answer",
-            zorder=3,
-        )
+        look = {"color": colour, "marker": marker, "label": f"{label} is the right answer"}
+        ax.scatter(forward[mine], reverse[mine], **dots, **look)
     # Next to the shaded squares, so that it hides no dots in them.
     ax.text(1.02, 0, "the answer shown first wins", color=WARM, fontsize=8, rotation=90)
     ax.text(0, 1.02, "the answer shown second wins", color=WARM, fontsize=8)
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="P(A better), A shown first")
     ax.set_ylabel("P(A better), A shown second")
     ax.set_aspect("equal")
-    ax.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.17),
-        fontsize=8,
-        ncols=2,
-        handletextpad=0.2,
-        columnspacing=1.0,
-    )
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
+    ax.legend(fontsize=8, handletextpad=0.2, columnspacing=1.0, **below)
     ax.set_title(f"First answer wins {way.first_won} of {way.orders}", pad=18)
 
 
@@ -299,19 +264,11 @@ def _doubt(ax: Axes, way: Way) -> None:
     shares = np.array([band.share or 0.0 for band in way.bands])
     ends = np.array([band.ends for band in way.bands])
     ax.bar(places, shares, width=0.72, color=ACCENT, alpha=0.85)
-    ax.errorbar(
-        places,
-        shares,
-        yerr=[shares - ends[:, 0], ends[:, 1] - shares],
-        fmt="none",
-        ecolor=INK,
-        elinewidth=1.1,
-        capsize=3,
-    )
+    reach = [shares - ends[:, 0], ends[:, 1] - shares]
+    ax.errorbar(places, shares, reach, fmt="none", ecolor=INK, elinewidth=1.1, capsize=3)
     for place, band in zip(places, way.bands, strict=True):
-        ax.text(
-            float(place), 0.03, f"{band.right}/{band.pairs}", ha="center", fontsize=8, color="white"
-        )
+        counts = f"{band.right}/{band.pairs}"
+        ax.text(float(place), 0.03, counts, ha="center", fontsize=8, color="white")
     ax.axhline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
     names = {0: "least doubt", len(way.bands) - 1: "most doubt"}
     ax.set_xticks(places, [names.get(int(place), "") for place in places])

@@ -60,7 +60,12 @@ class Demo(Result):
     chapters: tuple[DemoChapter, ...]
 
     def view(self) -> list[Block]:
-        return view_demo(self)
+        """Every chapter's findings."""
+        size = f"{count(self.pairs, 'pair')}, {count(len(self.chapters), 'chapter')}"
+        blocks: list[Block] = [Headline(f"{self.judge} on {size}")]
+        for number, chapter in enumerate(self.chapters, 1):
+            blocks += [Heading(f"{number}. {chapter.title}"), *notes_of(chapter.findings)]
+        return blocks
 
 
 def run_demo(
@@ -184,9 +189,8 @@ class DemoContext:
     def say(self, finding: str) -> None:
         """Print one sentence for people, and keep it."""
         self.findings.append(finding)
-        bound = finding.replace(
-            " %", "\N{NO-BREAK SPACE}%"
-        )  # no line break between a number and its unit
+        # No line break between a number and its unit.
+        bound = finding.replace(" %", "\N{NO-BREAK SPACE}%")
         wrapped = fill(bound, 96, initial_indent="   ", subsequent_indent="   ")
         self.show(wrapped.replace("\N{NO-BREAK SPACE}", " "))
 
@@ -199,15 +203,3 @@ class DemoContext:
         paths = [save_figure(figure, self.out / f"{name}{suffix}") for suffix in (".png", ".svg")]
         self.files += map(str, paths)
         self.show(f"   picture: {paths[0]}")
-
-
-def view_demo(demo: Demo) -> list[Block]:
-    """Every chapter's findings."""
-    blocks: list[Block] = [
-        Headline(
-            f"{demo.judge} on {count(demo.pairs, 'pair')}, {count(len(demo.chapters), 'chapter')}"
-        )
-    ]
-    for number, chapter in enumerate(demo.chapters, 1):
-        blocks += [Heading(f"{number}. {chapter.title}"), *notes_of(chapter.findings)]
-    return blocks

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -376,11 +376,8 @@ def place(
         remedy = "judge new models against the anchors' models, under the same names"
         raise DataError("battles", problem, remedy=remedy)
     prompts = None if saved.cluster is None else ready.prompts
-    counts = [
-        row.n_battles if row.effective_battles is None else row.effective_battles
-        for row in saved.models
-    ]
-    typical = float(np.median(counts))
+    counts = ((row.n_battles, row.effective_battles) for row in saved.models)
+    typical = float(np.median([n if equal is None else equal for n, equal in counts]))
     rows: list[ModelRow] = []
     for new in np.unique(np.where(a_known, ready.b, ready.a)[usable]):
         mine = usable & ((ready.a == new) | (ready.b == new))
@@ -447,11 +444,9 @@ def place(
 
 def _placed(rows: list[ModelRow], anchors: Anchors) -> tuple[ModelRow, ...]:
     """New models among the anchors' Elo by people, each ranked with its rank range."""
-    known = ModelRow(
-        model="", elo=None, interval=None, se=None, n_battles=0, rank=0, origin="anchor"
-    )
+    empty: dict[str, Any] = {"interval": None, "se": None, "n_battles": 0, "rank": 0}
     voted = [
-        replace(known, model=row.model, elo=row.human_elo)
+        ModelRow(model=row.model, elo=row.human_elo, origin="anchor", **empty)
         for row in anchors.models
         if row.human_elo is not None
     ]
@@ -490,12 +485,9 @@ def _family_quantile(
 
 
 def _anchor_quantile(anchors: Anchors, level: Fraction) -> EloQuantile:
-    usable = [
-        (row.residual, row.se)
-        for row in anchors.models
-        if row.residual is not None and row.se is not None
-    ]
-    return elo_quantile([r for r, _ in usable], [se for _, se in usable], alpha=level)
+    known = [row for row in anchors.models if row.residual is not None and row.se is not None]
+    residual, se = (np.array([getattr(row, name) for row in known]) for name in ("residual", "se"))
+    return elo_quantile(residual, se, alpha=level)
 
 
 def _same_judge(battles: Battles, anchors: Anchors) -> list[str]:

@@ -193,7 +193,7 @@ def bradley_terry(
 
 @dataclass(frozen=True)
 class Structure:
-    """`component` of each model, which `won_all` and `lost_all`, and warnings.
+    """`component` of each model, and warnings.
 
     `apart` warns about groups that were never compared, `unbounded` about distances without a
     finite maximum.
@@ -203,8 +203,6 @@ class Structure:
     """
 
     component: IntArray
-    won_all: BoolArray
-    lost_all: BoolArray
     apart: tuple[str, ...]
     unbounded: tuple[str, ...]
 
@@ -229,16 +227,12 @@ def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
     unseen = int(((won == 0) & (lost == 0)).sum())
     rank_of = np.empty(count, dtype=np.int64)
     rank_of[np.argsort(-size, kind="stable")] = np.arange(count)
-    component = rank_of[group]
-
-    won_all = (won > 0) & (lost == 0)
-    lost_all = (lost > 0) & (won == 0)
     strong, _ = dominance_groups(wins)
     met = count - unseen
     apart = f"{met} groups of models never met: their Elo is not on one scale"
     unbounded = []
-    perfect = [(names[k], "won") for k in np.flatnonzero(won_all)]
-    perfect += [(names[k], "lost") for k in np.flatnonzero(lost_all)]
+    perfect = [(names[k], "won") for k in np.flatnonzero((won > 0) & (lost == 0))]
+    perfect += [(names[k], "lost") for k in np.flatnonzero((lost > 0) & (won == 0))]
     if perfect:
         some = ", ".join(f"{name} ({result} all)" for name, result in perfect[:5])
         more = f" and {len(perfect) - 5} more" if len(perfect) > 5 else ""
@@ -248,7 +242,7 @@ def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
             "some group of models never lost to another: the penalty alone determines the distance "
             "between them"
         )
-    return Structure(component, won_all, lost_all, (apart,) if met > 1 else (), tuple(unbounded))
+    return Structure(rank_of[group], (apart,) if met > 1 else (), tuple(unbounded))
 
 
 def information(totals: FloatArray, theta: FloatArray, l2: float) -> FloatArray:
@@ -296,13 +290,8 @@ def score_matrix(
     """Each cluster's gradient of the log-likelihood: residuals at +a and -b, then summed."""
     rows = np.arange(len(a)) if clusters is None else clusters
     height = groups if groups is not None else int(rows.max()) + 1 if len(rows) else 0
-    return csr_array(
-        (
-            np.concatenate([residual, -residual]),
-            (np.concatenate([rows, rows]), np.concatenate([a, b])),
-        ),
-        shape=(height, n),
-    )
+    places = np.concatenate([rows, rows]), np.concatenate([a, b])
+    return csr_array((np.concatenate([residual, -residual]), places), shape=(height, n))
 
 
 def elo_standard_errors(covariance: FloatArray) -> FloatArray:

@@ -266,16 +266,14 @@ def residuals(judge: HeldOut, human: HeldOut) -> Residuals:
         for why, why_human in zip(judge.reasons, human.reasons, strict=True)
     ]
     at = np.flatnonzero([reason is None for reason in reasons])
-    mean = None
-    if judge.parameter is not None and len(at):
-        mean = float(judge.parameter[at].mean())
+    fitted = judge.parameter is not None and len(at) > 0
     return Residuals(
         method=judge.method,
         names=tuple(judge.names[k] for k in at),
         human=human.elo[at],
         judge=judge.elo[at],
         se=judge.se[at],
-        mean_parameter=mean,
+        mean_parameter=float(np.asarray(judge.parameter)[at].mean()) if fitted else None,
         left_out=dict(Counter(reason for reason in reasons if reason is not None)),
     )
 
@@ -506,11 +504,10 @@ def evaluate_methods(
         raise ArgumentError("evaluate", True, "give human votes to compare with")
     if battles.verdict is None:
         raise ArgumentError("evaluate", True, "give judge scores, probabilities or verdicts")
-    human = human_reference(battles, l2=l2)
+    human, rules = human_reference(battles, l2=l2), evaluation_rules(battles)
     rows, intervals = [], []
     details: list[HeldOutRow] = []
     quantiles: tuple[GroupQuantile, ...] = ()
-    rules = evaluation_rules(battles)
     if battles.panel is not None:
         # Each judge of a jury alone, to show whether the jury beats its best judge.
         rules += [
@@ -537,13 +534,12 @@ def evaluate_methods(
 
 def evaluation_rules(battles: Battles) -> list[Rule]:
     """hard-elo, soft-elo (if scores say more than verdicts), smoothed: chosen, then fixed."""
-    rules = judge_rules(battles)
-    rules.append(smoothed_rule(battles))
     verdict = verdicts_of(battles)
-    for constant in SMOOTHING_GRID:
-        targets = smoothed_targets(verdict, constant)
-        rules.append(fixed_rule(f"smoothed {constant}", battles, targets))
-    return rules
+    fixed = (
+        fixed_rule(f"smoothed {constant}", battles, smoothed_targets(verdict, constant))
+        for constant in SMOOTHING_GRID
+    )
+    return [*judge_rules(battles), smoothed_rule(battles), *fixed]
 
 
 def judge_rules(battles: Battles) -> list[Rule]:

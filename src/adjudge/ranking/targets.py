@@ -77,9 +77,8 @@ def make_target(
     """
     judged, scored, votes = battles.verdict, battles.score, battles.human
     if method in OF_JUDGE and (judged is None or scored is None):
-        raise ArgumentError(
-            "method", method, "give judge scores, probabilities or verdicts (--verdict COLUMN)"
-        )
+        remedy = "give judge scores, probabilities or verdicts (--verdict COLUMN)"
+        raise ArgumentError("method", method, remedy)
     if method == "soft-elo" and scored is not None:
         return _soft(battles, scored, beta)
     if method == "smoothed" and judged is not None:
@@ -104,9 +103,8 @@ def _soft(battles: Battles, score: FloatArray, beta: float | None) -> Target:
     if beta is not None:
         return Target(soft_targets(score, beta), outcome, whose, beta=beta)
     if battles.human is None:
-        raise ArgumentError(
-            "method", "soft-elo", "give human votes to fit beta, or --beta from an earlier fit"
-        )
+        remedy = "give human votes to fit beta, or --beta from an earlier fit"
+        raise ArgumentError("method", "soft-elo", remedy)
     fit = fit_temperature(score, battles.human, verdict=battles.verdict, clusters=battles.prompts)
     values = None if fit.beta is None or fit.beta <= 0 else soft_targets(score, fit.beta)
     return Target(values, outcome, whose, fit, fit.beta, fit.beta_se, reason=fit.reason)
@@ -116,9 +114,8 @@ def _smoothed(battles: Battles, judged: FloatArray, constant: float | None) -> T
     outcome = f"smoothed verdicts, {battles.source}"
     if constant is None:
         if battles.human is None:
-            raise ArgumentError(
-                "smoothing", None, "give a constant between 0.5 and 1, or votes to choose it"
-            )
+            remedy = "give a constant between 0.5 and 1, or votes to choose it"
+            raise ArgumentError("smoothing", None, remedy)
         constant, n = agreement_share(judged, battles.human)
         if constant is None or constant <= 0.5:
             share = "an unknown share" if constant is None else f"{constant:.2f}"
