@@ -391,8 +391,8 @@ def _draw_settling(axes: Axes, result: SoftEloReproduction) -> None:
         x = values_of(budgets, "per_model")
         away = [b["beta"] - row["beta"] for b in budgets]
         spread = [b["beta_sd"] or 0.0 for b in budgets]
-        look = {"ms": 5, "lw": 1.6, "capsize": 2, "label": short(row["judge"])}
-        axes.errorbar(x, away, yerr=spread, **look, **looks[row["judge"]])
+        look: dict[str, Any] = {"label": short(row["judge"]), **looks[row["judge"]]}
+        axes.errorbar(x, away, yerr=spread, ms=5, lw=1.6, capsize=2, **look)
         ticks.update(x)
         late += [abs(gap) for tick, gap in zip(x, away, strict=True) if tick >= 50]
     _budget_axes(axes, sorted(ticks), "β − β of all battles (grey: ± 0.05)")

@@ -216,8 +216,9 @@ def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
     dots: dict[str, Any] = {"s": 26, "edgecolor": "white", "linewidth": 0.6, "zorder": 3}
     for label, colour, marker in (("A", ACCENT, "o"), ("B", GOOD, "s")):
         mine = (seen["label"] == label).to_numpy()
-        look = {"color": colour, "marker": marker, "label": f"{label} is the right answer"}
-        ax.scatter(forward[mine], reverse[mine], **dots, **look)
+        name = f"{label} is the right answer"
+        spots = forward[mine], reverse[mine]
+        ax.scatter(*spots, color=colour, marker=marker, label=name, **dots)
     # Next to the shaded squares, so that it hides no dots in them.
     ax.text(1.02, 0, "the answer shown first wins", color=WARM, fontsize=8, rotation=90)
     ax.text(0, 1.02, "the answer shown second wins", color=WARM, fontsize=8)
