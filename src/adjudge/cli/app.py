@@ -25,7 +25,7 @@ from adjudge.cli.output import (
     running,
 )
 from adjudge.cli.table import VERBS
-from adjudge.cli.verb import OTHER, PANELS, Group, Option, Verb, panel_of, place
+from adjudge.cli.verb import OTHER, PANEL_OF, PANELS, Group, Option, Verb
 from adjudge.errors import AdjudgeError, ArgumentError
 from adjudge.present.text import has_password
 
@@ -49,12 +49,12 @@ COMPLETION = "_ADJUDGE_COMPLETE"
 
 
 class _Place(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """A file, or the URL of a store."""
+    """A file, or the URL of a store unchanged: a path would lose one of its slashes."""
 
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return place(value)
+        return value if "://" in value else Path(value)
 
     def shell_complete(self, *_: Any) -> list[Any]:
         from click.shell_completion import CompletionItem
@@ -102,17 +102,14 @@ class VerbCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         main = self.verb.main.split()
-        shown = [
-            parameter
-            for parameter in self._parameters
-            if not main or ctx.meta.get(_ALL) or parameter.name in main
-        ]
         arguments = [self.verb.parameters[name] for name in self.verb.positional]
         groups: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (OTHER, *PANELS)}
-        for parameter in shown:
-            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None:
-                groups[panel_of(parameter.name or "")].append(record)
+        for parameter in self._parameters:
+            name = parameter.name or ""
+            if isinstance(parameter, click.Option) and (
+                not main or ctx.meta.get(_ALL) or name in main
+            ):
+                groups[PANEL_OF.get(name, OTHER)] += filter(None, [parameter.get_help_record(ctx)])
         groups["Output"] += [
             ("--help", "Show the main options." if main else "Show this message."),
             *([("--help-all", "Show all options.")] if main else []),
@@ -158,12 +155,11 @@ def _option(option: Option) -> click.Option:
     if kind is bool:
         if option.default:  # it is on: there must be a way to turn it off
             names[0] += f"/--no-{names[0].removeprefix('--')}"
-        default: str | bool = option.name if option.default else False
         return _ShownOption(
             names,
             is_flag=True,
             default=bool(option.default),
-            show_default=default,
+            show_default=option.name if option.default else False,
             help=option.help,
         )
     values = option.values or 1

@@ -12,15 +12,19 @@ from adjudge.cli.verb import (
     Option,
     Verb,
     at_least,
-    choice,
     parsed,
+    read_by,
     scale_option,
     share,
     store_option,
     thresholds,
 )
 
-_SCORE_FIGURES = ("sizes", "coverage", "width", "agreement")
+_SCORE_FIGURE = read_by(
+    "adjudge.validation:one_of",
+    choices=("sizes", "coverage", "width", "agreement"),
+    name="--figure",
+)
 _HOST = Option(
     "host",
     "Address to listen on; other than loopback needs ADJUDGE_TOKEN.",
@@ -421,7 +425,7 @@ _DIAGNOSE = Group(
                     "For --plot: sizes, coverage, width or agreement.",
                     str,
                     default="sizes",
-                    read=choice("--figure", _SCORE_FIGURES),
+                    read=_SCORE_FIGURE,
                 ),
                 thresholds(*output.SCORE_SETS),
             ],

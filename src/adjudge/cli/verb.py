@@ -30,9 +30,6 @@ from adjudge.cli.signature import COMPUTED, REQUIRED, Argument, read_arguments
 from adjudge.cli.steps import Step, Typed, no_step
 from adjudge.errors import ArgumentError
 
-#: A file, or the URL of a store.
-Place = Path | str
-
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -129,11 +126,6 @@ def _kind(types: Sequence[str]) -> Option | None:
         if member.startswith("tuple["):
             return Option("", type=str, values=member.count(",") + 1)
     return None
-
-
-def place(text: str) -> Place:
-    """A file, or the URL of a store unchanged: a path would lose one of its slashes."""
-    return text if "://" in text else Path(text)
 
 
 def _load(target: str) -> Any:
@@ -279,11 +271,6 @@ def at_least(name: str, least: float, most: float | None = None) -> Callable[[An
     return check
 
 
-def choice(name: str, choices: Sequence[str]) -> Callable[[str], str]:
-    """Refuses what is not one of the choices."""
-    return read_by("adjudge.validation:one_of", choices=choices, name=name)
-
-
 def _scale(text: str) -> tuple[int, int]:
     low, _, high = text.partition(":" if ":" in text else "-")
     return int(low), int(high)
@@ -419,14 +406,7 @@ PANELS: Mapping[str, str] = {
 }
 #: The group of all other options: those of the verb's method.
 OTHER = "Method"
-_PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}
-
-
-def panel_of(option: str) -> str:
-    """The group an option is listed in."""
-    return _PANEL_OF.get(option, OTHER)
-
-
+PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}
 Values = dict[str, Any]
 #: Prints a result and says whether the finding is bad. It gets the options of the command line.
 Finish = Callable[[Any, Values], bool]

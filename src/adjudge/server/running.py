@@ -30,12 +30,6 @@ HEAD_BYTES = 32 * 1024
 _CLOSE_SECONDS = 0.5
 
 
-def limited_connection(limits: Limits) -> type[asyncio.Protocol]:
-    """The connection class that uvicorn uses for each client, with these limits."""
-    made: Callable[..., asyncio.Protocol] = partial(_Connection, limits=limits)
-    return cast(type[asyncio.Protocol], made)  # uvicorn only calls it
-
-
 class _OneSend:
     """A transport that joins all writes of one pass of the event loop.
 
@@ -113,16 +107,13 @@ class _Connection(H11Protocol):
     def resume_writing(self) -> None:
         """The client has read what was sent."""
         super().resume_writing()
-        self._end_read_wait()
-
-    def _end_read_wait(self) -> None:
         if self._read_wait is not None:
             self._read_wait.cancel()
-            self._read_wait = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_wait()
-        self._end_read_wait()
+        if self._read_wait is not None:
+            self._read_wait.cancel()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -215,9 +206,10 @@ def serve(
     with closing(bound):
         taken = bound.getsockname()[1]
         guard = make_app(taken)
+        connection = partial(_Connection, limits=_within_open_files(guard.limits))
         config = uvicorn.Config(
             guard,
-            http=limited_connection(_within_open_files(guard.limits)),
+            http=cast(type[asyncio.Protocol], connection),  # uvicorn only calls it
             backlog=_ACCEPTED_AT_ONCE,
             log_level="warning",
             access_log=False,  # addresses can contain ids of pairs, which must not be logged

@@ -331,12 +331,8 @@ def plain_reply(row: CallRow) -> PlainReply | None:
         logprobs, end = _DECODER.raw_decode(text)
     except (ValueError, TypeError):
         return None
-    mass = row[14]
-    if end != len(text) or type(logprobs) is not dict:
-        return None
-    if mass is not None and not isinstance(mass, float):
-        return None
-    return PlainReply(logprobs, mass, row[10], row[11], row[17], row[18])
+    plain = end == len(text) and type(logprobs) is dict and isinstance(row[14], float | None)
+    return PlainReply(logprobs, row[14], row[10], row[11], row[17], row[18]) if plain else None
 
 
 def decode_reply(row: CallRow, store: str) -> Reply:
