@@ -131,7 +131,6 @@ def grades(row):
 DESK = Format(
     name="desk",
     title="a help desk log",
-    source="example.org",
     signature=signature("ticket robot_ok boss_ok"),
     gives={"grades": grades},
     log=True,

@@ -323,8 +323,7 @@ def prepare_battles(
     (('x', 'y'), [0.5], None)
     """
     source = Source.of(battles, **reading)
-    done = source.prepared(Battles, prepare_battles, locals())
-    if done is not None:
+    if (done := source.prepared(Battles, prepare_battles, locals())) is not None:
         return done
     with source:
         columns = (human, verdict, score, cluster, by, against, *source.columns.values())

@@ -184,8 +184,6 @@ class Format:
     name: str
     #: As in "looks like the MT-Bench human judgments".
     title: str
-    #: The page that publishes it.
-    source: str
     signature: Signature
     #: What it can be read as, the default first, and the function that converts one row.
     gives: Mapping[Kind, Converter]
@@ -318,17 +316,6 @@ def load_format(name: str) -> Format:
         remedy = f"its package must have an adjudge.data.formats.Format with the name {name}"
         raise ArgumentError("format", name, remedy)
     return format
-
-
-def known_envelopes() -> list[Envelope]:
-    """The JSON objects that contain the rows of a log."""
-    return [envelope for name in FORMATS for envelope in load_format(name).envelopes]
-
-
-def known_archives() -> list[ArchiveReader]:
-    """The readers of archives that are logs."""
-    readers = (load_format(name).archive for name in FORMATS)
-    return [reader for reader in readers if reader is not None]
 
 
 def kinds_of(format: str | None) -> frozenset[str]:

@@ -270,8 +270,7 @@ def prepare_grades(
     ('binary', [1.0, 0.0], {'no judge verdict': 1})
     """
     source = Source.of(data, labels=labels, **reading)
-    done = source.prepared(Grades, prepare_grades, locals())
-    if done is not None:
+    if (done := source.prepared(Grades, prepare_grades, locals())) is not None:
         return done
     renamed = {judge_column, human_column} - {"judge", "human"}
     # The column `opponent` is made from the model names.
@@ -564,7 +563,9 @@ def against_the_rest(
     """
     said, known = ({*values.drop_nulls().unique()} for values in (verdict, label))
     if positive not in said | known:
-        raise ArgumentError("positive", positive, f"choose one of {_some(said | known)}")
+        raise ArgumentError(
+            "positive", positive, f"choose one of {shorten(sorted(said | known), 5)}"
+        )
     ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
     if positive in known and not said & known and _are_shares(verdict):
         return verdict, ones[1]
@@ -586,10 +587,6 @@ def _refuse_other_words(verdict: pl.Series, label: pl.Series, name: str, column:
         remedy = f"give the meaning of each label in the judge's words: --labels-as '{meaning}'"
         if _are_shares(verdict):
             remedy += ", or name the label that a verdict of 1 means: --positive NAME (positive=)"
-        problem = f"the judge says {_some(said)}, people say {_some(known)}: no value in common"
+        words, theirs = (shorten(sorted(values), 5) for values in (said, known))
+        problem = f"the judge says {words}, people say {theirs}: no value in common"
         raise DataError(name, problem, column=column, remedy=remedy)
-
-
-def _some(values: set[str]) -> str:
-    listed = sorted(values)
-    return ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")

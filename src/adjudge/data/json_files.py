@@ -166,10 +166,6 @@ class Window:
             written, self.at = self.text[self.at : end], end
             return value, written
 
-    def is_over(self) -> bool:
-        """Whether only spaces are left."""
-        return self.peek() == ""
-
     def broken(self, error: Exception, row: int) -> DataError:
         """The error for text that is not JSON."""
         reason = str(error)
@@ -488,7 +484,7 @@ def _array_records(file: File) -> Iterator[Record]:
     window, row = Window(file, _ONE_A_LINE), 0
     for row, value, text in elements(window):
         yield check_record(file, value, text, row)
-    if not window.is_over():
+    if window.peek():
         remedy = "write one JSON array and nothing after it"
         raise file.error("continues after the end of its JSON array", remedy, row=row or None)
     if row == 0:

@@ -89,10 +89,8 @@ def read_judgments(
 
     - p_a, if it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
     - without any of them, a verdict for response_a in `verdict_fwd` or `verdict_rev` is 1 in that
-      order, one for response_b 0, a tie one half. So two orders that agree have a doubt of 0, a
-      verdict and a tie one of 0.56, and two that contradict each other give no verdict. The
-      protocol of such rows is `order_verdicts`, next to a name of their own in brackets, unless
-      they have an uncertainty;
+      order, one for response_b 0, a tie one half; two orders that contradict each other give no
+      verdict. The protocol of such rows is `order_verdicts`, unless they have an uncertainty;
     - uncertainty, if a judge and protocol gives none at all, is the entropy of p_a in nats;
     - verdict is A above one half and B below; at exactly one half there is none. If a column
       `p_tie` makes a tie more likely than either answer, it is "tie" (half of p_tie is in p_a);
@@ -260,8 +258,7 @@ def prepare_judgments(
     ('1', 'unnamed', 'A', 'A')
     """
     source = Source.of(judgments, labels=labels, pairs=pairs, **reading)
-    done = source.prepared(Judgments, prepare_judgments, locals())
-    if done is not None:
+    if (done := source.prepared(Judgments, prepare_judgments, locals())) is not None:
         return done
     with source:
         return _read_verdicts(source, judge, protocol)

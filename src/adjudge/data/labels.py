@@ -316,8 +316,6 @@ def _majority(given: pl.DataFrame) -> pl.DataFrame:
 
 def leave_out_dependent(rows: Rows, name: str) -> Rows:
     """Rows whose `label` did not start from the judge's answer; the others are counted."""
-    if "started_from" not in rows.frame.columns:
-        return rows
     labelled = rows.frame["label"].is_not_null()
     from_judge = _says(rows.frame, labelled, name, "started_from", "judge")
     return rows.without(pl.lit(from_judge), FROM_JUDGE)

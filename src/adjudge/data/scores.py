@@ -176,8 +176,7 @@ def prepare_scores(
     [[5.0]]
     """
     source = Source.of(source, labels=labels, **reading)
-    done = source.prepared(Scores, prepare_scores, locals())
-    if done is not None:
+    if (done := source.prepared(Scores, prepare_scores, locals())) is not None:
         return done
     with source:
         rows = Rows(read_scores(source.rows, raters=raters))

@@ -20,7 +20,6 @@ from adjudge.data.columns import refuse_absent, rename_table
 from adjudge.data.conversion import choose_format, read_public
 from adjudge.data.files import Handle, is_saved
 from adjudge.data.formats import NATIVE, Format, Kind, looks_like
-from adjudge.data.json_files import Record
 from adjudge.data.names import LOG, TEXTS, USUAL, plain_name
 from adjudge.data.tables import (
     ObjectRows,
@@ -295,14 +294,25 @@ class Source:
     @cached_property
     def _named(self) -> dict[str, Any]:
         """All files under our names; a name that none of them has is refused."""
-        files = self._files
-        if self._needs is not None:
-            files = {**files, "rows": narrow(self.data, self._needs)}
+        files = {**self._files, "rows": self._needed_rows()}
         with name_columns(self.columns, self.labels_as) as name:
             return {
                 place: name(file, self._labels_columns if place == "labels" else {})
                 for place, file in files.items()
             }
+
+    def _needed_rows(self) -> Any:
+        """A Parquet file without its unneeded columns, as a Table; else the data unchanged."""
+        if self._needs is None or not isinstance(self.data, Handle) or is_saved(self.data.path):
+            return self.data
+        with self.data.open() as file:
+            if file.container != "parquet" or file.packed:
+                return self.data
+        try:
+            unneeded = self._needs.unneeded(pl.read_parquet_schema(self.data.path))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return self.data  # a damaged file, which its reader refuses
+        return parse_table(self.data, without=unneeded) if unneeded else self.data
 
 
 class ColumnNames:
@@ -402,23 +412,21 @@ def open_table(
     with in_use(source) as source:
         with name_columns(columns, labels_as) as name:
             source = read_object(name(source))
-        if is_json(source):
-            # Rows of a log are nested: they are converted one by one, never as columns.
-            log = _log(source, first_row(source) or {})
-            if log is not None:
-                return log
+        # Rows of a JSON log are nested: they are converted one by one, never as columns.
+        if is_json(source) and (log := _log(source)) is not None:
+            return log
         table = parse_table(source)
     if table.format is not None:
         return table
-    log = _log(table, first_row(table) or {})
-    if log is not None:
+    if (log := _log(table)) is not None:
         return log
     format = looks_like(table.frame.columns)
     return replace(table, format=None if format is None else format.name)
 
 
-def _log(source: TableLike, first: Record) -> Table | None:
+def _log(source: TableLike) -> Table | None:
     """A log of another tool as its main kind of rows; None if it is not a log."""
+    first = first_row(source) or {}
     format = _log_format(first)
     return None if format is None else _convert(source, format, kind=format.kind_by(first))
 
@@ -465,18 +473,3 @@ def in_memory(source: TableLike) -> TableLike:
     """The path, or the rows of a source that is in memory or one JSON object: converted once."""
     held = read_object(source)
     return held if isinstance(held, (Handle, ObjectRows)) else parse_table(held)
-
-
-def narrow(source: Any, needs: Needs) -> Any:
-    """A Parquet file without its unneeded columns, as a Table; else the source unchanged."""
-    source = by_handle(source)
-    if not isinstance(source, Handle) or is_saved(source.path):
-        return source
-    with source.open() as file:
-        if file.container != "parquet" or file.packed:
-            return source
-    try:
-        unneeded = needs.unneeded(pl.read_parquet_schema(source.path))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return source  # a damaged file, which its reader refuses
-    return parse_table(source, without=unneeded) if unneeded else source

@@ -27,7 +27,7 @@ from adjudge.data.files import (
     saved_files,
     workbook_frame,
 )
-from adjudge.data.formats import known_archives, known_envelopes, looks_like, refuse_log
+from adjudge.data.formats import FORMATS, load_format, looks_like, refuse_log
 from adjudge.data.json_files import (
     Record,
     check_record,
@@ -105,22 +105,10 @@ class HuggingFaceDataset(Protocol):
     def with_format(self, kind: Any, /) -> Any: ...
 
 
+_Ours = str | Path | Handle | Table | NamedRows | ObjectRows
+_Frames = pl.DataFrame | pl.LazyFrame | PandasFrame | ArrowTable | HuggingFaceDataset
 #: A path, a Table, a polars or pandas frame, Arrow, a list of dicts or a dict of columns.
-TableLike = (
-    str
-    | Path
-    | Table
-    | NamedRows
-    | ObjectRows
-    | Handle
-    | pl.DataFrame
-    | pl.LazyFrame
-    | Mapping[str, Any]
-    | Sequence[Mapping[str, Any]]
-    | PandasFrame
-    | ArrowTable
-    | HuggingFaceDataset
-)
+TableLike = _Ours | _Frames | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 def by_handle(source: TableLike) -> TableLike:
@@ -282,7 +270,8 @@ def _rows_inside(file: File) -> Iterator[Record] | None:
         return _archive_rows(file)
     if file.container != "json_lines":
         return None
-    envelope = find_envelope(file.beginning, known_envelopes())
+    known = (envelope for name in FORMATS for envelope in load_format(name).envelopes)
+    envelope = find_envelope(file.beginning, known)
     if envelope is None:
         return None
     return (
@@ -292,8 +281,8 @@ def _rows_inside(file: File) -> Iterator[Record] | None:
 
 def _archive_rows(file: File) -> Iterator[Record]:
     with Archive(file.path) as archive:
-        for rows_of in known_archives():
-            rows = rows_of(archive)
+        for read in (load_format(name).archive for name in FORMATS):
+            rows = None if read is None else read(archive)
             if rows is not None:
                 yield from rows
                 return

@@ -170,8 +170,7 @@ def prepare_tournaments(
     (('x', 'y', 'z'), [1], [1])
     """
     source = Source.of(source, **reading)
-    done = source.prepared(TournamentRows, prepare_tournaments, locals())
-    if done is not None:
+    if (done := source.prepared(TournamentRows, prepare_tournaments, locals())) is not None:
         return done
     with source:
         frame = judge_names(read_tournaments(source.rows))

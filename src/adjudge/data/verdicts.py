@@ -87,8 +87,7 @@ def prepare_verdicts(
     (1.0, 0.0, False, 'id')
     """
     source = Source.of(source, labels=labels, pairs=pairs, **reading)
-    done = source.prepared(Verdicts, prepare_verdicts, locals())
-    if done is not None:
+    if (done := source.prepared(Verdicts, prepare_verdicts, locals())) is not None:
         return done
     with source:
         return _prepare(source, judge, cluster, model_labels)

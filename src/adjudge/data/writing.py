@@ -279,15 +279,11 @@ def read_result(path: str | Path) -> Result: ...
 def read_result(path: str | Path, made: type[R]) -> R: ...
 def read_result(path: str | Path, made: type[Result] = Result) -> Result:
     """The result in a file, checked field by field; it must be of class `made` if given."""
-    return _load(path, made)[0]
+    return read_with_command(path, made)[0]
 
 
-def read_with_command(path: str | Path) -> tuple[Result, str | None]:
+def read_with_command(path: str | Path, made: type[Result] = Result) -> tuple[Result, str | None]:
     """The result in a file, and the command that made it if the file names one."""
-    return _load(path, Result)
-
-
-def _load(path: str | Path, made: type[Result]) -> tuple[Result, str | None]:
     loaded = read_json(path, remedy="give a file that adjudge wrote with -o")
     return from_dict(loaded, made, source=path), loaded.get(COMMAND)
 

@@ -24,7 +24,6 @@ def items(row: Row) -> Iterator[dict[str, Any]]:
 MY_LOG = Format(
     name="my-log",
     title="a help desk log",
-    source="example.org",
     signature=signature("ticket question answer bot"),
     gives={"items": items},
     used=columns("ticket bot"),

@@ -238,7 +238,6 @@ def votes(row: Row) -> Iterator[dict[str, Any] | UnusableRow]:
 VOTES = Format(
     name="my-votes",
     title="my votes",
-    source="example.org",
     signature=signature("key left right vote"),
     gives={"battles": votes},
     used=columns("key left right vote"),
@@ -249,7 +248,6 @@ PICKY = replace(VOTES, name="picky", signature=signature("key left right vote", 
 SPARSE = Format(
     name="sparse",
     title="sparse votes",
-    source="example.org",
     signature=signature("key left right vote"),
     gives={
         "battles": lambda row: [

@@ -13,7 +13,7 @@ from adjudge.data import tables
 from adjudge.data.names import refuse_duplicates
 from adjudge.data.outcomes import code_sorted
 from adjudge.data.rows import partition
-from adjudge.data.source import Needs, narrow
+from adjudge.data.source import Needs, Source
 from adjudge.errors import AdjudgeError
 from adjudge.simulate.selective import two_order_judge
 
@@ -108,7 +108,7 @@ def test_rows_without_an_id_are_called_by_their_texts(tmp_path: Path) -> None:
     needs = Needs(("judgments",))
     schema = rows.with_columns(id=pl.lit("x")).schema
     assert "prompt" in needs.unneeded(schema)
-    assert str(narrow(write(tmp_path, rows), needs)) == str(tmp_path / "rows.parquet")
+    assert str(Source(write(tmp_path, rows)).narrow(needs).rows) == str(tmp_path / "rows.parquet")
 
 
 def test_a_damaged_file_is_left_to_its_reader(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_damaged_file_is_left_to_its_reader(tmp_path: Path) -> None:
     judged(20, seed=1).write_parquet(data)
     path = tmp_path / "rows.parquet"
     path.write_bytes(data.getvalue()[:-10])
-    assert str(narrow(path, Needs(("judgments",)))) == str(path)
+    assert str(Source(path).narrow(Needs(("judgments",))).rows) == str(path)
     with pytest.raises(AdjudgeError, match="not a complete Parquet file"):
         evaluate(path)
 

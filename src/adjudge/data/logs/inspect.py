@@ -164,7 +164,6 @@ def _grader(name: str, first: Mapping[str, Any], task: Mapping[str, Any]) -> str
 INSPECT = Format(
     name="inspect",
     title="an Inspect log",
-    source="inspect_ai 0.3.285, .eval and .json",
     signature=signature("id epoch input scores"),
     gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,

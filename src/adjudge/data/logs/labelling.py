@@ -303,7 +303,6 @@ def refuse_min(row: Row) -> Iterator[Record]:
 LABEL_STUDIO = Format(
     name="label-studio",
     title="a Label Studio export",
-    source="label-studio 1.23.2, JSON",
     signature=signature("data", "annotations predictions completions", without="info"),
     gives={kind: partial(_convert, read_label_studio, kind) for kind in _CONVERTERS},
     log=True,
@@ -313,7 +312,6 @@ LABEL_STUDIO = Format(
 LABEL_STUDIO_MIN = Format(
     name="label-studio-min",
     title="a Label Studio export as JSON_MIN or CSV",
-    source="label-studio 1.23.2, JSON_MIN and CSV",
     signature=signature("annotation_id annotator lead_time"),
     gives={
         "labels": refuse_min,
@@ -368,7 +366,6 @@ def read_argilla(row: Row) -> Task:
 ARGILLA = Format(
     name="argilla",
     title="Argilla records",
-    source="argilla SDK, records.to_json",
     signature=signature("fields responses suggestions"),
     gives={kind: partial(_convert, read_argilla, kind) for kind in _CONVERTERS},
     log=True,

@@ -63,7 +63,6 @@ def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
 DEEPEVAL = Format(
     name="deepeval",
     title="a DeepEval test run",
-    source="deepeval 4.3.1, test_run.json and .latest_test_run.json",
     signature=signature("metricsData input"),
     gives={"grades": deepeval_grades, "items": partial(graded_items, deepeval_grades)},
     log=True,
@@ -127,7 +126,6 @@ def _prompt(arguments: Any) -> str | None:
 LM_EVAL = Format(
     name="lm-eval",
     title="lm-eval samples",
-    source="lm-eval 0.4.13, --log_samples",
     signature=signature("doc_id doc target resps filtered_resps"),
     gives={"grades": lm_eval_grades, "items": partial(graded_items, lm_eval_grades)},
     log=True,
@@ -202,7 +200,6 @@ def _are_numbers(values: Iterable[Any]) -> bool:
 RAGAS = Format(
     name="ragas",
     title="a Ragas result table",
-    source="ragas 0.4.3, EvaluationResult.to_pandas",
     signature=signature("user_input response", without="judge p_pass p_a verdict"),
     gives={"grades": ragas_samples, "items": ragas_items},
     merge={"grades": merge_samples},

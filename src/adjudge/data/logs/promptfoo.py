@@ -139,7 +139,6 @@ def _answer(row: Row) -> Record:
 PROMPTFOO = Format(
     name="promptfoo",
     title="promptfoo results",
-    source="promptfoo 0.121.20, JSON and JSONL",
     signature=signature("gradingResult testCase"),
     gives={"grades": grades, "items": partial(graded_items, grades)},
     log=True,

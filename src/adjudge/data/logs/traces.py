@@ -135,7 +135,6 @@ def _assessment(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion |
 MLFLOW = Format(
     name="mlflow",
     title="MLflow traces",
-    source="mlflow 3.17.2, search_traces and Trace.to_json",
     signature=signature(
         "", "assessments info", "trace_id request_id data", without="judge human label p_a"
     ),
@@ -179,7 +178,6 @@ def phoenix_opinions(row: Row) -> Iterator[Record]:
 PHOENIX = Format(
     name="phoenix",
     title="Phoenix annotations",
-    source="arize-phoenix, span annotations as JSON and as a table",
     signature=signature("annotator_kind", "name annotation_name", "span_id trace_id session_id"),
     gives={"grades": phoenix_opinions},
     merge={"grades": merge},
@@ -229,7 +227,6 @@ def langfuse_opinions(row: Row) -> Iterator[Record]:
 LANGFUSE = Format(
     name="langfuse",
     title="Langfuse scores",
-    source="Langfuse SDK, scores",
     signature=signature("name value source", "dataType data_type", "traceId trace_id sessionId"),
     gives={"grades": langfuse_opinions},
     merge={"grades": merge},

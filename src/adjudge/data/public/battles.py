@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
+from adjudge.data.formats import Converter, Format, Kind, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import is_missing
 from adjudge.data.names import quote
@@ -64,7 +64,7 @@ def _dialogue(row: Row, column: str, turns: int | None) -> tuple[str, str, int]:
     return spoken[0][1], "\n\n".join([spoken[1][1], *later]), exchanges
 
 
-def _talk(row: Row, *, turns: int | None = None) -> Record:
+def _talk(row: Row, turns: int | None = None) -> Record:
     """The fields of a pair from conversation_a and conversation_b."""
     prompt, response_a, exchanges = _dialogue(row, "conversation_a", turns)
     other, response_b, _ = _dialogue(row, "conversation_b", turns)
@@ -84,6 +84,25 @@ def _label(winner: str | None) -> str | None:
     return None if winner is None else {"model_a": "A", "model_b": "B"}.get(winner, "tie")
 
 
+def _votes(
+    ids: Callable[[Row], Record],
+    winner: Callable[[Row], str | None],
+    talk: Callable[[Row], Record] = _talk,
+) -> dict[Kind, Converter]:
+    """One vote per row: as a battle without the conversations, or as a pair.
+
+    A pair has the number of `exchanges`, so that single turns can be kept.
+    """
+
+    def battles(row: Row) -> Iterator[Record]:
+        yield {**ids(row), "winner": winner(row)}
+
+    def pairs(row: Row) -> Iterator[Record]:
+        yield {**ids(row), "label": _label(winner(row)), **talk(row)}
+
+    return {"pairs": pairs, "battles": battles}
+
+
 # LMArena (Chatbot Arena): 33k conversations, and the 55k, 100k and 140k preferences.
 
 #: The 140k release writes both_bad instead of tie (bothbad).
@@ -91,16 +110,6 @@ _ARENA_WINNERS = {
     **{winner: winner for winner in ("model_a", "model_b", "tie", "tie (bothbad)")},
     "both_bad": "tie (bothbad)",
 }
-
-
-def arena_battles(row: Row) -> Iterator[Record]:
-    """One battle per vote, without the conversations."""
-    yield {**_arena_ids(row), "winner": _arena_winner(row)}
-
-
-def arena_pairs(row: Row) -> Iterator[Record]:
-    """One pair per vote, with the number of `exchanges`, so that single turns can be kept."""
-    yield {**_arena_ids(row), "label": _label(_arena_winner(row)), **_talk(row)}
 
 
 def _arena_ids(row: Row) -> Record:
@@ -115,12 +124,7 @@ def _arena_winner(row: Row) -> str | None:
     return None if row.get("winner") is None else row.choice("winner", _ARENA_WINNERS)
 
 
-def battles_55k(row: Row) -> Iterator[Record]:
-    """One battle per vote of the 55k release."""
-    yield {**_arena_ids(row), "winner": _winner_55k(row)}
-
-
-def pairs_55k(row: Row) -> Iterator[Record]:
+def _talk_55k(row: Row) -> Record:
     """The 55k release: prompt and responses are lists of messages as JSON text."""
     asked, a, b = (
         ["" if message is None else str(message) for message in row.list_in(column, "messages")]
@@ -133,9 +137,7 @@ def pairs_55k(row: Row) -> Iterator[Record]:
             said += [f"[user]\n{question}", f"[assistant]\n{answer}"]
         return "\n\n".join(said)
 
-    yield {
-        **_arena_ids(row),
-        "label": _label(_winner_55k(row)),
+    return {
         "prompt": asked[0],
         "response_a": talk(a),
         "response_b": talk(b),
@@ -158,11 +160,10 @@ _BATTLE = "model_a model_b winner conversation_a conversation_b"
 CONVERSATIONS_33K = Format(
     name="lmarena-33k",
     title="the Chatbot Arena 33k conversations",
-    source="lmsys/chatbot_arena_conversations",
     signature=signature(
         f"question_id turn judge {_BATTLE}", "anony tstamp toxic_chat_tag openai_moderation"
     ),
-    gives={"pairs": arena_pairs, "battles": arena_battles},
+    gives=_votes(_arena_ids, _arena_winner),
     used=columns("question_id id model_a model_b winner"),
     texts=columns("conversation_a conversation_b full_conversation"),
     notes=_NOTES,
@@ -170,11 +171,10 @@ CONVERSATIONS_33K = Format(
 PREFERENCES_55K = Format(
     name="lmarena-55k",
     title="the LMArena 55k preferences",
-    source="lmarena-ai/arena-human-preference-55k",
     signature=signature(
         "id model_a model_b prompt response_a response_b winner_model_a winner_model_b winner_tie"
     ),
-    gives={"pairs": pairs_55k, "battles": battles_55k},
+    gives=_votes(_arena_ids, _winner_55k, _talk_55k),
     used=columns("id model_a model_b winner_model_a winner_model_b winner_tie"),
     texts=columns("prompt response_a response_b"),
     notes=_NOTES,
@@ -183,7 +183,6 @@ PREFERENCES_100K = replace(
     CONVERSATIONS_33K,
     name="lmarena-100k",
     title="the LMArena 100k preferences",
-    source="lmarena-ai/arena-human-preference-100k",
     signature=signature(
         f"question_id turn {_BATTLE}",
         "judge_hash conv_metadata category_tag dedup_tag",
@@ -194,7 +193,6 @@ PREFERENCES_140K = replace(
     CONVERSATIONS_33K,
     name="lmarena-140k",
     title="the LMArena 140k preferences",
-    source="lmarena-ai/arena-human-preference-140k",
     signature=signature(f"id evaluation_order full_conversation {_BATTLE}"),
     notes=(
         *_NOTES,
@@ -204,16 +202,6 @@ PREFERENCES_140K = replace(
 
 
 # ComparIA: conversations of French users with two models, and which one they chose.
-
-
-def comparia_battles(row: Row) -> Iterator[Record]:
-    """One battle per vote."""
-    yield {**_comparia_ids(row), "winner": _comparia_winner(row)}
-
-
-def comparia_pairs(row: Row) -> Iterator[Record]:
-    """One pair per vote, with the number of exchanges."""
-    yield {**_comparia_ids(row), "label": _label(_comparia_winner(row)), **_talk(row)}
 
 
 def _comparia_ids(row: Row) -> Record:
@@ -240,9 +228,8 @@ def _comparia_winner(row: Row) -> str | None:
 COMPARIA = Format(
     name="comparia",
     title="the ComparIA votes",
-    source="ministere-culture/comparia-votes",
     signature=signature("model_a_name model_b_name chosen_model_name both_equal"),
-    gives={"pairs": comparia_pairs, "battles": comparia_battles},
+    gives=_votes(_comparia_ids, _comparia_winner),
     used=columns("id model_a_name model_b_name chosen_model_name both_equal"),
     texts=columns("conversation_a conversation_b"),
     notes=("a row with no choice and no tie has no winner", _COMPLETE),
@@ -318,7 +305,6 @@ def _vote(row: Row) -> Record:
 MT_BENCH = Format(
     name="mt-bench",
     title="the MT-Bench human judgments",
-    source="lmsys/mt_bench_human_judgments",
     signature=signature(
         "question_id turn judge model_a model_b winner conversation_a conversation_b",
         without="anony tstamp toxic_chat_tag openai_moderation",
@@ -379,7 +365,6 @@ def arena_hard_battles(row: Row) -> Iterator[Record | UnusableRow]:
 ARENA_HARD = Format(
     name="arena-hard",
     title="Arena-Hard judgments",
-    source="lmarena/arena-hard-auto, model_judgment/*.jsonl",
     signature=signature("model judge games", "question_id uid"),
     gives={"battles": arena_hard_battles},
     used=columns("question_id uid model baseline games judge"),
@@ -423,7 +408,6 @@ def softelo_battles(row: Row) -> Iterator[Record]:
 SOFTELO = Format(
     name="softelo",
     title="the SoftElo release",
-    source="kargibora/SoftElo, annotations CSV",
     signature=signature(
         "model_a model_b human_pref judge_pref scores_a scores_b", "row_id battle_id"
     ),
@@ -477,7 +461,6 @@ def judgearena_battles(row: Row) -> Iterator[Record]:
 JUDGEARENA = Format(
     name="judgearena",
     title="JudgeArena battles",
-    source="OpenEuroLLM/JudgeArena, battles.parquet",
     signature=signature("model_a model_b winner source pref"),
     gives={"battles": judgearena_battles},
     used=columns("model_a model_b winner source pref question_id judge_model"),

@@ -71,7 +71,6 @@ def rewardbench_2_pairs(row: Row) -> Iterator[Record]:
 REWARDBENCH = Format(
     name="rewardbench",
     title="RewardBench",
-    source="allenai/reward-bench",
     signature=signature(
         "id prompt chosen rejected subset chosen_model rejected_model", without="num_correct"
     ),
@@ -83,7 +82,6 @@ REWARDBENCH = Format(
 REWARDBENCH_2 = Format(
     name="rewardbench-2",
     title="RewardBench 2",
-    source="allenai/reward-bench-2",
     signature=signature(
         "id prompt chosen rejected subset", "num_correct num_incorrect total_completions"
     ),
@@ -149,7 +147,6 @@ def _write(row: Row, column: str, said: list[Any]) -> str:
 CHOSEN_REJECTED = Format(
     name="chosen-rejected",
     title="pairs of a chosen and a rejected response",
-    source="prompt, chosen, rejected",
     signature=signature("chosen rejected", without="response_a response_b"),
     gives={"pairs": chosen_rejected_pairs},
     used=columns("id chosen_model rejected_model"),
@@ -175,7 +172,6 @@ def llmbar_pairs(row: Row) -> Iterator[Record]:
 LLMBAR = Format(
     name="llmbar",
     title="LLMBar",
-    source="princeton-nlp/LLMBar, dataset.json",
     signature=signature("input output_1 output_2 label", without="preference"),
     gives={"pairs": llmbar_pairs},
     used=columns("label"),
@@ -274,7 +270,6 @@ def _p_a(row: Row) -> float | None:
 ALPACA_EVAL = Format(
     name="alpaca-eval",
     title="AlpacaEval annotations",
-    source="tatsu-lab/alpaca_eval, annotations.json",
     signature=signature(
         "instruction output_1 output_2 preference", "annotator annotator_index generator_1"
     ),
@@ -326,7 +321,6 @@ def _escalate_ids(row: Row) -> Record:
 TRUST_OR_ESCALATE = Format(
     name="trust-or-escalate",
     title="the Trust or Escalate release",
-    source="Trust or Escalate, arena judgments",
     signature=signature("instruction outputs preferences probs"),
     gives={"pairs": escalate_pairs, "judgments": escalate_judgments},
     used=columns("instruction preferences probs"),
@@ -376,7 +370,6 @@ def _ratings(row: Row, column: str) -> list[Record]:
 SUMMEVAL = Format(
     name="summeval",
     title="the SummEval annotations",
-    source="Yale-LILY/SummEval, model_annotations.aligned.jsonl",
     signature=signature("id model_id decoded expert_annotations"),
     gives={"items": summeval_items, "human_scores": summeval_scores},
     used=columns("id model_id expert_annotations turker_annotations"),
