@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from adjudge.diagnosis import ScoreSets
 from adjudge.diagnosis.length import length_bias, verbosity_bias
-from adjudge.simulate.scores import simulate_scores
+from simulators import simulate_scores
 
 ALPHA, MODELS = 0.1, 6
 

@@ -15,10 +15,9 @@ from typing import Any
 import polars as pl
 
 from adjudge.data import write_rows
-from adjudge.simulate.battles import simulate_battles, simulate_tournaments
-from adjudge.simulate.grades import BinaryModel, binary_rows, panel_rows
+from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.pairs import simulate_items, simulate_pairs
-from adjudge.simulate.scores import simulate_scores
+from simulators import BinaryModel, binary_rows, panel_rows, simulate_scores, simulate_tournaments
 
 
 def write_examples(folder: Path) -> list[str]:

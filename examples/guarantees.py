@@ -16,7 +16,7 @@ from adjudge.selection import (
     pac_threshold,
     scope_threshold,
 )
-from adjudge.simulate.selective import (
+from simulators import (
     ScoredWorld,
     confidently_wrong,
     draw_clusters,

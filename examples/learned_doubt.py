@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 from adjudge.selection import pac_threshold, scope_threshold
 from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
 from adjudge.selection.doubts.jury import jury_preference
-from adjudge.simulate.selective import misled_judges, several_judges
 from adjudge.statistics.ridge import HOME
+from simulators import misled_judges, several_judges
 
 ALPHA, SHARE, NEW = 0.10, 0.3, 1000
 World = Callable[[int, int], tuple[Evidence, np.ndarray]]

@@ -12,7 +12,7 @@ import numpy as np
 
 from adjudge.selection import pac_threshold
 from adjudge.selection.guarantees.pac import most_errors
-from adjudge.simulate.selective import (
+from simulators import (
     ScoredWorld,
     confidently_wrong,
     heavily_tied,

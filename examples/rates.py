@@ -17,8 +17,8 @@ from adjudge.estimation.estimators.conditional import adjust
 from adjudge.estimation.exact_interval import interval_of
 from adjudge.estimation.label_shift import fisher_exact
 from adjudge.estimation.sample import Sample
-from adjudge.simulate.grades import panel_rows
 from adjudge.statistics.numbers import normal_quantile
+from simulators import panel_rows
 
 LEVEL = 0.95
 TEST_ROWS = 1000

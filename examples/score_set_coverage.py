@@ -21,7 +21,7 @@ import numpy as np
 from adjudge.data.scores import prepare_scores, ratings_table, scored_by_both
 from adjudge.diagnosis.scores.nonconformity import human_target, learn_scale, ordinal_nonconformity
 from adjudge.diagnosis.scores.sets import random_part
-from adjudge.simulate.scores import simulate_scores
+from simulators import simulate_scores
 
 ALPHA, SCALE = 0.1, (1, 5)
 

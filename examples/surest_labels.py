@@ -14,13 +14,7 @@ from adjudge.policy.result import Rule
 from adjudge.selection import pac_threshold, scope_threshold
 from adjudge.selection.planning import cut_at
 from adjudge.selection.thresholds import Threshold
-from adjudge.simulate.selective import (
-    ScoredWorld,
-    confidently_wrong,
-    heavily_tied,
-    informative,
-    uninformative,
-)
+from simulators import ScoredWorld, confidently_wrong, heavily_tied, informative, uninformative
 
 ALPHA, DELTA = 0.1, 0.1
 LABELS, POOL = 200, 2000

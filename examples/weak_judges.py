@@ -16,8 +16,8 @@ from adjudge import estimate
 from adjudge.estimation import corrected_interval
 from adjudge.estimation.estimators.misclassification import adjust
 from adjudge.estimation.profile import Tallies, p_values
-from adjudge.simulate.grades import draw_counts
 from adjudge.statistics.numbers import normal_quantile
+from adjudge_papers.reporting_simulation import draw_counts
 
 RATES = np.linspace(0, 1, 21)
 N = 1000
@@ -32,12 +32,12 @@ def few_labels(repeats: int) -> None:
     """The smallest coverage over rates by Eq. 6, and by the profile interval at that rate."""
     print("1. Smallest coverage over 21 rates of 95 % intervals: Eq. 6; profile at that rate")
     for q0, q1, m0, m1 in ((0.6, 0.6, 100, 10), (0.7, 0.7, 100, 100), (0.9, 0.9, 100, 100)):
-        drawn = draw_counts(RATES, q0, q1, n=N, m0=m0, m1=m1, replications=10_000, seed=1)
-        bounds = corrected_interval(drawn.k / N, drawn.c0 / m0, drawn.c1 / m1, N, m0, m1)
+        k, c0, c1 = draw_counts(RATES, q0, q1, n=N, m0=m0, m1=m1, replications=10_000, seed=1)
+        bounds = corrected_interval(k / N, c0 / m0, c1 / m1, N, m0, m1)
         hit = (bounds.low <= RATES[:, None]) & (RATES[:, None] <= bounds.high)
         covered = np.mean(hit, axis=1, where=bounds.informative)
         worst = int(covered.argmin())
-        k, c0, c1 = (array[worst, :repeats] for array in drawn)
+        k, c0, c1 = (array[worst, :repeats] for array in (k, c0, c1))
         data = Tallies(k, N, c0, m0, c1, m1)
         kept = p_values(RATES[worst], data, 199, np.random.default_rng(2)) > 0.05
         kept |= c0 * m1 + c1 * m0 <= m0 * m1  # a judge like a coin: every rate is inside
@@ -57,8 +57,8 @@ def refused_by_chance() -> None:
         shares = []
         for q in (0.7, 0.9):
             for m in (30, 100, 500):
-                drawn = draw_counts([rate], q, q, n=N, m0=m, m1=m, replications=50_000, seed=3)
-                centre, se, _ = adjust(drawn.k / N, drawn.c0 / m, drawn.c1 / m, N, m, m, z)
+                k, c0, c1 = draw_counts([rate], q, q, n=N, m0=m, m1=m, replications=50_000, seed=3)
+                centre, se, _ = adjust(k / N, c0 / m, c1 / m, N, m, m, z)
                 shares.append(np.mean((centre - z * se > 1) | (centre + z * se < 0)))
         print(f"   rate {rate:g}: {max(shares):.3f}")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from adjudge.estimation.estimators.misclassification import (
@@ -42,9 +43,8 @@ from adjudge.present.figure import (
 )
 from adjudge.present.text import level as level_text
 from adjudge.present.text import number
-from adjudge.simulate.grades import draw_counts
 from adjudge.statistics.numbers import normal_quantile
-from adjudge.validation import FloatArray
+from adjudge.validation import FloatArray, Seed, count, generator
 from adjudge_papers.paper import Gallery, Row
 
 if TYPE_CHECKING:
@@ -115,6 +115,36 @@ def _equal_split(
     half = normal_quantile(level) * np.sqrt(p * (1 - p) / N)
     bounds = corrected_interval(p, s0, s1, N, half_m, half_m, confidence_level=level)
     return p, half, corrected_rate(p, s0, s1).estimate, bounds
+
+
+def draw_counts(
+    theta: ArrayLike,
+    q0: float,
+    q1: float,
+    *,
+    n: int,
+    m0: ArrayLike,
+    m1: ArrayLike,
+    replications: int,
+    seed: Seed = 0,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Verdicts of 1 among n test rows, and right verdicts in each human class.
+
+    Replications of the paper's simulation, one row per rate: arrays (rates, replications).
+
+    >>> draw_counts([0.2, 0.8], 0.7, 0.9, n=100, m0=10, m1=10, replications=5)[0].shape
+    (2, 5)
+    """
+    stream = generator(seed)
+    rate = np.atleast_1d(np.asarray(theta, dtype=np.float64))[:, None]
+    shape = (rate.shape[0], count(replications, "replications", least=1))
+    p = rate * q1 + (1 - rate) * (1 - q0)
+    sizes0, sizes1 = (np.broadcast_to(np.asarray(m, dtype=np.int64), shape) for m in (m0, m1))
+    return (
+        stream.binomial(n, p, shape).astype(np.float64),
+        stream.binomial(sizes0, q0).astype(np.float64),
+        stream.binomial(sizes1, q1).astype(np.float64),
+    )
 
 
 def one_run(m: int, q0: float, q1: float, level: float, rng: np.random.Generator) -> list[Row]:

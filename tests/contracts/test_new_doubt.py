@@ -27,7 +27,7 @@ from adjudge.selection.doubts.base import (
     ScoredRows,
 )
 from adjudge.selection.labelled import NewRows
-from adjudge.simulate.selective import two_order_judge
+from adjudge.simulate.pairs import two_order_judge
 from adjudge.store import StorePlace
 
 

@@ -21,8 +21,8 @@ from adjudge.diagnosis.family import family_bias
 from adjudge.diagnosis.length import length_bias, verbosity_bias
 from adjudge.diagnosis.prompts import prompt_change
 from adjudge.diagnosis.reliability import reliability
-from adjudge.simulate.battles import simulate_tournaments
 from adjudge.statistics.agreement import spearman_interval
+from simulators import simulate_tournaments
 
 Trial = Callable[[np.random.Generator], bool]
 

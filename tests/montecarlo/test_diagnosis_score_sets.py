@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from adjudge.diagnosis import ScoreSets, diagnose_scores, ordinal_nonconformity
 from adjudge.diagnosis.scores.nonconformity import document_quantiles, human_target, learn_scale
-from adjudge.simulate.scores import simulate_scores
+from simulators import simulate_scores
 
 
 def _covered(

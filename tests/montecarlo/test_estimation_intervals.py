@@ -14,7 +14,7 @@ from adjudge.estimation import corrected_interval, corrected_rate, estimate, pla
 from adjudge.estimation.estimators.misclassification import doubts
 from adjudge.estimation.profile import Tallies, p_values
 from adjudge.estimation.sample import Counts
-from adjudge.simulate.grades import draw_counts
+from adjudge_papers.reporting_simulation import draw_counts
 
 RATES = np.linspace(0, 1, 21)
 JUDGES = [(0.7, 0.7), (0.7, 0.9), (0.9, 0.7), (0.9, 0.9)]
@@ -27,10 +27,10 @@ def floor(replications: int, level: float = LEVEL) -> float:
 
 
 def wald_coverage(q0: float, q1: float, m0: object, m1: object, runs: int, seed: int) -> np.ndarray:
-    drawn = draw_counts(RATES, q0, q1, n=1000, m0=m0, m1=m1, replications=runs, seed=seed)
+    k, c0, c1 = draw_counts(RATES, q0, q1, n=1000, m0=m0, m1=m1, replications=runs, seed=seed)
     with np.errstate(all="raise"):
         low, high, informative = corrected_interval(
-            drawn.k / 1000, drawn.c0 / m0, drawn.c1 / m1, 1000, m0, m1, confidence_level=LEVEL
+            k / 1000, c0 / m0, c1 / m1, 1000, m0, m1, confidence_level=LEVEL
         )
     assert informative.all()
     rates = RATES[:, None]
@@ -51,8 +51,8 @@ def test_equation_6_covers(q0: float, q1: float, m: int) -> None:
 
 def test_the_naive_interval_does_not_cover() -> None:
     # The reason for all this: only near (1-q0)/(2-q0-q1) = 0.75 does the judge's own rate hold.
-    drawn = draw_counts(RATES, 0.7, 0.9, n=1000, m0=1, m1=1, replications=2000, seed=1)
-    p = drawn.k / 1000
+    k, *_ = draw_counts(RATES, 0.7, 0.9, n=1000, m0=1, m1=1, replications=2000, seed=1)
+    p = k / 1000
     half = 1.96 * np.sqrt(p * (1 - p) / 1000)
     covered = (np.abs(p - RATES[:, None]) <= half).mean(axis=1)
     assert (covered < 0.25).sum() >= 18
@@ -76,10 +76,8 @@ def test_label_shift_in_full(q0: float, q1: float, share: float) -> None:
     runs = 10_000
     m1 = np.clip(np.random.default_rng(9).binomial(200, share, (21, runs)), 1, 199)
     assert wald_coverage(q0, q1, 200 - m1, m1, runs, seed=10).min() >= floor(runs)
-    drawn = draw_counts(RATES, q0, q1, n=1000, m0=200 - m1, m1=m1, replications=runs, seed=13)
-    raw = corrected_rate(
-        drawn.k / 1000, drawn.c0 / (200 - m1), drawn.c1 / m1, clipped=False
-    ).estimate
+    k, c0, c1 = draw_counts(RATES, q0, q1, n=1000, m0=200 - m1, m1=m1, replications=runs, seed=13)
+    raw = corrected_rate(k / 1000, c0 / (200 - m1), c1 / m1, clipped=False).estimate
     # What bias is left is the ratio's own, of second order (the proof of Proposition B.1), and not
     # the shift's: the other estimators are off by up to 0.25 here.
     second_order = RATES * q1 * (1 - q1) / (200 * share)
@@ -95,8 +93,8 @@ def profile_coverage(
 ) -> float:
     """Share of data sets that keep the true rate; q0 + q1 <= 1 keeps every rate."""
     rng = np.random.default_rng(seed)
-    drawn = draw_counts([theta], q0, q1, n=1000, m0=m0, m1=m1, replications=runs, seed=rng)
-    k, c0, c1 = (array[0] for array in drawn)
+    k, c0, c1 = draw_counts([theta], q0, q1, n=1000, m0=m0, m1=m1, replications=runs, seed=rng)
+    k, c0, c1 = (array[0] for array in (k, c0, c1))
     kept = c0 * m1 + c1 * m0 <= m0 * m1
     for start in range(0, runs, 50):
         part = slice(start, start + 50)
@@ -128,9 +126,9 @@ def test_profile_covers_small_and_lopsided_labels(q0: float, q1: float, m0: int,
 
 def test_equation_6_is_known_to_fail_where_the_warning_says() -> None:
     # If this ever passes the band, the warning and the docstring are out of date.
-    drawn = draw_counts([0.9], 0.6, 0.6, n=1000, m0=100, m1=10, replications=20_000, seed=5)
-    q0, q1 = drawn.c0 / 100, drawn.c1 / 10
-    low, high, informative = corrected_interval(drawn.k / 1000, q0, q1, 1000, 100, 10)
+    k, c0, c1 = draw_counts([0.9], 0.6, 0.6, n=1000, m0=100, m1=10, replications=20_000, seed=5)
+    q0, q1 = c0 / 100, c1 / 10
+    low, high, informative = corrected_interval(k / 1000, q0, q1, 1000, 100, 10)
     covered = ((low <= 0.9) & (high >= 0.9))[informative].mean()
     assert covered < 0.92
 
@@ -142,9 +140,9 @@ def test_equation_6_is_known_to_fail_where_the_warning_says() -> None:
 def test_where_equation_6_covers_less_most_samples_are_warned(
     q0: float, q1: float, m0: int, m1: int
 ) -> None:
-    drawn = draw_counts(RATES, q0, q1, n=2000, m0=m0, m1=m1, replications=10_000, seed=6)
+    k, c0, c1 = draw_counts(RATES, q0, q1, n=2000, m0=m0, m1=m1, replications=10_000, seed=6)
     low, high, informative = corrected_interval(
-        drawn.k / 2000, drawn.c0 / m0, drawn.c1 / m1, 2000, m0, m1, confidence_level=LEVEL
+        k / 2000, c0 / m0, c1 / m1, 2000, m0, m1, confidence_level=LEVEL
     )
     rates = RATES[:, None]
     covered = [float(hit[seen].mean()) for hit, seen in zip(
@@ -153,9 +151,7 @@ def test_where_equation_6_covers_less_most_samples_are_warned(
     # The labels alone make the warning, so one rate's samples will do.
     samples = [
         Counts(k=int(k), n=2000, c0=int(c0), m0=m0, c1=int(c1), m1=m1)
-        for k, c0, c1 in zip(
-            drawn.k[10, :2000], drawn.c0[10, :2000], drawn.c1[10, :2000], strict=True
-        )
+        for k, c0, c1 in zip(k[10, :2000], c0[10, :2000], c1[10, :2000], strict=True)
     ]
     warned = np.mean([bool(doubts(sample)) for sample in samples if sample.informative])
     if min(covered) < floor(10_000):

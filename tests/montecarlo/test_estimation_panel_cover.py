@@ -16,7 +16,7 @@ from scipy.stats import binom
 from adjudge.estimation.estimate import choose
 from adjudge.estimation.panel import METHOD, Panel, PanelEstimate, estimate_panel, prepare_panel
 from adjudge.estimation.sample import Sample
-from adjudge.simulate.grades import panel_rows
+from simulators import panel_rows
 
 SKILLS = {"a": 0.9, "b": 0.8, "c": 0.7}
 EIGHT = tuple(np.linspace(0.35, 0.85, 8).round(3).tolist())

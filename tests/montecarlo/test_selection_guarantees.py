@@ -14,7 +14,7 @@ from scipy import stats
 from adjudge.data.rows import one_row_per_cluster
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
 from adjudge.selection.guarantees.fdr import pooled_fdr_select, weighted_fdr_select
-from adjudge.simulate.selective import (
+from simulators import (
     ScoredWorld,
     confidently_wrong,
     draw_clusters,

@@ -15,7 +15,7 @@ from adjudge.data import prepare_judgments
 from adjudge.policy.result import Rule
 from adjudge.selection import calibrate, pac_threshold, plan_labels
 from adjudge.selection.planning import cut_at
-from adjudge.simulate.selective import (
+from simulators import (
     ScoredWorld,
     confidently_wrong,
     heavily_tied,

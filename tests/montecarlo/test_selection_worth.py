@@ -11,13 +11,7 @@ from adjudge.selection import Labels, Levels, pac_threshold
 from adjudge.selection.candidates import resample_labels
 from adjudge.selection.guarantees import SCOPE, Guarantee
 from adjudge.selection.guarantees.pac import PAC
-from adjudge.simulate.selective import (
-    ScoredWorld,
-    confidently_wrong,
-    heavily_tied,
-    informative,
-    uninformative,
-)
+from simulators import ScoredWorld, confidently_wrong, heavily_tied, informative, uninformative
 
 LEVELS = Levels(Fraction(1, 10), Fraction(1, 10))
 FULL = [

@@ -42,8 +42,8 @@ from adjudge.present.render.terminal import render_terminal
 from adjudge.present.result import Result
 from adjudge.records import Interval
 from adjudge.report import render_report
-from adjudge.simulate.grades import panel_rows
 from shown import html_lines, markdown_lines, terminal_lines
+from simulators import panel_rows
 
 
 def undrawn(blocks: list[Block]) -> list[Block]:

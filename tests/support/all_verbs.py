@@ -18,10 +18,9 @@ import polars as pl
 
 from adjudge.cli import run
 from adjudge.data import write_rows
-from adjudge.simulate.battles import simulate_battles, simulate_tournaments
-from adjudge.simulate.grades import BinaryModel, binary_rows, panel_rows
+from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.pairs import simulate_pairs
-from adjudge.simulate.scores import simulate_scores
+from simulators import BinaryModel, binary_rows, panel_rows, simulate_scores, simulate_tournaments
 
 LOG = Path(__file__).parents[1] / "fixtures" / "runner_logs" / "promptfoo.json"
 JUDGE = "simulated:accuracy=0.85,position_bias=0.1,noise=0.3"

@@ -8,7 +8,7 @@ import polars as pl
 
 from adjudge.policy.result import Policy
 from adjudge.selection import calibrate, plan_labels
-from adjudge.simulate.selective import cascade_judges
+from adjudge.simulate.pairs import cascade_judges
 
 New = pl.DataFrame
 

@@ -17,10 +17,9 @@ from adjudge.judges.judging import judge_pairs
 from adjudge.monitoring import draw_audits
 from adjudge.ranking import make_anchors
 from adjudge.selection import calibrate, plan_cascade, select
-from adjudge.simulate.battles import simulate_battles, simulate_tournaments
-from adjudge.simulate.grades import BinaryModel, binary_rows, panel_rows
+from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.pairs import simulate_pairs
-from adjudge.simulate.scores import simulate_scores
+from simulators import BinaryModel, binary_rows, panel_rows, simulate_scores, simulate_tournaments
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "runner_logs"
 JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"

@@ -193,7 +193,7 @@ def plan_cascade(
         seed: Seed of everything random.
         store: Store of the judge's replies, to name what differs between judges.
 
-    >>> from adjudge.simulate.selective import cascade_judges
+    >>> from adjudge.simulate.pairs import cascade_judges
     >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])
     >>> [stage.judge for stage in plan.rule.stages], plan.planned.cost < 20
     (['cheap', 'strong'], True)

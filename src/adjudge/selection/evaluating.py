@@ -308,7 +308,7 @@ def evaluate(
         seed: Seed of everything random.
         **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
-    >>> from adjudge.simulate.selective import two_order_judge
+    >>> from adjudge.simulate.pairs import two_order_judge
     >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
     >>> [s.signal for s in evaluation.signals]
     ['preference_entropy', 'single_order', 'swap_vote', 'swap_vote_by_coin']

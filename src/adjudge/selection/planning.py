@@ -206,7 +206,7 @@ def plan_selection(
         seed: Seed of everything random.
         **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
-    >>> from adjudge.simulate.selective import two_order_judge
+    >>> from adjudge.simulate.pairs import two_order_judge
     >>> plan = plan_selection(two_order_judge(400, seed=1), alpha=0.2, repeats=20)
     >>> [point.n for point in plan.points]
     [25, 50, 100, 200, 400, 800, 1600]

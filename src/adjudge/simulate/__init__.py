@@ -1,1 +1,1 @@
-"""Judges and people with known truth: for tests, docs and the demo. One file per kind of data."""
+"""Judges and people with known truth: for tests, docs and the papers."""

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
@@ -65,9 +65,8 @@ class SimulatedJudge:
         if not 0.5 <= self.accuracy <= 1:
             raise ArgumentError("accuracy", self.accuracy, "give a number from 0.5 to 1")
         if not -0.5 < self.position_bias < 0.5:
-            raise ArgumentError(
-                "position_bias", self.position_bias, "give a number between -0.5 and 0.5"
-            )
+            remedy = "give a number between -0.5 and 0.5"
+            raise ArgumentError("position_bias", self.position_bias, remedy)
         if not (math.isfinite(self.noise) and self.noise >= 0):
             raise ArgumentError("noise", self.noise, "give a number that is not negative")
 
@@ -251,3 +250,69 @@ def simulate_choices(
         judged = zip(names, p_a, strict=True)
         rows = pl.concat(rows.with_columns(judge=pl.lit(j), p_a=pl.Series(p)) for j, p in judged)
     return rows.filter(pl.Series(gen.random(rows.height) >= missing))
+
+
+def two_order_judge(
+    n: int, *, skill: float = 1.2, position_bias: float = 0.8, noise: float = 0.7, seed: Seed = 0
+) -> dict[str, list[float] | list[str]]:
+    """Rows of a judge asked in both orders: id, label, p_fwd and p_rev, both about response_a.
+
+    Each pair has a true margin; people prefer A with probability sigma(2 margin). The judge sees
+    `skill` times the margin, has a `position_bias` towards the answer shown first, and is
+    over-confident: its log odds have `noise` that differs between the two orders.
+
+    >>> rows = two_order_judge(4, seed=0)
+    >>> sorted(rows), len(rows["id"])
+    (['id', 'label', 'p_fwd', 'p_rev'], 4)
+    """
+    gen = generator(seed)
+    margin = gen.normal(size=count(n, "n", least=1))
+    people = gen.random(n) < 1 / (1 + np.exp(-2 * margin))
+    lean = position_bias * (1 + 0.5 * gen.normal(size=n))
+    shared = gen.normal(size=n)
+    odds = 2.5 * (skill * margin + noise * shared)
+    forward = 1 / (1 + np.exp(-(odds + 2.5 * lean + noise * gen.normal(size=n))))
+    reverse = 1 / (1 + np.exp(-(odds - 2.5 * lean + noise * gen.normal(size=n))))
+    return {
+        "id": [f"pair-{i:05d}" for i in range(n)],
+        "label": np.where(people, "A", "B").tolist(),
+        "p_fwd": forward.tolist(),
+        "p_rev": reverse.tolist(),
+    }
+
+
+def cascade_judges(
+    n: int,
+    *,
+    skills: Mapping[str, float] | None = None,
+    failures: Mapping[str, float] | None = None,
+    seed: Seed = 0,
+) -> dict[str, list[str] | list[str | None] | list[float | None]]:
+    """Rows of several judges on the same pairs, to plan a cascade from.
+
+    Judge j sees `skills[j]` times the true margin with independent noise. A share `failures[j]` of
+    its rows has the status error and no number.
+
+    >>> rows = cascade_judges(2, seed=0)
+    >>> rows["judge"], rows["id"] == ["pair-00000", "pair-00001"] * 2
+    (['cheap', 'cheap', 'strong', 'strong'], True)
+    """
+    named = {"cheap": 0.8, "strong": 2.0} if skills is None else skills
+    gen = generator(seed)
+    margin = 1.2 * gen.normal(size=count(n, "n", least=1))
+    people = gen.random(n) < 1 / (1 + np.exp(-4 * margin))
+    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B").tolist()
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("id", "judge", "protocol", "status", "p_a", "label")
+    }
+    for name, skill in named.items():
+        odds = 2 * (skill * margin + 0.9 * gen.normal(size=n))
+        failed = gen.random(n) < (failures or {}).get(name, 0.0)
+        p = np.round(1 / (1 + np.exp(-odds)), 6)
+        rows["id"] += ids
+        rows["judge"] += [name] * n
+        rows["protocol"] += ["preference"] * n
+        rows["status"] += np.where(failed, "error", "ok").tolist()
+        rows["p_a"] += [None if lost else p_a for p_a, lost in zip(p.tolist(), failed, strict=True)]
+        rows["label"] += labels
+    return rows

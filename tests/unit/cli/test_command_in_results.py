@@ -15,7 +15,7 @@ from adjudge.data import read_result, write_result
 from adjudge.errors import DataError
 from adjudge.report import render_report
 from adjudge.selection import calibrate, read_policy, verify_policy
-from adjudge.simulate.selective import two_order_judge
+from adjudge.simulate.pairs import two_order_judge
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 
 from adjudge.cli import run
 from adjudge.data import read_result, read_table, write_rows
-from adjudge.simulate.battles import simulate_tournaments
-from adjudge.simulate.scores import simulate_scores
+from simulators import simulate_scores, simulate_tournaments
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.simulate.grades import BinaryModel, binary_rows
+from simulators import BinaryModel, binary_rows
 
 MODELS = {
     "small": BinaryModel(rate=0.4, specificity=0.7, sensitivity=0.9),

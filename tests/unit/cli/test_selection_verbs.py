@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.simulate.pairs import simulate_choices, simulate_pairs
-from adjudge.simulate.selective import two_order_judge
+from adjudge.simulate.pairs import simulate_choices, simulate_pairs, two_order_judge
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from adjudge.data.outcomes import code_sorted
 from adjudge.data.rows import partition
 from adjudge.data.source import Needs, Source
 from adjudge.errors import AdjudgeError
-from adjudge.simulate.selective import two_order_judge
+from adjudge.simulate.pairs import two_order_judge
 
 TEXTS = {"prompt": "Why?", "response_a": "So.", "response_b": "No.", "remark": "long"}
 

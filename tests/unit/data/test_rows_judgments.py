@@ -9,7 +9,7 @@ from adjudge.data.judgments import prepare_judgments
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import evaluate, plan_labels, plan_selection
 from adjudge.selection.labelled import read_labelled, read_new
-from adjudge.simulate.selective import two_order_judge
+from adjudge.simulate.pairs import two_order_judge
 
 ROWS = pl.DataFrame(
     {

@@ -18,8 +18,7 @@ from adjudge.diagnosis import (
 )
 from adjudge.present.render.terminal import render_terminal
 from adjudge.present.result import Result
-from adjudge.simulate.battles import simulate_tournaments
-from adjudge.simulate.scores import simulate_scores
+from simulators import simulate_scores, simulate_tournaments
 
 CRITERIA = {"coherence": 0.6, "consistency": 1.0, "fluency": 1.4, "relevance": 0.8}
 

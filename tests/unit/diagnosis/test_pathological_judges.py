@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.diagnosis import diagnose_bias, diagnose_scores, diagnose_transitivity
-from adjudge.simulate.battles import simulate_tournaments
-from adjudge.simulate.scores import simulate_scores
+from simulators import simulate_scores, simulate_tournaments
 
 RNG = np.random.default_rng(4)
 N = 120

@@ -12,8 +12,8 @@ from rich.console import Console
 from adjudge.diagnosis import diagnose_scores, score_set_rows
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.render.terminal import render_terminal
-from adjudge.simulate.scores import simulate_scores
 from adjudge.statistics.numbers import mean_known
+from simulators import simulate_scores
 
 DRAWN = simulate_scores(
     documents=60,

@@ -11,7 +11,7 @@ from adjudge.data import read_tournaments
 from adjudge.data.tournaments import build_tournaments
 from adjudge.diagnosis import diagnose_transitivity
 from adjudge.present.result import plain
-from adjudge.simulate.battles import simulate_tournaments
+from simulators import simulate_tournaments
 
 
 def _rows(*rows: tuple[object, ...], names: str = "doc_id model_a model_b verdict") -> pl.DataFrame:

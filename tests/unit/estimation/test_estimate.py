@@ -17,7 +17,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate, plan_rate
 from adjudge.estimation.classes import ClassEstimate
 from adjudge.estimation.groups import GroupedEstimate
-from adjudge.simulate.grades import BinaryModel, binary_rows
+from simulators import BinaryModel, binary_rows
 
 
 def test_the_papers_case_through_the_front_door() -> None:

@@ -28,7 +28,7 @@ from adjudge.estimation.panel_statistics import (
 )
 from adjudge.estimation.sample import make_sample
 from adjudge.records import Interval
-from adjudge.simulate.grades import panel_rows
+from simulators import panel_rows
 
 JUDGES = {"gpt": 1.0, "claude": 0.9, "small": 0.8}
 RATES = {"w": 0.4, "x": 0.5, "y": 0.6, "z": 0.75}

@@ -13,7 +13,7 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation import estimate
 from adjudge.integrations.testing import assert_accepted, assert_not_worse, assert_rate
 from adjudge.selection import calibrate, select
-from adjudge.simulate.grades import BinaryModel, binary_rows
+from simulators import BinaryModel, binary_rows
 
 MODELS = {
     "old": BinaryModel(rate=0.55, specificity=0.7, sensitivity=0.9),

@@ -22,8 +22,7 @@ from adjudge.selection import (
     select,
 )
 from adjudge.selection.selecting import SAME_ROWS
-from adjudge.simulate.pairs import simulate_pairs
-from adjudge.simulate.selective import two_order_judge
+from adjudge.simulate.pairs import simulate_pairs, two_order_judge
 from adjudge.statistics.entropy import preference_entropy
 
 

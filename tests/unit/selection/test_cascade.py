@@ -25,7 +25,7 @@ from adjudge.selection.cascade import find_stages, in_learning_share, run_cascad
 from adjudge.selection.cascade_plan import CascadePlan
 from adjudge.selection.cascade_sheet import Sheet
 from adjudge.selection.doubts.evidence import log_odds
-from adjudge.simulate.selective import cascade_judges
+from adjudge.simulate.pairs import cascade_judges
 from adjudge.statistics.entropy import INFINITE_DOUBT
 
 THREE = {"cheap": 0.8, "middle": 1.3, "strong": 2.5}

@@ -20,7 +20,7 @@ from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, 
 from adjudge.selection.labelled import BEYOND
 from adjudge.selection.verifying import contradictions
 from adjudge.server.service import Case, JudgeService
-from adjudge.simulate.selective import two_order_judge
+from adjudge.simulate.pairs import two_order_judge
 
 
 def judge_rows(n=1000, *, judge="x", seed=0):

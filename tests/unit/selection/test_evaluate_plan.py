@@ -10,7 +10,7 @@ import pytest
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import evaluate, plan_labels, plan_selection
-from adjudge.simulate.selective import two_order_judge
+from adjudge.simulate.pairs import two_order_judge
 from adjudge.statistics.entropy import random_orders
 from adjudge.statistics.numbers import expected_calibration_error
 

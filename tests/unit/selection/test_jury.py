@@ -6,8 +6,8 @@ import numpy as np
 
 from adjudge.selection.doubts.jury import jury_preference
 from adjudge.selection.guarantees import scope_threshold
-from adjudge.simulate.selective import several_judges
 from adjudge.statistics.entropy import preference_entropy
+from simulators import several_judges
 
 
 def accepted(p, prefers_a, alpha=0.15):

@@ -9,8 +9,8 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, log_odds
-from adjudge.simulate.selective import misled_judges
 from adjudge.statistics.entropy import preference_entropy
+from simulators import misled_judges
 
 JUDGES = ("w", "x", "y", "z")
 

@@ -15,7 +15,8 @@ from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import calibrate, evaluate, read_policy, scope_threshold, select
 from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
-from adjudge.simulate.selective import misled_judges, several_judges, two_order_judge
+from adjudge.simulate.pairs import two_order_judge
+from simulators import misled_judges, several_judges
 
 
 def frame_of(p, prefers_a, **columns):
