@@ -18,20 +18,9 @@ from typing import Any
 
 import click
 import pytest
+from all_verbs import MOST_LINES
 
 from adjudge.cli.app import build, run
-
-#: The most lines that a command prints on one judge's rows, the `next:` line included.
-MOST_LINES = {
-    "judge": 8,
-    "calibrate": 6,
-    "select": 5,
-    "estimate": 8,
-    "evaluate": 8,
-    "plan rate": 6,
-    "diagnose": 10,
-    "rank": 4,
-}
 
 
 @dataclass(frozen=True)

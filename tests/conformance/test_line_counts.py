@@ -12,21 +12,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from all_verbs import MOST_LINES
 from examples import write_examples
 
 from adjudge.cli.app import run
 
-#: Lines outside tables. A leaderboard also has a line above its table.
-MOST = {
-    "judge": 8,
-    "calibrate": 6,
-    "select": 5,
-    "estimate": 8,
-    "evaluate": 8,
-    "plan rate": 6,
-    "diagnose": 10,
-    "rank": 5,
-}
+#: A leaderboard also has a line above its table.
+MOST = MOST_LINES | {"rank": 5}
 JUDGES = ("gemma-2b", "glm-4-9b-chat", "llama-3-8b-instruct", "qwen-1.5-32b", "qwen-2.5-72b")
 ASKED = " ".join(f"--judge simulated:accuracy={share},noise=0.3" for share in (0.9, 0.8, 0.7))
 

@@ -22,6 +22,18 @@ from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.pairs import simulate_pairs
 from simulators import BinaryModel, binary_rows, panel_rows, simulate_scores, simulate_tournaments
 
+#: The most lines that a verb prints by default, tables aside, the `next:` line included.
+MOST_LINES = {
+    "judge": 8,
+    "calibrate": 6,
+    "select": 5,
+    "estimate": 8,
+    "evaluate": 8,
+    "plan rate": 6,
+    "diagnose": 10,
+    "rank": 4,
+}
+
 LOG = Path(__file__).parents[1] / "fixtures" / "runner_logs" / "promptfoo.json"
 JUDGE = "simulated:accuracy=0.85,position_bias=0.1,noise=0.3"
 VERBS = """

@@ -264,6 +264,9 @@ def after_alignment(result: Any, typed: Typed) -> str | None:
 def after_labelling(summary: Any, typed: Typed) -> str | None:
     if (output := typed["output"]) is None:
         return None
+    if not summary.n_labels:
+        line = typed.again()
+        return None if line is None else line.replace(" --export-only", "")
     if summary.about == "scores":
         return command("diagnose scores", "SCORES", "--labels", output)
     if summary.about == "pairs":

@@ -116,6 +116,7 @@ def _parse(root: click.Group, words: list[str]) -> None:
             "plan labels 'my new.jsonl' --write-ids ids.csv",
             "label ROWS --plan ids.csv -o labels.csv",
         ),
+        ("label new_pairs.jsonl --export-only -o l.csv", "label new_pairs.jsonl -o l.csv"),
         ("diagnose bias judged.jsonl", "diagnose bias judged.jsonl -o bias.json"),
         ("diagnose transitivity tournaments.csv -o sub/cycles.json", "report sub"),
         ("rank battles.csv -o board.json", "report ."),
