@@ -113,7 +113,10 @@ _KINDS = (
     _Kind(
         "scores",
         _scores,
-        {"How far are the scores from people's?": "diagnose scores {}"},
+        {
+            "How far are the scores from people's?": "diagnose scores {}",
+            "What mean would people give?": "estimate {} --by criterion",
+        },
         takes=(*_LABELS, "raters"),
     ),
     _Kind(

@@ -219,9 +219,8 @@ _ESTIMATE = Verb(
         Option("table", argument="data", required=True),
         Option(
             "fail_below",
-            "Exit 2 unless every interval lies above this rate.",
+            "Exit 2 unless every interval lies above this rate or mean.",
             float,
-            read=share("fail_below"),
         ),
     ],
     finish=output.finish_estimate,

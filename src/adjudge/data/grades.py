@@ -287,7 +287,7 @@ def prepare_grades(
             table = read_wins(source, model, judge_column=judge_column)
             judge_column, human_column = "judge", "human"
         else:
-            table = _table(source, judge, human, judge_column, human_column)
+            table = _table(source, judge, human, judge_column, human_column, rounded=not scores)
         words = table.labels_as
         frame, name = table.frame, table.name
         if table.kind == "judgments":
@@ -301,8 +301,10 @@ def prepare_grades(
         frame = first.frame
         grouped = by if isinstance(by, str) else None
         if grouped not in ("metric", "criterion"):
-            remedy = "estimate a rate for each: --by metric (by=), or keep the rows of one"
-            _refuse_several(frame, name, "metric", "{} metrics", remedy)
+            scored = table.format == "scores"
+            column, many = ("criterion", "criteria") if scored else ("metric", "metrics")
+            remedy = f"estimate each of them: --by {column} (by=), or keep the rows of one"
+            _refuse_several(frame, name, column, f"{{}} {many}", remedy)
         if grouped not in ("judge_name", "metric", "criterion"):
             remedy = "name two or more of them (estimate --judge), or keep the rows of one"
             _refuse_several(frame, name, "judge_name", "verdicts of {} judges on one id", remedy)
@@ -345,7 +347,8 @@ def prepare_grades(
         verdict, label = (read_grade_words(values) for values in (verdict, label))
     named_columns = (judge_column, human_column)
     lines = kept["__row"].to_numpy()
-    scale = scale_of(verdict, label, name, named_columns, lines, scores=scores)
+    native = scores and table.format == "scores"
+    scale = scale_of(verdict, label, name, named_columns, lines, scores=scores, native=native)
     chances = kept["__chance"]
     names: tuple[str, ...] = ()
     verdicts = codes = np.empty(0, dtype=np.int64)
@@ -407,11 +410,13 @@ def _table(
     human: ArrayLike | None,
     judge_column: str,
     human_column: str,
+    *,
+    rounded: bool,
 ) -> Table:
     if source.rows is not None:
         if judge is not None or human is not None:
             raise ArgumentError("judge", "an array", "give a table or arrays, not both")
-        return load_grades(source.rows, judge_column, human_column)
+        return load_grades(source.rows, judge_column, human_column, rounded=rounded)
     if judge is None or human is None:
         raise ArgumentError("judge, human", None, "give both arrays, or a table")
     frame = pl.DataFrame([_series(judge_column, judge)])
@@ -419,17 +424,19 @@ def _table(
     return Table(frame=frame, name="the arrays judge and human", labels_as=source.labels_as)
 
 
-def load_grades(data: TableLike, judge_column: str, human_column: str) -> Table:
+def load_grades(
+    data: TableLike, judge_column: str, human_column: str, *, rounded: bool = True
+) -> Table:
     """The rows of a table, with our names for verdicts and labels unless their columns are named.
 
-    Rows of a log already have our names.
+    Rows of a log already have our names. People's mean scores can be `rounded` to classes.
     """
     table = open_table(data)
     if table.kind is not None:
         return table
     native = (judge_column, human_column) == ("judge", "human")
     if native and table.format == "scores" and "human" not in table.frame.columns:
-        return scores_by_class(table)
+        return scores_by_class(table, rounded=rounded)
     if judge_column == "judge":
         table = verdicts_in_status(table)
     here = {"judge": judge_column, "human": human_column}
@@ -509,11 +516,14 @@ def scale_of(
     rows: IntArray,
     *,
     scores: bool = False,
+    native: bool = False,
 ) -> Scale:
     """The scale of the columns of text; `rows` are their rows in the file, for the error.
 
     Labels of 0 and 1 can also be shares of people between them; the method decides if it can use
     them. Numbers outside [0, 1] are `scores` if these are wanted, else classes if they are whole.
+    One such number among verdicts of 0 and 1 is a mistake, and not a score, unless the file is
+    `native`, of the format of scores.
     """
     numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
     if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
@@ -522,7 +532,10 @@ def scale_of(
     if all(n.is_between(0, 1).all() for n in numbers):
         return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
     if scores and all(n.is_finite().all() for n in numbers):
-        return "scores"
+        above = [n.filter(~n.is_between(0, 1)) for n in numbers]
+        often = above[0].n_unique() > 1 and 10 * len(above[0]) >= len(verdict)
+        if native or (often and (len(above[1]) or label.null_count() == len(label))):
+            return "scores"
     if all((n == n.round()).all() for n in numbers):
         return "classes"
     values = [n.to_numpy() for n in numbers]

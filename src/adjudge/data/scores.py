@@ -246,8 +246,8 @@ def scores_as_grades(
     return Table(frame=frame, name=table.name, kind="grades", format="scores", dropped=dropped)
 
 
-def scores_by_class(table: Table) -> Table:
-    """Scores as grades whose classes are the steps of the scale: people's mean rounded, halves up.
+def scores_by_class(table: Table, *, rounded: bool = True) -> Table:
+    """Scores as grades; `rounded` to the steps of the scale, which are classes, halves up.
 
     A criterion is a metric, rows of one document belong together.
     """
@@ -257,7 +257,7 @@ def scores_by_class(table: Table) -> Table:
         pl.col("criterion").alias("metric"),
         pl.concat_str("doc_id", "model", separator=" of ", ignore_nulls=True).alias("id"),
     )
-    if "human" in frame.columns:
+    if rounded and "human" in frame.columns:
         frame = frame.with_columns((pl.col("human") + 0.5).floor())
     return replace(grades, frame=frame)
 

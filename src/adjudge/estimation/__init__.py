@@ -20,6 +20,7 @@ from adjudge.estimation.label_budget import (
     proposition_61,
 )
 from adjudge.estimation.label_shift import LabelShift
+from adjudge.estimation.means import MeanEstimate
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.plan import RatePlan, plan_rate, rows_to_label
 from adjudge.estimation.profile import profile_interval
@@ -39,6 +40,7 @@ __all__ = [
     "Estimate",
     "GroupedEstimate",
     "LabelShift",
+    "MeanEstimate",
     "PanelEstimate",
     "RatePlan",
     "ReadingSystems",

@@ -35,11 +35,10 @@ from adjudge.estimation.sample import (
     holding,
     spread,
 )
-from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, table_of
+from adjudge.present.blocks import Block, Headline, Table, table_of
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import count, level, number, show_interval
-from adjudge.records import HasInterval, Interval
-from adjudge.statistics.differences import FEWEST, labelled_mean
+from adjudge.records import Interval
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
@@ -76,23 +75,9 @@ class ClassRate(Rate):
     human_only_interval: Interval | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeanScore(HasInterval):
-    """The mean that people would give, if the classes are numbers; `naive` is the judge's."""
-
-    estimate: float
-    interval: Interval
-    naive: float
-    n_labels: Count
-
-
 @frozen
 class ClassEstimate(Result):
-    """Corrected shares of more than two classes, from the inverse of the confusion matrix.
-
-    `mean` is there if the classes are scores, and the labels a random sample of at least 30 rows,
-    or clusters of rows.
-    """
+    """Corrected shares of more than two classes, from the inverse of the confusion matrix."""
 
     kind: ClassVar[str] = "class_estimate"
 
@@ -100,7 +85,6 @@ class ClassEstimate(Result):
     interval_method: str
     confidence_level: Level
     classes: tuple[ClassRate, ...]
-    mean: MeanScore | None = None
     confusion: tuple[tuple[float, ...], ...] | None
     condition_number: float | None
     reason: str | None = None
@@ -133,7 +117,6 @@ class ClassEstimate(Result):
         return show_rates(
             self,
             _class_headline(self),
-            *mean_facts(self),
             class_table(self, detail=self.reason is None and len(self.classes) <= IN_A_SENTENCE),
             assumptions=self.assumptions,
             assumes=assumes_of(self.method, ""),
@@ -223,7 +206,6 @@ def estimate_classes(
             )
             for i, name in enumerate(names)
         ),
-        mean=_mean_score(rows, request, members, calibrating) if request.random_labels else None,
         confusion=None if confusion is None else tuple(tuple(row) for row in confusion),
         condition_number=condition,
         reason=reason,
@@ -234,37 +216,6 @@ def estimate_classes(
         why=request.why,
         warnings=warnings,
         dropped=dropped or {},
-    )
-
-
-def _mean_score(
-    rows: Grades, request: Request, members: BoolArray, calibrating: BoolArray
-) -> MeanScore | None:
-    """People's mean by PPI++ (`labelled_mean`) of classes that are numbers."""
-    try:
-        steps = np.array([float(name) for name in rows.names])
-    except ValueError:
-        return None
-    used = members & (calibrating | (rows.labels < 0))
-    known = rows.labels[used] >= 0
-    judge = steps[rows.verdicts[used]]
-    people = np.where(known, steps[rows.labels[used]], np.nan)
-    naive = float(judge.mean()) if len(judge) else 0.0
-    if rows.clusters is not None:
-        # A labelled cluster counts with its labelled rows: judge and people see the same.
-        codes = rows.clusters[used]
-        seen = known | ~np.isin(codes, codes[known])
-        codes = np.unique(codes[seen], return_inverse=True)[1]
-        sizes = np.bincount(codes)
-        judge, people = (np.bincount(codes, values[seen]) / sizes for values in (judge, people))
-    if int((~np.isnan(people)).sum()) < FEWEST or not np.isfinite(steps).all():
-        return None
-    gap = labelled_mean(people, judge, ends=(float(steps.min()), float(steps.max())))
-    return MeanScore(
-        estimate=gap.estimate,
-        interval=gap.interval(request.confidence_level),
-        naive=naive,
-        n_labels=gap.n,
     )
 
 
@@ -433,15 +384,6 @@ def _refuse(reason: str, confusion: FloatArray | None = None) -> ClassShares:
 
 
 # --- the view ---
-
-
-def mean_facts(result: ClassEstimate) -> list[Block]:
-    """People's mean next to the judge's, if the classes are scores."""
-    if result.mean is None:
-        return []
-    ends = f"{level(result.confidence_level)} interval {show_interval(result.mean.interval)}"
-    naive = f"the judge's mean is {number(result.mean.naive)}"
-    return [Facts([Fact("people's mean", number(result.mean.estimate), f"{ends}; {naive}")])]
 
 
 def _class_headline(result: ClassEstimate) -> Headline:

@@ -21,6 +21,7 @@ from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import MISCLASSIFICATION
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.groups import GroupedEstimate, estimate_groups
+from adjudge.estimation.means import MeanEstimate, estimate_means
 from adjudge.estimation.panel import PanelEstimate, estimate_panel, prepare_panel
 from adjudge.estimation.rate import (
     INTERVALS,
@@ -37,7 +38,7 @@ from adjudge.estimation.rate import (
 from adjudge.estimation.sample import Sample, refuse_shares, sample_of
 from adjudge.validation import Seed, one_of, open_unit
 
-AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | PanelEstimate
+AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | MeanEstimate | PanelEstimate
 #: A value for each row; None or NaN if there is none.
 Values = ArrayLike | Sequence[Any]
 
@@ -115,11 +116,11 @@ def estimate(
     seed: Seed = 0,
     **reading: Unpack[Reading],
 ) -> AnyEstimate:
-    """The rate that people would give, from the judge's verdicts and some human labels.
+    """The rate or mean that people would give, from the judge's verdicts and some human labels.
 
     Rows with a human label calibrate, rows without one are the test set. Give a table, or the
     arrays `judge` and `human` (None or NaN if there is no label). Verdicts can be 0/1,
-    probabilities, or class names.
+    probabilities, scores, or class names.
 
     Args:
         data: Rows with the judge's verdict and, for some, a human label. The columns are
@@ -169,7 +170,8 @@ def estimate(
 
     Returns:
         Estimate; GroupedEstimate with `by`; PanelEstimate with `judges`. Rows of more than two
-        classes, without `positive`, give a ClassEstimate instead of an Estimate. If no valid number
+        classes, without `positive`, give a ClassEstimate instead of an Estimate; scores (numbers
+        outside [0, 1]) give a MeanEstimate, unless `method` is named. If no valid number
         exists, the result gives the reason instead.
 
     >>> result = estimate(judge=[1] * 60 + [0] * 40 + [1, 1, 1, 0] * 9 + [0, 0, 0, 1] * 9,
@@ -226,8 +228,13 @@ def estimate(
         sampling_probability=sampling_probability,
         model=model,
         paired=pool,
+        scores=method == "auto" and positive is None and not isinstance(data, Grades),
         **table,
     )
+    if rows.scale == "scores":
+        drawn = how_drawn(planned=False, declared=labels_are_random, recorded=rows.drawn_at_random)
+        other = {"pool": pool, "strata": strata is not None, "interval": interval != "wald"}
+        return estimate_means(rows, drawn, level, **other)
     if pool and rows.by is None:
         raise ArgumentError("pool", pool, "needs groups: name their column with --by model (by=)")
     if rows.scale == "classes":

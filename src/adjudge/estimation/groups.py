@@ -11,7 +11,7 @@ import numpy as np
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
-from adjudge.estimation.classes import ClassEstimate, class_table, estimate_classes, mean_facts
+from adjudge.estimation.classes import ClassEstimate, class_table, estimate_classes
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.rate import (
     Estimate,
@@ -102,7 +102,7 @@ class GroupedEstimate(HasGroups, Result):
             ]
         for group in self.groups[:SHOWN]:
             if isinstance(group, ClassEstimate):
-                tables += [Heading(str(group.group)), *mean_facts(group), class_table(group)]
+                tables += [Heading(str(group.group)), class_table(group)]
         first = self.groups[0]
         if more > 0:
             kept = f"{count(more, 'more group')} in the result: -o FILE.json keeps all"

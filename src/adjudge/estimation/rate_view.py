@@ -78,7 +78,7 @@ def with_groups(texts: Iterable[tuple[str | None, str]]) -> list[str]:
     named: dict[str, list[str | None]] = {}
     for group, text in texts:
         named.setdefault(text, []).append(group or "all rows")
-    return [f"{list_names(names)}: {text}" for text, names in named.items()]
+    return [f"{list_names(names)} – {text}" for text, names in named.items()]
 
 
 def sentence(group: str | None, text: str) -> str:
@@ -165,12 +165,18 @@ def reported_interval(rate: Any) -> str:
 
 
 def rates_figure(
-    result: Any, rows: Sequence[ForestRow], title: str, *, dot: str = "", quantity: str = "rate"
+    result: Any,
+    rows: Sequence[ForestRow],
+    title: str,
+    *,
+    dot: str = "",
+    quantity: str = "rate",
+    left: float | None = 0,
 ) -> Drawing:
     """A line for each rate with its interval; a ring is the judge's own rate."""
     axis = f"{quantity}, with {level(result.confidence_level)} intervals"
     naive = "judge alone (naive)"
-    return forest_figure(rows, title=title, axis=axis, dot=dot, ring=naive, scale=1)
+    return forest_figure(rows, title=title, axis=axis, dot=dot, ring=naive, scale=1, left=left)
 
 
 def row_of(name: str | None, rate: Rate, naive: float | None = None) -> ForestRow:

@@ -21,6 +21,7 @@ from adjudge.estimation import AnyEstimate, compare, estimate
 from adjudge.estimation.classes import ClassEstimate
 from adjudge.estimation.comparison import Comparison, headline_of, with_ends
 from adjudge.estimation.groups import GroupedEstimate
+from adjudge.estimation.means import MeanEstimate
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.rate import Estimate, RateInterval
 from adjudge.present.text import interval, left_out, level, number, percent
@@ -28,7 +29,7 @@ from adjudge.selection import SelectionRun
 from adjudge.selection.selecting import Selection
 from adjudge.validation import non_negative, unit
 
-_RATES = (Estimate, GroupedEstimate, ClassEstimate, PanelEstimate)
+_RATES = (Estimate, GroupedEstimate, ClassEstimate, MeanEstimate, PanelEstimate)
 
 
 def assert_rate(
@@ -51,13 +52,14 @@ def assert_rate(
         raise ArgumentError("data", "a comparison", "use assert_not_worse")
     result = data if isinstance(data, _RATES) else estimate(data)
     rates = result.intervals()
+    limit = non_negative if isinstance(result, MeanEstimate) else unit
     failures = []
     if at_least is not None:
-        low = unit(at_least, "at_least")
+        low = limit(at_least, "at_least")
         wrong = [rate for rate in rates if rate.low is None or rate.low < low]
         failures += _failure(f"no rate of at least {low:g} is shown", wrong, result)
     if at_most is not None:
-        high = unit(at_most, "at_most")
+        high = limit(at_most, "at_most")
         wrong = [rate for rate in rates if rate.high is None or rate.high > high]
         failures += _failure(f"no rate of at most {high:g} is shown", wrong, result)
     _conclude(failures, getattr(result, "all_warnings", result.warnings))

@@ -227,10 +227,12 @@ def forest_figure(
     ring: str = "",
     scale: float = 100,
     around_zero: bool = False,
+    left: float | None = 0,
 ) -> Drawing:
     """A dot with its interval for each row, from the top down; a legend if there are rings.
 
-    `around_zero` has a line at zero in the middle; otherwise the axis begins there.
+    `around_zero` has a line at zero in the middle; otherwise the axis begins at `left`, or with
+    None where the rows do.
     """
     with themed():
         figure = new_figure(7.2, 1.6 + 0.42 * len(rows))
@@ -251,7 +253,7 @@ def forest_figure(
             reach = max(map(abs, axes.get_xlim()))
             axes.set_xlim(-reach, reach)
         else:
-            axes.set_xlim(left=0)
+            axes.set_xlim(left=left)
         axes.set_xlabel(axis)
         axes.set_title(title)
         if any(row.ring is not None for row in rows):

@@ -68,6 +68,7 @@ SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "estimate": "adjudge.estimation.rate:Estimate",
             "grouped_estimate": "adjudge.estimation.groups:GroupedEstimate",
             "class_estimate": "adjudge.estimation.classes:ClassEstimate",
+            "mean_estimate": "adjudge.estimation.means:MeanEstimate",
             "comparison": "adjudge.estimation.comparison:Comparison",
             "comparison_until_sure": "adjudge.estimation.until_sure:SequentialComparison",
             "plan_compare": "adjudge.estimation.difference_plan:ComparisonPlan",

@@ -11,8 +11,8 @@ import pytest
 from adjudge import compare
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation import Comparison, estimate
-from adjudge.statistics.differences import labelled_mean, paired_gap
+from adjudge.estimation import Comparison
+from adjudge.statistics.differences import paired_gap
 
 
 def systems(n: int = 300, *, labels: int = 0, seed: int = 0) -> pl.DataFrame:
@@ -205,69 +205,3 @@ def test_the_command_line_takes_all_of_them(
     assert run([*plan, "0.3"]) == 0
     assert run([*plan, "0.001"]) == 2
     assert isinstance(compare("rows.csv", a="low", b="mid"), Comparison)
-
-
-def test_estimate_gives_the_mean_of_scores_that_people_would_give() -> None:
-    rng = np.random.default_rng(3)
-    people = rng.integers(1, 6, 600)
-    judge = np.minimum(people + rng.integers(0, 2, 600), 5)
-    human = [int(score) if at < 150 else None for at, score in enumerate(people)]
-    rows = {"judge": judge.tolist(), "human": human, "model": ["x", "y"] * 300}
-    got = estimate(rows, labels_are_random=True)
-    assert got.mean.naive == pytest.approx(judge.mean())
-    assert got.mean.low < people.mean() < got.mean.high < got.mean.naive
-    labels = np.where(np.arange(600) < 150, people, np.nan)
-    expected = labelled_mean(labels, judge.astype(float), ends=(1, 5))
-    assert got.mean.estimate == pytest.approx(expected.estimate)
-    assert f"people's mean  {expected.estimate:.3f}" in str(got)
-    assert estimate(rows).mean is None  # it is not known how the labels were drawn
-    by_model = estimate(rows, by="model", labels_are_random=True)
-    assert [group.mean.n_labels for group in by_model.groups] == [75, 75]
-    words = estimate(
-        judge=["A", "B", "tie"] * 60, human=["A", "B", "tie"] * 40 + [None] * 60,
-        labels_are_random=True,
-    )  # fmt: skip
-    assert words.mean is None
-
-
-def scores_file(documents: int = 120, labelled: int = 60) -> tuple[pl.DataFrame, np.ndarray]:
-    """Native scores of two models on documents, two raters on some of them; people's means."""
-    rng = np.random.default_rng(4)
-    people = rng.integers(1, 6, (documents, 2))
-    rows = [
-        {
-            "doc_id": f"d{document}",
-            "model": f"m{model}",
-            "judge_score": min(int(score) + int(rng.integers(0, 2)), 5),
-            "rater1": int(score) if document < labelled else None,
-            "rater2": max(int(score) - 1, 1) if document < labelled else None,
-        }
-        for document, scores in enumerate(people)
-        for model, score in enumerate(scores)
-    ]
-    return pl.DataFrame(rows), people
-
-
-def test_estimate_reads_native_scores_and_gives_peoples_mean() -> None:
-    rows, people = scores_file()
-    got = estimate(rows, by="model", labels_are_random=True)
-    for at, group in enumerate(got.groups):
-        # The mean of two raters, halves up, is the first rater's score.
-        labels = np.where(np.arange(120) < 60, people[:, at], np.nan)
-        judge = rows.filter(pl.col("model") == f"m{at}")["judge_score"].to_numpy().astype(float)
-        expected = labelled_mean(labels, judge, ends=(1, 5))
-        assert group.mean.estimate == pytest.approx(expected.estimate)
-        assert group.mean.naive == pytest.approx(judge.mean())
-        assert f"people's mean  {expected.estimate:.3f}" in str(got)
-    together = estimate(rows, labels_are_random=True).mean
-    assert together.n_labels == 60  # two answers about one document are one cluster
-    both = rows["judge_score"].to_numpy().reshape(120, 2).mean(axis=1)
-    labels = np.where(np.arange(120) < 60, people.mean(axis=1), np.nan)
-    assert together.estimate == pytest.approx(labelled_mean(labels, both, ends=(1, 5)).estimate)
-    two = pl.concat([rows.with_columns(criterion=pl.lit(name)) for name in ("fluency", "truth")])
-    with pytest.raises(DataError, match="has 2 metrics: fluency, truth"):
-        estimate(two, labels_are_random=True)
-    by_criterion = estimate(two, by="criterion", labels_are_random=True)
-    assert [group.mean for group in by_criterion.groups] == [together, together]
-    with pytest.raises(DataError, match="column human: is missing"):
-        estimate(rows.drop("rater1", "rater2"))

@@ -185,7 +185,7 @@ def test_a_shift_of_the_labels_is_warned_of(rows: pl.DataFrame) -> None:
         human=pl.when((pl.col("model") != "x") | (pl.col("gpt") == 1)).then("human")
     )
     got = panel(picked)
-    assert any(text.startswith("x: label shift") for text in got.all_warnings)
+    assert any(text.startswith("x – label shift") for text in got.all_warnings)
 
 
 @pytest.mark.parametrize(
