@@ -19,6 +19,7 @@ from adjudge.estimation import (
     profile_interval,
 )
 from adjudge.estimation.classes import ClassEstimate
+from adjudge.estimation.means import MeanEstimate
 from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.rate import Estimate
 
@@ -94,6 +95,32 @@ def test_any_classes(given_rows) -> None:
     assert result.estimated == (result.reason is None)
     for one in result.classes:
         assert one.estimate is None or 0 <= one.low <= one.high <= 1
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 5) | st.floats(-1e6, 1e6),
+            st.none() | st.integers(1, 5) | st.floats(-1e6, 1e6),
+            st.sampled_from("xy"),
+        ),
+        min_size=40,
+        max_size=90,
+    ),
+    st.booleans(),
+)
+def test_any_scores(given_rows, grouped: bool) -> None:
+    judge, human, group = (list(column) for column in zip(*given_rows, strict=True))
+    try:
+        result = estimate(judge=judge, human=human, by=group if grouped else None)
+    except DataError:
+        return
+    result.to_json()
+    if isinstance(result, MeanEstimate):
+        assert result.estimated == all(mean.reason is None for mean in result.means)
+        for mean in result.means:
+            assert mean.estimate is None or mean.low <= mean.high
+            assert mean.estimate is None or all(map(math.isfinite, (mean.estimate, mean.low)))
 
 
 @settings(max_examples=60)

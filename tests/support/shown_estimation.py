@@ -11,6 +11,7 @@ from typing import Any
 from adjudge.estimation.classes import ClassEstimate, ClassRate
 from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.label_shift import LabelShift
+from adjudge.estimation.means import MeanEstimate, MeanScore
 from adjudge.estimation.panel import JudgeAlone, PanelEstimate, PanelRate
 from adjudge.estimation.plan import NextLabels, RatePlan
 from adjudge.estimation.rate import Alternative, Estimate
@@ -217,6 +218,32 @@ CLASSES = ClassEstimate(
     assumptions=("errors are alike", "rows are independent"),
     why="misclassification, as asked",
     dropped={"no judge verdict": 1},
+)
+MEAN = MeanEstimate(
+    confidence_level=0.9,
+    means=(
+        MeanScore(
+            estimate=3.418,
+            interval=Interval(3.281, 3.573, level=0.9),
+            naive=3.707,
+            people=3.402,
+            judge=3.688,
+            difference_interval=Interval(0.193, 0.384, level=0.9),
+            n=600,
+            n_labels=150,
+        ),
+    ),
+    labels_drawn="unknown",
+    assumptions=("a random sample", "rows are independent"),
+    warnings=("the labels must be a random sample",),
+    dropped={"no judge verdict": 2},
+)
+FEW_SCORES = MeanScore(naive=2.917, n=40, n_labels=9, reason="9 labelled rows: 30 are needed")
+MEANS = replace(
+    MEAN,
+    by="model",
+    means=(replace(MEAN.means[0], group="old"), replace(FEW_SCORES, group="new")),
+    warnings=(),
 )
 NO_CLASSES = replace(
     CLASSES,
@@ -487,6 +514,10 @@ RESULTS: dict[str, Result] = {
     "grouped_estimate_declared": GROUPED_DECLARED,
     "grouped_estimate_classes": CLASS_GROUPS,
     "class_estimate": CLASSES,
+    "mean_estimate": MEAN,
+    "mean_estimate_refused": replace(MEAN, means=(FEW_SCORES,)),
+    "mean_estimate_groups": MEANS,
+    "mean_estimate_all_groups": replace(MEANS, means=MEANS.means[:1] * 2),
     "panel_estimate": PANEL,
     "panel_estimate_refused": ONE_PANEL,
     "plan_rate": PLAN,
