@@ -59,9 +59,18 @@ def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, i
 
 
 def _grades(file: Path, by: str | None = None, **reading: Any) -> tuple[int, int]:
-    grades = prepare_grades(file, by=by, needs_labels=False, **reading)
+    grades = prepare_grades(file, by=by, scores=True, needs_labels=False, **reading)
+    if grades.scale == "scores":
+        raise DataError(str(file), "has scores")
     labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
     return grades.frame.height, int(labelled.sum())
+
+
+def _plain_scores(file: Path, **reading: Any) -> tuple[int, int]:
+    grades = prepare_grades(file, scores=True, needs_labels=False, **reading)
+    if grades.scale != "scores" or "criterion" in grades.frame.columns:
+        raise DataError(str(file), "has no scores in the columns of grades")
+    return grades.frame.height, int((~np.isnan(grades.human)).sum())
 
 
 def _metrics(file: Path, **reading: Any) -> tuple[int, int]:
@@ -77,6 +86,13 @@ def _metrics(file: Path, **reading: Any) -> tuple[int, int]:
 def _scores(file: Path, **reading: Any) -> tuple[int, int]:
     frame = prepare_scores(file, **reading).frame
     return frame.height, int((frame["human_scores"].list.len() > 0).sum())
+
+
+def _systems(file: Path, **reading: Any) -> tuple[int, int]:
+    grades = prepare_grades(file, by="model", scores=True, needs_labels=False, **reading)
+    if grades.scale == "classes" or len(grades.group_names) < 2:
+        raise DataError(str(file), "has no numbers of two systems")
+    return grades.frame.height, int((~np.isnan(grades.human)).sum())
 
 
 def _battles(file: Path, **reading: Unpack[Reading]) -> tuple[int, int | None]:
@@ -130,6 +146,13 @@ _KINDS = (
         _LABELS,
     ),
     _Kind(
+        "scores of answers",
+        _plain_scores,
+        {"What mean would people give?": "estimate {}"},
+        {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
+        _LABELS,
+    ),
+    _Kind(
         "grades by several metrics",
         _metrics,
         {"What rate can I report for each metric?": "estimate {} --by metric"},
@@ -141,6 +164,13 @@ _KINDS = (
         partial(_judgments, about="grades"),
         {"Which grades can I trust?": "calibrate {} --alpha 0.1 -o policy.json"},
         takes=_LABELS,
+    ),
+    _Kind(
+        "several systems",
+        _systems,
+        {"Is one system better than another?": "compare {}"},
+        {"Is one system better than another, by the judge?": "compare {}"},
+        _LABELS,
     ),
     _Kind("battles", _battles, {"How do the models rank?": "rank {}"}),
     _Kind("tournaments", _tournaments, {"Is the judge consistent?": "diagnose transitivity {}"}),

@@ -36,8 +36,18 @@ def guide(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
         ),
         ({"judge": [1, 0], "human": [1, None]}, [("grades", 2, 1)], "adjudge estimate f.csv"),
         (
+            {"judge": [1, 5, 3], "human": [2, None, 4]},
+            [("scores of answers", 3, 2)],
+            "adjudge estimate f.csv",
+        ),
+        (
+            {"model": ["old", "new"], "judge": [1, 0], "prompt_id": ["q", "q"]},
+            [("grades", 2, 0), ("several systems", 2, 0)],
+            "adjudge plan labels f.csv --write-ids to_label.csv",
+        ),
+        (
             {"doc_id": ["d", "e"], "judge_score": [4, 5], "human_score": [4, 4]},
-            [("scores", 2, 2), ("grades", 2, 2)],
+            [("scores", 2, 2)],
             "adjudge diagnose scores f.csv",
         ),
         (BATTLES, [("battles", 2, None)], "adjudge rank f.csv"),
