@@ -38,8 +38,8 @@ IN_ROOMS = {
     "adjudge.alignment": "Alignment AlignmentPlan AlignmentRun plan_alignment",
     "adjudge.estimation": (
         "ClassEstimate Comparison ComparisonPlan Counts Estimate GroupedEstimate "
-        "LabelShift MeanEstimate PanelEstimate RatePlan ReadingSystems SequentialComparison VerdictCounts "
-        "allocate corrected_interval corrected_rate corrected_variance plan_rate "
+        "LabelShift MeanEstimate PanelEstimate RatePlan ReadingSystems SequentialComparison "
+        "VerdictCounts allocate corrected_interval corrected_rate corrected_variance plan_rate "
         "profile_interval proposition_51 proposition_61 rows_interval rows_to_label"
     ),
     "adjudge.judges": (
