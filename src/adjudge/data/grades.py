@@ -533,7 +533,8 @@ def scale_of(
         return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
     if scores and all(n.is_finite().all() for n in numbers):
         above = [n.filter(~n.is_between(0, 1)) for n in numbers]
-        often = above[0].n_unique() > 1 and 10 * len(above[0]) >= len(verdict)
+        several = above[0].n_unique() > 1 or not (numbers[0] == 0).any()
+        often = several and 10 * len(above[0]) >= len(verdict)
         if native or (often and (len(above[1]) or label.null_count() == len(label))):
             return "scores"
     if all((n == n.round()).all() for n in numbers):
