@@ -14,7 +14,7 @@ from adjudge import estimate
 from adjudge.estimation import panel_statistics as combine
 from adjudge.estimation.estimators import find_estimator
 from adjudge.estimation.estimators.conditional import adjust
-from adjudge.estimation.exact_interval import interval_of
+from adjudge.estimation.exact_interval import intervals_of
 from adjudge.estimation.label_shift import fisher_exact
 from adjudge.estimation.sample import Sample
 from adjudge.statistics.numbers import normal_quantile
@@ -241,7 +241,8 @@ def these_rows(repeats: int) -> None:
         rng = np.random.default_rng(3)
         for _ in range(repeats):
             sample, rate = draw_sample(rng, q0, q1, theta, labels, test_rows)
-            low, high = interval_of(sample, confidence_level=LEVEL) or (None, None)
+            [ends] = intervals_of([sample], confidence_level=LEVEL)
+            low, high = ends or (None, None)
             tallies["these rows, exact"].add(low, high, rate)
             for method in ("conditional", "human-only"):
                 got = find_estimator(method).estimate(sample, confidence_level=LEVEL)
