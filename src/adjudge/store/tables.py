@@ -208,7 +208,9 @@ _COLUMN = {"order": "shown_order", "repeat": "repeat_index", "text": "reply_text
 #: What rows of a run are made from; the other columns describe the question.
 REPLY_COLUMNS = ("call_id", "call_key", "slot", *(_COLUMN.get(name, name) for name in _REPLY))
 READ_COLUMNS = (*REPLY_COLUMNS, *(_COLUMN.get(name, name) for name in _QUESTION))
-WRITTEN = ", ".join((*READ_COLUMNS[1:], "raw"))
+WRITTEN = ", ".join(
+    (*REPLY_COLUMNS[3:], "raw", "call_key", "slot", *READ_COLUMNS[len(REPLY_COLUMNS) :])
+)
 EVENT = (
     "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
 )
@@ -258,23 +260,22 @@ def answered(
     }
 
 
-_ASKED = attrgetter("call_key", "slot", *(f"reply.{name}" for name in _REPLY), *_QUESTION)
-_LOGPROBS, _CENSORED, _COUNTS = (
-    2 + _REPLY.index(name) for name in ("logprobs", "censored", "counts")
-)
+_OF_REPLY = attrgetter(*_REPLY, "raw")
+_OF_CALL = attrgetter("call_key", "slot", *_QUESTION)
+_LOGPROBS, _CENSORED, _COUNTS = map(_REPLY.index, ("logprobs", "censored", "counts"))
 
 
 def row_of(call: Call, now: str) -> list[Any]:
     """The values of the columns in `WRITTEN`."""
     row: list[Any] = [
         value if type(value) is not str or value.isascii() else storable(value)
-        for value in _ASKED(call)
+        for value in (*_OF_REPLY(call.reply), *_OF_CALL(call))
     ]
     row[-1] = row[-1] or now
     for at in (_LOGPROBS, _COUNTS):
         row[at] = None if row[at] is None else json.dumps(dict(row[at]))
     row[_CENSORED] = json.dumps(sorted(row[_CENSORED])) if row[_CENSORED] else None
-    return [*row, storable(call.reply.raw)]
+    return row
 
 
 def event_of(event: LabelEvent) -> list[Any]:
