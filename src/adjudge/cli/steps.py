@@ -103,7 +103,9 @@ def save_as(name: str) -> Step:
     return step
 
 
-def after_label_plan(_: Any, typed: Typed) -> str | None:
+def after_label_plan(plan: Any, typed: Typed) -> str | None:
+    if not getattr(plan, "feasible", True):
+        return typed.on_same_rows("plan labels", "--write-ids", "to_label.csv")
     if (ids := typed["write_ids"]) is not None:
         return command("label", "ROWS", "--plan", ids, "-o", "labels.csv")
     return None if typed.rows is None else typed.again("--write-ids", "to_label.csv")

@@ -111,6 +111,10 @@ def _parse(root: click.Group, words: list[str]) -> None:
             "estimate answers.csv --labels-are-random -o estimate.json",
         ),
         ("estimate answers.csv -o here.json", "report ."),
+        (
+            "plan rate answers.csv --width 0.0001 --write-ids ids.csv",
+            "plan labels answers.csv --write-ids to_label.csv",
+        ),
         ("plan labels 'my new.jsonl'", "plan labels 'my new.jsonl' --write-ids to_label.csv"),
         (
             "plan labels 'my new.jsonl' --write-ids ids.csv",
