@@ -48,7 +48,8 @@ def one_step(fit: Fit, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     The error of a gap to a swept model is at least that of the penalised information.
     """
     theta, inverse = fit.theta, fit.inverse_information()
-    swept = fit.structure.won_all | fit.structure.lost_all
+    won, lost = fit.wins.sum(axis=1) > 0, fit.wins.sum(axis=0) > 0
+    swept = won ^ lost
     gaps = theta[:, None] - theta[None, :]
     resampled = drawn[:, :, None] - drawn[:, None, :]
     variances = np.diag(inverse)

@@ -260,7 +260,12 @@ def powered_coverage(good: bool, seed: int) -> float:
     human[draw.random(size) > 0.2] = np.nan
     battles = Battles(names=tuple("abcdef"), a=a, b=b)
     found = prediction_powered(battles, human, judge)
-    return float((np.abs(to_elo(found.theta) - to_elo(theta)) <= 1.96 * found.se).mean())
+    return float(
+        (
+            np.abs(to_elo(found.theta) - to_elo(theta))
+            <= 1.96 * elo_standard_errors(found.covariance)
+        ).mean()
+    )
 
 
 @pytest.mark.parametrize("good", [True, False])
@@ -297,7 +302,9 @@ def powered_by_prompt(seed: int) -> float:
     table = np.zeros((n, n))
     table[i, j], table[j, i] = mean, 1 - mean
     truth = to_elo(fit_strengths(1e4 * table))
-    return float((np.abs(to_elo(found.theta) - truth) <= 1.96 * found.se).mean())
+    return float(
+        (np.abs(to_elo(found.theta) - truth) <= 1.96 * elo_standard_errors(found.covariance)).mean()
+    )
 
 
 def test_prediction_powered_by_prompt() -> None:

@@ -303,7 +303,8 @@ def prepare_grades(
         if grouped not in ("metric", "criterion"):
             scored = table.format == "scores"
             column, many = ("criterion", "criteria") if scored else ("metric", "metrics")
-            remedy = f"estimate each of them: --by {column} (by=), or keep the rows of one"
+            what = "mean" if scored else "rate"
+            remedy = f"estimate a {what} for each: --by {column} (by=), or keep the rows of one"
             _refuse_several(frame, name, column, f"{{}} {many}", remedy)
         if grouped not in ("judge_name", "metric", "criterion"):
             remedy = "name two or more of them (estimate --judge), or keep the rows of one"
