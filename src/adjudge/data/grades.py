@@ -507,6 +507,8 @@ def _require(
 
 Scale = Literal["binary", "probability", "scores", "classes"]
 MOST_CLASSES = 12
+#: Sums of the squares of larger numbers lose their digits, and overflow.
+_LARGEST_SCORE = 1e12
 
 
 def scale_of(
@@ -532,7 +534,7 @@ def scale_of(
     numbers = [n.fill_nan(None) for n in numbers]
     if all(n.is_between(0, 1).all() for n in numbers):
         return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
-    if scores and all(n.is_finite().all() for n in numbers):
+    if scores and all(n.is_between(-_LARGEST_SCORE, _LARGEST_SCORE).all() for n in numbers):
         above = [n.filter(~n.is_between(0, 1)) for n in numbers]
         several = above[0].n_unique() > 1 or not (numbers[0] == 0).any()
         often = several and 10 * len(above[0]) >= len(verdict)

@@ -70,7 +70,11 @@ def test_too_few_labels_are_no_mean_and_say_how_many() -> None:
 
 @pytest.mark.parametrize(
     ("judge", "human"),
-    [([1, 0] * 20 + [1.5], [1, 0] * 20 + [1]), ([1, 0] * 20, [1, 0] * 19 + [3.5, 1])],
+    [
+        ([1, 0] * 20 + [1.5], [1, 0] * 20 + [1]),
+        ([1, 0] * 20, [1, 0] * 19 + [3.5, 1]),
+        ([2.5, 1e300] * 20, [3.5, 4.5] * 20),
+    ],
 )
 def test_one_number_beyond_one_is_a_mistake_and_no_score(judge: list, human: list) -> None:
     with pytest.raises(DataError, match="is neither 0/1, a probability nor a class"):
