@@ -20,6 +20,9 @@ from adjudge.cli import run
 from adjudge.data import write_rows
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.pairs import simulate_pairs
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
 from simulators import BinaryModel, binary_rows, panel_rows, simulate_scores, simulate_tournaments
 
 #: The most lines that a verb prints by default, tables aside, the `next:` line included.
