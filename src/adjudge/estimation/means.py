@@ -23,7 +23,7 @@ from adjudge.estimation.rate_view import (
     with_groups,
 )
 from adjudge.present.blocks import Block, Headline, Table
-from adjudge.present.result import Count, Level, Result, frozen
+from adjudge.present.result import Check, Count, Level, Result, frozen, not_empty
 from adjudge.present.text import DASH, count, level, number, show_interval
 from adjudge.records import Interval
 from adjudge.statistics.clusters import codes_of, mean_interval
@@ -65,12 +65,18 @@ class MeanScore(Rate):
         return None if self.judge is None or self.people is None else self.judge - self.people
 
 
+def _one_mean(result: MeanEstimate) -> str | None:
+    several = result.by is None and len(result.means) > 1
+    return f"{len(result.means)} means without the column of their groups (by)" if several else None
+
+
 @frozen
 class MeanEstimate(Result):
     """The mean score that people would give, for all rows or for each value of `by`."""
 
     kind: ClassVar[str] = "mean_estimate"
     rows_in: ClassVar[str] = "means"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("means"), _one_mean)
 
     confidence_level: Level
     by: str | None = None
