@@ -10,7 +10,9 @@ import pytest
 
 from adjudge.cli import main
 from adjudge.data import read_battles, read_judgments, read_scores, read_tournaments
-from adjudge.judges.criteria import RUBRIC
+from adjudge.judges.criteria import our_criteria
+
+RUBRIC = our_criteria("rubric")
 
 NAMES = [criterion.name for criterion in RUBRIC]
 

@@ -8,7 +8,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adjudge.judges.criteria import RUBRIC
+from adjudge.judges.criteria import our_criteria
 from adjudge.judges.parsing import (
     first_json_object,
     parse_claim,
@@ -18,6 +18,8 @@ from adjudge.judges.parsing import (
     unread,
     without_thinking,
 )
+
+RUBRIC = our_criteria("rubric")
 
 NAMES = [criterion.name for criterion in RUBRIC]
 #: What replies are made of, so that random ones come close to readable ones.

@@ -114,7 +114,7 @@ def run_judge(arguments: Values, options: Values) -> bool:
     asking = JudgingOptions(**asked)
     if policy is not None:
         from adjudge.selection import read_policy
-        from adjudge.selection.cascade import cascade_options
+        from adjudge.selection.cascade_judging import cascade_options
 
         asking = cascade_options(read_policy(policy), asking, protocol=arguments.get("protocol"))
     if options["dry_run"]:

@@ -52,17 +52,22 @@ LABEL_COLUMNS = Layout(
 )
 
 
-def _any_labels(usual: str, label: Column) -> Layout:
-    others = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
-    apart = LABEL_COLUMNS.apart
-    return Layout("labels", *others, label, apart=apart, texts_needed=True, usual=usual)
-
-
+_OF_ANSWERS = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
 #: Labels of single answers, in `label` or in `human`: pass or fail, or any words.
-GRADE_LABEL_COLUMNS = _any_labels("grade_labels", Column(name="label", required=True))
+GRADE_LABEL_COLUMNS = Layout(
+    "labels",
+    *(*_OF_ANSWERS, Column(name="label", required=True)),
+    apart=LABEL_COLUMNS.apart,
+    texts_needed=True,
+    usual="grade_labels",
+)
 #: Scores of single answers, in `label` or in `human_score`.
-SCORE_LABEL_COLUMNS = _any_labels(
-    "score_labels", Column(name="label", type="whole", low=0, required=True)
+SCORE_LABEL_COLUMNS = Layout(
+    "labels",
+    *(*_OF_ANSWERS, Column(name="label", type="whole", low=0, required=True)),
+    apart=LABEL_COLUMNS.apart,
+    texts_needed=True,
+    usual="score_labels",
 )
 
 

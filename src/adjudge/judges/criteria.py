@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -94,15 +95,14 @@ def _criterion(path: str | Path, name: str, value: Any) -> Criterion:
     return Criterion(name, definition.strip(), {int(s): text for s, text in anchors.items()})
 
 
-def _builtin(name: str) -> tuple[Criterion, ...]:
+@cache
+def our_criteria(name: str) -> tuple[Criterion, ...]:
+    """Ours: `correct`, what an answer must be to pass; `summary`, the four of summary evaluation
+    (diagnosis paper, section 4); `rubric`, the six of the Soft-Elo paper, appendix A.
+    """
     file = files("adjudge.judges") / "prompts" / f"{name}_criteria.json"
     entries = json.loads(file.read_text(encoding="utf-8"))
     return tuple(_criterion(file.name, *entry) for entry in entries.items())
-
-
-#: What an answer must be to pass; the four criteria of summary evaluation (diagnosis paper, section
-#: 4); the six of the rubric (Soft-Elo paper, appendix A).
-CORRECT, SUMMARY, RUBRIC = map(_builtin, ("correct", "summary", "rubric"))
 
 
 def check_scale(scale: tuple[int, int]) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """TRUST: which verdicts can be accepted, and with which guarantee."""
 
+from typing import TYPE_CHECKING, Any
+
 from adjudge.selection.calibrating import calibrate
-from adjudge.selection.cascade import judge_cascade
 from adjudge.selection.cascade_plan import CascadePlan, plan_cascade
 from adjudge.selection.evaluating import Evaluation, evaluate
 from adjudge.selection.guarantees import (
@@ -19,6 +20,9 @@ from adjudge.selection.planning import LabelPlan, SelectionPlan, plan_labels, pl
 from adjudge.selection.selecting import Selection, SelectionRun, select
 from adjudge.selection.thresholds import BatchSelection, Levels, Threshold
 from adjudge.selection.verifying import PolicyCheck, read_policy, verify_policy
+
+if TYPE_CHECKING:
+    from adjudge.selection.cascade_judging import judge_cascade
 
 __all__ = [
     "BatchSelection",
@@ -51,3 +55,12 @@ __all__ = [
     "unregister_guarantee",
     "verify_policy",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`judge_cascade` is imported when it is asked for: only it needs the judges."""
+    if name == "judge_cascade":
+        from adjudge.selection import cascade_judging
+
+        return cascade_judging.judge_cascade
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

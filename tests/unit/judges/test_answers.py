@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adjudge.errors import ArgumentError, DataError, UnusableRepliesError
-from adjudge.judges.criteria import RUBRIC, SUMMARY
+from adjudge.judges.criteria import our_criteria
 from adjudge.judges.interface import Backend, Choice, Question, Reasoned, Text
 from adjudge.judges.judging import judge_pairs, plan_judging
 from adjudge.judges.parsing import check_format, locate_option
@@ -24,6 +24,9 @@ from adjudge.judges.protocols.verbalized import Verbalized
 from adjudge.records import Item, Pair, Reply
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import use_store
+
+RUBRIC = our_criteria("rubric")
+SUMMARY = our_criteria("summary")
 
 PLAIN = make_prompt("plain", "{prompt} {response_a} {response_b}")
 BRACKETS = make_prompt("mine", "{prompt} {response_a} {response_b}\n--- answer ---\nformat: [[A]]")

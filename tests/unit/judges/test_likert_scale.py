@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.criteria import SUMMARY, Criterion, parse_scale
+from adjudge.judges.criteria import Criterion, our_criteria, parse_scale
 from adjudge.judges.interface import Choice
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.protocols.likert import Likert
 from adjudge.records import Item, Reply
 from adjudge.simulate.pairs import simulate_items
+
+SUMMARY = our_criteria("summary")
 
 ITEM = Item(id="x", prompt="Q", response="R")
 

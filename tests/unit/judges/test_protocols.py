@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.data import read_battles, read_judgments, read_scores, read_tournaments
 from adjudge.errors import ArgumentError, DataError
-from adjudge.judges.criteria import RUBRIC, SUMMARY, Criterion, check_criteria, read_criteria
+from adjudge.judges.criteria import Criterion, check_criteria, our_criteria, read_criteria
 from adjudge.judges.interface import Choice, Data, Text
 from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.annotators import Annotators
@@ -21,6 +21,9 @@ from adjudge.judges.protocols.rubric import Rubric
 from adjudge.judges.protocols.verbalized import Verbalized
 from adjudge.judges.subjects import tournament_pairs
 from adjudge.records import Item, Judgment, Pair, Reply, Score
+
+RUBRIC = our_criteria("rubric")
+SUMMARY = our_criteria("summary")
 
 PAIR = Pair(
     id="7", prompt="q", response_a="left", response_b="right", model_a="m1", model_b="m2", label="B"

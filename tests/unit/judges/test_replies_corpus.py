@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.judges.criteria import RUBRIC
+from adjudge.judges.criteria import our_criteria
 from adjudge.judges.parsing import (
     parse_claim,
     parse_letter,
@@ -18,6 +18,8 @@ from adjudge.judges.parsing import (
     unread,
 )
 from adjudge.judges.protocols.likert import WORDS
+
+RUBRIC = our_criteria("rubric")
 
 FOLDER = Path(__file__).parent / "replies"
 NAMES = [criterion.name for criterion in RUBRIC]

@@ -253,7 +253,8 @@ def smoothed_share(wins: int, drawn: int, options: int = 2) -> float:
 
 def _format(prompt: Prompt, reason: bool, first: str) -> str:
     """How the option is written: as the prompt declares, alone if it declares nothing."""
-    declared = check_format(prompt.answer.get("format", first), first)
+    declared = prompt.answer.get("format")
+    declared = WHOLE if declared is None else check_format(declared, first)
     if reason and declared == WHOLE:
         remedy = (
             "say in the prompt how the verdict is written after the reasons: end the file with the "

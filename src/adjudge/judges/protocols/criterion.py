@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
+from adjudge.judges.criteria import Criterion, check_criteria, our_criteria
 from adjudge.judges.interface import Prompt, Question
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols._choices import PLACEHOLDERS, LetterProtocol
@@ -22,7 +22,7 @@ class ByCriterion(LetterProtocol):
     "criterion:NAME", since one pair has several rows.
 
     >>> from adjudge.records import Pair
-    >>> [q.slot for q in ByCriterion(criteria=SUMMARY[:2]).questions(
+    >>> [q.slot for q in ByCriterion(criteria=our_criteria("summary")[:2]).questions(
     ...     Pair(id="1", prompt="p", response_a="x", response_b="y"))]
     ['coherence', 'coherence', 'consistency', 'consistency']
     """
@@ -38,12 +38,12 @@ class ByCriterion(LetterProtocol):
     def __init__(
         self,
         *,
-        criteria: Sequence[Criterion] = SUMMARY,
+        criteria: Sequence[Criterion] | None = None,
         prompt: Prompt | None = None,
         reason: bool = False,
         **how: Any,
     ) -> None:
-        self.criteria = check_criteria(criteria)
+        self.criteria = check_criteria(our_criteria("summary") if criteria is None else criteria)
         super().__init__(
             prompt or builtin_prompt("criterion_reason" if reason else "criterion"),
             required=(*PLACEHOLDERS, "criterion"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from adjudge.data.rows import human_share
 from adjudge.errors import DataError
-from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
+from adjudge.judges.criteria import Criterion, check_criteria, our_criteria
 from adjudge.judges.interface import Data, Prompt, Question
 from adjudge.judges.prompting import Value, builtin_prompt, write_value
 from adjudge.judges.protocols._choices import BOUNDED, ChoiceProtocol, describe_drawn
@@ -49,13 +49,13 @@ class GradeProtocol(ChoiceProtocol):
     def __init__(
         self,
         *,
-        criteria: Sequence[Criterion] = CORRECT,
+        criteria: Sequence[Criterion] | None = None,
         prompt: Prompt | None = None,
         reason: bool = False,
         demonstrations: Iterable[Item] = (),
         **how: Any,
     ) -> None:
-        self.criteria = check_criteria(criteria)
+        self.criteria = check_criteria(our_criteria("correct") if criteria is None else criteria)
         self.use_prompt(
             prompt or builtin_prompt("grade_reason" if reason else "grade"),
             required=("response",),

@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
+from adjudge.judges.criteria import (
+    Criterion,
+    check_criteria,
+    check_scale,
+    our_criteria,
+    write_scale,
+)
 from adjudge.judges.interface import Data, Prompt, Question
 from adjudge.judges.parsing import WHOLE, parse_score, unread
 from adjudge.judges.prompting import Value, builtin_prompt
@@ -31,7 +37,7 @@ class Likert(ChoiceProtocol):
 
     >>> from adjudge.records import Item, Reply
     >>> item = Item(id="1", prompt="article", response="summary")
-    >>> one = Likert(criteria=SUMMARY[:1])
+    >>> one = Likert(criteria=our_criteria("summary")[:1])
     >>> reply = Reply(status="ok", logprobs={d: -abs(int(d) - 4.0) for d in "12345"})
     >>> row = one.judge(item, [reply])[0]
     >>> row.criterion, row.judge_score, [round(p, 2) for p in row.score_probs]
@@ -47,14 +53,14 @@ class Likert(ChoiceProtocol):
     def __init__(
         self,
         *,
-        criteria: Sequence[Criterion] = SUMMARY,
+        criteria: Sequence[Criterion] | None = None,
         scale: tuple[int, int] = USUAL,
         samples: int | None = None,
         prompt: Prompt | None = None,
         **how: Any,
     ) -> None:
         self.scale = low, high = check_scale(scale)
-        self.criteria = check_criteria(criteria)
+        self.criteria = check_criteria(our_criteria("summary") if criteria is None else criteria)
         for criterion in self.criteria:
             for score in criterion.anchors:
                 if not low <= score <= high:

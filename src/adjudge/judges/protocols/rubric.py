@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
+from adjudge.judges.criteria import Criterion, check_criteria, our_criteria
 from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing import Scores, parse_preference, parse_rubric, unread
 from adjudge.judges.prompting import builtin_prompt, fill
@@ -56,11 +56,11 @@ class Rubric(PromptProtocol):
     def __init__(
         self,
         *,
-        criteria: Sequence[Criterion] = RUBRIC,
+        criteria: Sequence[Criterion] | None = None,
         max_tokens: int = _TOKENS,
         prompt: Prompt | None = None,
     ) -> None:
-        self.criteria = check_criteria(criteria)
+        self.criteria = check_criteria(our_criteria("rubric") if criteria is None else criteria)
         self.max_tokens = count(max_tokens, "max_tokens", least=1)
         self.use_prompt(
             prompt or builtin_prompt("rubric"),
