@@ -20,7 +20,7 @@ from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin, draw_audits, read_served_audits
 from adjudge.policy.result import Policy
 from adjudge.selection import calibrate, select
-from adjudge.selection.cascade import judge_cascade
+from adjudge.selection.cascade_judging import judge_cascade
 from adjudge.server.audits import AuditTrail
 from adjudge.server.service import Case, JudgeService
 from adjudge.simulate.pairs import simulate_items, simulate_pairs

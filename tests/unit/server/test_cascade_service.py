@@ -17,7 +17,7 @@ from adjudge.judges.judge import make_judge, parse_protocol
 from adjudge.policy.result import Policy
 from adjudge.records import Item, Pair, Reply, Subject
 from adjudge.selection import calibrate, select
-from adjudge.selection.cascade import judge_cascade
+from adjudge.selection.cascade_judging import judge_cascade
 from adjudge.server.service import Case, JudgeService, Ruling
 from adjudge.simulate.pairs import simulate_pairs
 
