@@ -26,6 +26,7 @@ from adjudge.data import (
     prepare_scores,
     prepare_tournaments,
 )
+from adjudge.data.grades import Grades
 from adjudge.data.names import columns_here, shorten
 from adjudge.data.tables import TableLike, read_table
 from adjudge.errors import AdjudgeError, DataError
@@ -58,19 +59,23 @@ def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, i
     return frame.height, frame["label"].count() if "label" in frame.columns else 0
 
 
+def _size(grades: Grades) -> tuple[int, int]:
+    labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
+    return grades.frame.height, int(labelled.sum())
+
+
 def _grades(file: Path, by: str | None = None, **reading: Any) -> tuple[int, int]:
     grades = prepare_grades(file, by=by, scores=True, needs_labels=False, **reading)
     if grades.scale == "scores":
         raise DataError(str(file), "has scores")
-    labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
-    return grades.frame.height, int(labelled.sum())
+    return _size(grades)
 
 
 def _plain_scores(file: Path, **reading: Any) -> tuple[int, int]:
     grades = prepare_grades(file, scores=True, needs_labels=False, **reading)
     if grades.scale != "scores" or "criterion" in grades.frame.columns:
         raise DataError(str(file), "has no scores in the columns of grades")
-    return grades.frame.height, int((~np.isnan(grades.human)).sum())
+    return _size(grades)
 
 
 def _metrics(file: Path, **reading: Any) -> tuple[int, int]:
@@ -92,7 +97,7 @@ def _systems(file: Path, **reading: Any) -> tuple[int, int]:
     grades = prepare_grades(file, by="model", scores=True, needs_labels=False, **reading)
     if grades.scale == "classes" or len(grades.group_names) < 2:
         raise DataError(str(file), "has no numbers of two systems")
-    return grades.frame.height, int((~np.isnan(grades.human)).sum())
+    return _size(grades)
 
 
 def _battles(file: Path, **reading: Unpack[Reading]) -> tuple[int, int | None]:

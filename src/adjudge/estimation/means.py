@@ -147,18 +147,19 @@ def _mean_of(
     """People's mean by PPI++ (`labelled_mean`), of rows or of the means of clusters."""
     judge, people = rows.judge[members], rows.human[members]
     known, n = ~np.isnan(people), len(judge)
+    n_labels = int(known.sum())
     naive = float(judge.mean()) if n else 0.0
     codes = codes_of(None if rows.clusters is None else rows.clusters[members], n)
     units = len(np.unique(codes[known]))
     if units < FEWEST:
         unit = "labelled row" if rows.clusters is None else "labelled cluster of rows"
         reason = f"{count(units, unit)}: {FEWEST} or more are needed"
-        return MeanScore(group=group, naive=naive, n=n, n_labels=int(known.sum()), reason=reason)
+        return MeanScore(group=group, naive=naive, n=n, n_labels=n_labels, reason=reason)
     ends = float(np.nanmin(rows.human)), float(np.nanmax(rows.human))
-    off, reach = judge[known] - people[known], float(np.abs(judge - people)[known].max())
+    off = judge[known] - people[known]
+    reach = float(np.abs(off).max())
     difference = mean_interval(off, codes[known], confidence_level, bounds=(-reach, reach))
     on_labelled = float(people[known].mean()), float(judge[known].mean())
-    n_labels = int(known.sum())
     # A labelled cluster counts with its labelled rows: judge and people see the same.
     seen = known | ~np.isin(codes, codes[known])
     codes = np.unique(codes[seen], return_inverse=True)[1]
