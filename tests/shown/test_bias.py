@@ -634,6 +634,15 @@ def test_confidence_is_called_calibrated_only_on_evidence(
 # --- pictures --------------------------------------------------------------------------------
 
 
+def test_a_bias_below_zero_is_named_by_its_direction() -> None:
+    [judge] = REPORT.judges
+    below = {"over_confidence": -0.1, "interval": ends(-0.162, -0.036)}
+    reliability = replace(RELIABILITY, **below)  # type: ignore[arg-type]
+    only = replace(judge, position=None, length=None, verbosity=None, family=None)
+    figure = replace(REPORT, judges=(replace(only, reliability=reliability),)).plot()
+    assert drawn(figure.axes[0])["title"] == "gpt-x shows a bias:\nunder-confidence"
+
+
 def test_the_pictures_of_one_judge() -> None:
     figure = REPORT.plot()
     [panel] = map(drawn, figure.axes)

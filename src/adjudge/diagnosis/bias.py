@@ -392,6 +392,15 @@ def _bias_pictures(report: BiasReport) -> list[Block]:
     return figures
 
 
+#: What a measure that is drawn shows if it is below that of an unbiased judge.
+_OPPOSITE = {
+    "first slot": "second slot",
+    "longer answer": "shorter answer",
+    "own family": "other families",
+    "over-confidence": "under-confidence",
+}
+
+
 def _drawn_of(judge: JudgeBias) -> dict[str, Measure]:
     """The measures that are drawn, by name."""
     tests = {
@@ -407,8 +416,9 @@ def _drawn_of(judge: JudgeBias) -> dict[str, Measure]:
 def bias_figure(result: BiasReport) -> Drawing:
     """Every bias of every judge as its distance from an unbiased one."""
     measured = [(judge, measures) for judge in result.judges if (measures := _drawn_of(judge))]
-    rows = []
+    rows, shown = [], []
     for judge, measures in measured:
+        shown.append(list[str]())
         who = f"{axis_name(judge.judge)}, " if len(measured) > 1 else ""
         for name, measure in measures.items():
             unbiased = measure.unbiased or 0.0
@@ -418,7 +428,8 @@ def bias_figure(result: BiasReport) -> Drawing:
                 ends = Interval(low - unbiased, high - unbiased, level=result.confidence_level)
             value = (measure.value or 0.0) - unbiased
             rows.append(ForestRow(f"{who}{name}", value, ends, filled=measure.departs))
-    shown = [[name for name in measures if measures[name].departs] for _, measures in measured]
+            if measure.departs:
+                shown[-1].append(_OPPOSITE[name] if value < 0 else name)
     title = f"{sum(map(bool, shown))} of {len(measured)} judges show one of these biases"
     if len(measured) == 1:
         who = axis_name(measured[0][0].judge) or "The judge"
