@@ -29,7 +29,7 @@ from adjudge.data import (
 from adjudge.data.grades import Grades
 from adjudge.data.names import columns_here, shorten
 from adjudge.data.tables import TableLike, read_table
-from adjudge.errors import AdjudgeError, DataError
+from adjudge.errors import AdjudgeError, DataError, UnreadableError
 from adjudge.present.blocks import Block, Commands, Headline, Note
 from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import count
@@ -293,6 +293,8 @@ def start(
         with reader_remarks(remarks.append):  # a kind that is only tried must not print any
             try:
                 rows, labelled = kind.measure(file, **taken)
+            except UnreadableError:
+                raise
             except AdjudgeError as error:
                 refused[kind.name] = error
                 continue

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from adjudge.cli.app import run
+from adjudge.data import files, tables
 
 PAIRS = {"prompt": ["q", "r"], "response_a": ["x", "y"], "response_b": ["v", "w"]}
 JUDGED = {"id": ["1", "2"], "p_a": [0.9, 0.2]}
@@ -120,6 +122,44 @@ def test_grades_are_not_judgments_of_pairs(
     assert isinstance(answers, list)
     assert [each["rows_kind"] for each in read_as] == kinds
     assert [each["command"] for each in answers] == commands
+
+
+@pytest.mark.parametrize("kind", ["eval", "xlsx"])
+def test_an_archive_that_unpacks_to_too_much_is_opened_once(
+    kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first reader's refusal ends the search for a kind of rows; nothing is unpacked."""
+    path = Path(f"large.{kind}")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("header.json", "xl/workbook.xml" if kind == "xlsx" else "samples/q1.json"):
+            archive.writestr(name, json.dumps({"eval": {"model": "m"}}) + " " * 2**27)
+        archive.writestr("samples/q2.json", " " * 2**24)
+    opened: list[str] = []
+    read: list[str] = []
+    refuse_large_book, unpack = files._refuse_large_book, files.Archive._unpack
+
+    class CountedArchive(files.Archive):
+        def __init__(self, path: Path) -> None:
+            opened.append(path.name)
+            super().__init__(path)
+
+        def _unpack(self, member: zipfile.ZipInfo) -> bytes:
+            read.append(member.filename)
+            return unpack(self, member)
+
+    def refuse(path: str | Path) -> None:
+        opened.append(Path(path).name)
+        refuse_large_book(path)
+
+    monkeypatch.setattr(tables, "Archive", CountedArchive)
+    monkeypatch.setattr(files, "_refuse_large_book", refuse)
+    assert run(["start", str(path)]) == 1
+    limit, remedy = {
+        "eval": ("the archive unpacks to more than 256 MiB", "export it as JSON, or split it"),
+        "xlsx": ("unpacks to more than 200 times its size", "export it as CSV"),
+    }[kind]
+    assert capsys.readouterr().err == f"adjudge: {path}: {limit}; {remedy}\n"
+    assert (opened, read) == ([path.name], [])
 
 
 def test_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
