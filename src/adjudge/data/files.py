@@ -137,7 +137,9 @@ def open_regular(path: str | Path) -> IO[bytes]:
             problem, remedy = "is a pipe and can be read only once", "write it into a file first"
             raise UnreadableError(path, problem, remedy=remedy)
         if not stat.S_ISREG(mode):
-            raise UnreadableError(path, "is a device, not a file", remedy="write it into a file first")
+            raise UnreadableError(
+                path, "is a device, not a file", remedy="write it into a file first"
+            )
         return path.open("rb")
     except FileNotFoundError:
         raise UnreadableError(path, "no such file", remedy="check the path") from None
@@ -274,7 +276,9 @@ def saved_files(path: str | Path) -> list[Path]:
         if len(splits) == 1:
             return saved_files(folder / splits[0])
         remedy = f"name one of them: {folder / splits[0]}" if splits else "save it again"
-        raise UnreadableError(folder, f"has the splits {', '.join(splits) or '(none)'}", remedy=remedy)
+        raise UnreadableError(
+            folder, f"has the splits {', '.join(splits) or '(none)'}", remedy=remedy
+        )
     files = _file_names(folder / _STATE, "_data_files")
     if not files:
         raise UnreadableError(folder, "has no rows", remedy="save a data set with at least one row")
@@ -289,7 +293,9 @@ def _file_names(path: Path, field: str) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError):
         names = [None]
     if not all(isinstance(name, str) and Path(name).name == name for name in names):
-        raise UnreadableError(path, f"has no list of names in {field}", remedy="save the data set again")
+        raise UnreadableError(
+            path, f"has no list of names in {field}", remedy="save the data set again"
+        )
     return names
 
 
@@ -381,7 +387,9 @@ class Archive:
         return UnreadableError(self.path, problem, remedy="export it as JSON, or split it")
 
     def _damaged(self, name: str, reason: str) -> DataError:
-        return UnreadableError(self.path, f"its member {name!r} cannot be read ({reason})", remedy=_COPY)
+        return UnreadableError(
+            self.path, f"its member {name!r} cannot be read ({reason})", remedy=_COPY
+        )
 
 
 def _most_zstd(data: bytes) -> int:
@@ -489,7 +497,9 @@ def _refuse_large_book(path: str | Path) -> None:
         for name in archive.namelist():
             with archive.open(name) as part:
                 if re.search(_TEXTS, part.read(4096)):
-                    raise UnreadableError(path, "announces too many texts", remedy="export it as CSV")
+                    raise UnreadableError(
+                        path, "announces too many texts", remedy="export it as CSV"
+                    )
             if not name.startswith("xl/worksheets/") or not name.endswith(".xml"):
                 continue
             width, height = _used_range(archive.read(name))
