@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, get_args
 
 from adjudge.cli.output import (
@@ -19,6 +21,7 @@ from adjudge.cli.output import (
     deliver_rows,
     echo,
     finish_board,
+    finish_comparison,
     finish_judging,
     remark,
     show,
@@ -26,6 +29,7 @@ from adjudge.cli.output import (
     write,
 )
 from adjudge.errors import (
+    AdjudgeError,
     ArgumentError,
     BackendMissingError,
     JudgeError,
@@ -165,6 +169,64 @@ def run_convert(arguments: Values, options: Values) -> bool:
     log = convert_log(**arguments)
     deliver_rows(log.rows, log.summary, options)
     return False
+
+
+def run_compare(arguments: Values, options: Values) -> bool:
+    from adjudge.estimation import compare
+
+    result = compare(**arguments)
+    files = options["json"] or options["write_ids"] or "labels" in arguments
+    if getattr(result, "next", ()) and not files and sys.stdin.isatty() and sys.stderr.isatty():
+        result = _ask_people(result, arguments, options)
+    return finish_comparison(result, options)
+
+
+def _ask_people(result: Any, arguments: Values, options: Values) -> Any:
+    """Open the labelling page on the questions drawn, with a look after every label."""
+    from adjudge.estimation import ReadingSystems, compare
+    from adjudge.estimation.systems import read_systems
+
+    reading = ("data", "other", "a", "b", *ReadingSystems.__annotations__)
+    rows, scale = read_systems(**_some(arguments, *reading))[None].texts(), arguments.get("scale")
+    if rows is None:
+        remark("the rows have no texts to label (prompt, response): no page")
+        return result
+    require_extra("server", "fastapi", "uvicorn")
+    from adjudge.server.labelling import Draw
+    from adjudge.server.rounds import open_round
+
+    errors, looking = list[AdjudgeError](), Lock()
+    # The page asks for the next answer first, and hears that there is none.
+    stop = Timer(2.0, signal.raise_signal, [signal.SIGINT])
+
+    def look() -> None:
+        nonlocal result
+        with looking:
+            try:
+                result = compare(**arguments)
+            except AdjudgeError as error:
+                errors.append(error)
+            following = result.rows_to_label()["id"]
+            drawn = dict.fromkeys([*(draw.id for draw in round_.queue), *following])
+            if result.finished or errors:
+                labelled = {answer.subject_id for answer in round_.book.answers() if answer.label}
+                drawn = {name: None for name in drawn if name in labelled}
+                if stop.ident is None:
+                    stop.start()
+            round_.queue = tuple(Draw(name, "random") for name in drawn)
+
+    remark(result.reach)
+    words = {"scale": None if scale is None else "{}-{}".format(*scale), "share_out": True}
+    plan, store = result.rows_to_label(), arguments["store"]
+    with open_round(rows, store=store, plan=plan, announce=remark, **words) as round_:
+        round_.on_label = look
+        _open_page(round_, store, options)
+        stop.cancel()
+    if errors:
+        raise errors[0]
+    again = (command_line() or "").removeprefix("adjudge ")
+    options["next_step"] = options["next_step"] if result.finished else lambda _: again
+    return result
 
 
 def run_plan_rate(arguments: Values, options: Values) -> bool:

@@ -31,6 +31,7 @@ _HOST = Option(
     str,
     default="127.0.0.1",
 )
+_BROWSER = Option("browser", "Open the page in a browser.", bool, default=True)
 _STORE_OF_REPLIES = store_option("Store of the judge's replies.")
 
 
@@ -233,7 +234,9 @@ _COMPARE = Verb(
     "compare results.csv --a old --b new",
     "By the judge alone, or with labels on both answers of some questions what people would say. "
     "Differences are B - A. Two files are two systems: compare a.eval b.eval. Exit 2: no "
-    "difference can be given, or a --fail option applies.",
+    "difference can be given, or a --fail option applies.\n\n"
+    "--until-sure opens the labelling page at a terminal, unless labels come by files: --labels, "
+    "--write-ids, --json.",
     rows=("data", "other"),
     main="a b by within judges until_sure labels column fail_unless_better fail_if_worse output "
     "plot json",
@@ -243,10 +246,13 @@ _COMPARE = Verb(
         scale_option("With --until-sure: lowest and highest score, such as 1-5."),
         store_option("With --until-sure: store of the state and of labels.", "store"),
         _written("write_ids", "With --until-sure: write the rows to label next here."),
+        _HOST,
+        _port(8477),
+        _BROWSER,
         Option("fail_unless_better", "Exit 2 unless B is shown to be better.", bool),
         Option("fail_if_worse", "Exit 2 if B is shown to be worse.", bool),
     ],
-    finish=output.finish_comparison,
+    run=runs.run_compare,
     step=steps.after_comparison,
 )
 _PLAN = Group(
@@ -552,7 +558,7 @@ _LABEL = Verb(
         Option("limit", "With --label-studio: only the first N rows of the queue.", int),
         _HOST,
         _port(8477),
-        Option("browser", "Open the page in a browser.", bool, default=True),
+        _BROWSER,
     ],
     run=runs.run_label,
     step=steps.after_labelling,

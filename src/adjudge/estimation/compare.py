@@ -129,9 +129,11 @@ def compare(
             raise ArgumentError("seed", seed, "give a whole number: a later look repeats the draw")
         reading["cluster"] = "none"
         table = read_systems(data, other, a=a, b=b, **reading)[None]
-        if reading.get("labels") is None and (labels := stored_labels(store, table, scale)):
-            reading["labels"] = labels
-            table = read_systems(data, other, a=a, b=b, **reading)[None]
+        if reading.get("labels") is None:
+            labels = stored_labels(store, table, scale, reading.get("positive"))
+            if labels:
+                reading["labels"] = labels
+                table = read_systems(data, other, a=a, b=b, **reading)[None]
         return look(table.among(table.choose(a, b)), store, level=level, seed=seed, **sequential)
     slices = read_systems(data, other, a=a, b=b, within=within, **reading)
     table = next(iter(slices.values()))

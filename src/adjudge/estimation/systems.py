@@ -40,6 +40,8 @@ _MEASURES: Mapping[str, Measure] = {
 #: Columns that can name a question; of those that systems share most values of, the first.
 _QUESTION = "__question"
 _QUESTIONS = (_QUESTION, "prompt_id", "doc_id", "prompt")
+#: What people see of an answer, or of a pair, when they label it.
+_TEXTS = ("prompt", "response", "reference", "context", "response_a", "response_b")
 _ALONE = "question that one system alone answered"
 _HALF_LABELLED = "question not labelled for all systems: its labels are not used"
 #: Between an id and a system, where an id alone names only the question.
@@ -93,7 +95,7 @@ class Systems:
     measure: Measure
     zero_one: bool
     people_zero_one: bool
-    #: The id of each answer: question, system, id.
+    #: The id of each answer, and its texts if the rows have them: question, system, id, prompt, ...
     answers: pl.DataFrame
     drawn_at_random: bool = False
     #: What a row of each judge costs, if these are judges.
@@ -105,6 +107,17 @@ class Systems:
         """The ids of the systems' answers to a question; of its pair if pairs were judged."""
         here = (pl.col("question") == question) & pl.col("system").is_in(list(self.names))
         return tuple(dict.fromkeys(self.answers.filter(here)["id"].to_list()))
+
+    def texts(self) -> pl.DataFrame | None:
+        """The answers, or pairs, for the labelling page; None if the rows have no texts."""
+        here = self.answers.columns
+        if not {"response", "response_a"} & {*here}:
+            return None
+        rows = self.answers.unique("id", keep="first", maintain_order=True)
+        answers = self.answers.n_unique(["question", "system"])
+        if self.measure != "preferences" and len(rows) < answers:
+            raise DataError(self.source, "is missing", column="id", remedy=GIVE_IDS)
+        return rows.select("id", *(column for column in _TEXTS if column in here))
 
     def choose(self, a: str | None, b: str | None) -> tuple[str, str]:
         """The two systems: as named; of two, those that are not named in the order of the file."""
@@ -350,7 +363,7 @@ def _name_answers(
         return named, None
     given = labels.frame
     # What --write-ids wrote has the ids of answers.
-    if "id" in given.columns and as_text(given["id"]).is_in(named.frame["id"]).any():
+    if "id" in given.columns and as_text(given["id"]).is_in(named.frame["id"].to_list()).any():
         return named, labels
     if not {"id", by} <= {*given.columns}:
         problem = "ids name questions that several systems answered"
@@ -474,11 +487,14 @@ def _tabulate(
     whole = (0.0, 0.5, 1.0) if measure == "preferences" else (0.0, 1.0)
     single = most <= 1 and measure in ("verdicts", "preferences", "agreement")
     keys = keys.fill_null("")
-    answers = {
-        "question": keys,
-        "system": pl.Series(names, dtype=pl.String).gather(systems),
-        "id": as_text(frame["id"]) if "id" in frame.columns else keys,
-    }
+    answers = pl.DataFrame(
+        {
+            "question": keys,
+            "system": pl.Series(names, dtype=pl.String).gather(systems),
+            "id": as_text(frame["id"]) if "id" in frame.columns else keys,
+            **{column: frame[column] for column in _TEXTS if column in frame.columns},
+        }
+    )
     return Systems(
         names=tuple(names),
         judge=judge,
@@ -490,7 +506,7 @@ def _tabulate(
         measure=measure,
         zero_one=single and bool(np.isin(values, whole).all()),
         people_zero_one=single and bool(np.isin(labels[~np.isnan(labels)], whole).all()),
-        answers=pl.DataFrame(answers),
+        answers=answers,
         **rest,
     )
 

@@ -114,6 +114,13 @@ class SequentialComparison(Result):
         low, high = self.scale or (0.0, 1.0)
         return amount((share or 0.0) * (high - low), self.measure, unit=True)
 
+    @property
+    def reach(self) -> str:
+        """What is out of reach, as a sentence."""
+        labels = f"{count(self.reach_labels, 'label')} of {self.questions:,} questions"
+        size = self.size(self.out_of_reach)
+        return f"with {labels}, a difference below about {size} is out of reach"
+
     def rows_to_label(self) -> pl.DataFrame:
         """The answers to label next, for `adjudge label --plan`."""
         rows = [(name, item.question, "random") for item in self.next for name in item.ids]
@@ -128,18 +135,22 @@ class SequentialComparison(Result):
 
 
 def stored_labels(
-    place: StorePlace, systems: Systems, scale: tuple[float, float] | None
+    place: StorePlace, systems: Systems, scale: tuple[float, float] | None, positive: str | None
 ) -> list[dict[str, Any]]:
-    """The labels of these answers that the labelling page kept in the store."""
+    """The labels of these answers that the labelling page kept in the store.
+
+    A pass is the verdict that counts as 1 (`positive`), if verdicts are words.
+    """
     labels = PAIR_LABELS if systems.measure == "preferences" else GRADE_LABELS
     if systems.measure == "scores":
         low, high = scale or (1, 5)
         labels = score_labels(int(low), int(high))
     with use_store(place) as store:
         answers = LabelBook(store, labels).answers()
-    known = set(systems.answers["id"].to_list())
+    known, words = set(systems.answers["id"].to_list()), {"pass": positive or "pass"}
     return [
-        {"id": answer.subject_id, "label": answer.label, "rater": answer.rater}
+        {"id": answer.subject_id, "label": words.get(answer.label, answer.label)}
+        | {"rater": answer.rater}
         for answer in answers
         if answer.label is not None and answer.subject_id in known
     ]
@@ -427,11 +438,7 @@ def view_until_sure(result: SequentialComparison) -> list[Block]:
         for name, evidence, needs in zip((b, a), result.evidence, result.needs, strict=True):
             now, need = powers_of_ten(evidence / math.log(10), needs / math.log(10))
             facts.append(Fact(f"evidence for {clip(name)}", now, f"{need} decides"))
-    notes = []
-    if not result.finished:
-        labels = f"{count(result.reach_labels, 'label')} of {result.questions:,} questions"
-        reach = result.size(result.out_of_reach)
-        notes.append(f"with {labels}, a difference below about {reach} is out of reach")
+    notes = [] if result.finished else [result.reach]
     if result.n_waiting:
         labels = count(result.n_waiting, "label")
         notes.append(f"{labels} wait until the questions drawn before them are labelled")

@@ -9,7 +9,7 @@ not shown again, and its label then counts as random.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal, cast, get_args
@@ -284,6 +284,8 @@ class LabellingRound:
         self.book = book
         self.seed = seed
         self.share_out = share_out
+        #: Called after each label; it can change the queue.
+        self.on_label: Callable[[], None] = lambda: None
 
     def next(self, rater: str) -> LabelTask | None:
         """The first row of the queue that this rater has not answered."""
@@ -332,6 +334,7 @@ class LabellingRound:
             # The nonce belongs to another click: this one was not stored, so it must fail.
             raise ArgumentError("nonce", nonce, "reload the page: that click was already counted")
         self._recount(rater)
+        self.on_label()
 
     def _recount(self, rater: str) -> None:
         """Labels for doubt that a wider draw has also chosen now count as drawn by it."""

@@ -114,6 +114,8 @@ def test_labels_of_the_page_are_read_from_the_store(place: str) -> None:
             book.add(nonce=name, rater="ann", subject_id=name, label=label, shown_order=None,
                      sampled_by="random")  # fmt: skip
     assert len(look(frame, place).counted) == 10
+    words = frame.with_columns(judge=pl.col("judge").replace_strict({0: "bad", 1: "good"}))
+    assert look(words, place, positive="good").people == look(frame, place).people
 
 
 def test_rules_cannot_change_between_looks(tmp_path: Path) -> None:

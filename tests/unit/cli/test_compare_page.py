@@ -1,0 +1,189 @@
+"""`compare --until-sure` at a terminal: a page in a real process, a look after every label."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from serving import ask
+
+from adjudge import compare
+from adjudge.store import use_store
+from adjudge.store.labels import GRADE_LABELS, LabelBook
+
+SURE = ("compare", "rows.csv", "--a", "old", "--b", "new", "--until-sure", "--store", "s.db")
+
+
+@pytest.fixture
+def people() -> dict[str, int]:
+    """What people say of each answer; rows.csv has the judge's grades and the answers."""
+    rng, n = np.random.default_rng(0), 80
+    frames, people = [], dict[str, int]()
+    for model, rate in (("old", 0.3), ("new", 0.75)):
+        truth = (rng.random(n) < rate).astype(int)
+        judge = np.where(rng.random(n) < 0.85, truth, 1 - truth)
+        names = [f"q{q}" for q in range(n)]
+        people.update({f"q{q} of {model}": int(truth[q]) for q in range(n)})
+        columns = {"id": names, "model": [model] * n, "judge": judge}
+        texts = {"question": names, "output": [f"{model}'s answer"] * n}
+        frames.append(pl.DataFrame({**columns, **texts}))
+    pl.concat(frames).write_csv("rows.csv")
+    return people
+
+
+class Page:
+    """A command at a terminal, whose standard error is `shown`, and the page that it opened."""
+
+    def __init__(self, process: subprocess.Popen[str], terminal: int) -> None:
+        self.process, self.terminal, self.shown = process, terminal, ""
+        while (address := re.search(r"http://127.0.0.1:(\d+)/", self.shown)) is None:
+            self.shown += os.read(terminal, 4096).decode()
+        self.port = int(address[1])
+
+    def next(self, rater: str = "ann") -> Any:
+        return ask(self.port, f"/api/next?rater={rater}")[1]
+
+    def click(self, name: str, side: str, rater: str = "ann") -> None:
+        click = {"rater": rater, "id": name, "side": side, "nonce": os.urandom(8).hex()}
+        assert ask(self.port, "/api/label", click) == (200, {"kept": name})
+
+    def answer(self, people: dict[str, int], most: int = 1000) -> list[str]:
+        """Label what the page asks for; the ids in this order."""
+        asked = list[str]()
+        while len(asked) < most and (item := self.next()["item"]) is not None:
+            self.click(item["id"], "pass" if people[item["id"]] else "fail")
+            asked.append(item["id"])
+        return asked
+
+    def end(self, number: int | None = None) -> tuple[int, str]:
+        """The exit code and standard output; None: it ends by itself."""
+        if number is not None:
+            self.process.send_signal(number)
+        shown, _ = self.process.communicate(timeout=30)
+        return self.process.returncode, shown
+
+
+@contextmanager
+def at_terminal(*words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "adjudge", *words], stdin=theirs, stderr=theirs,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        yield process, ours
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(ours)
+
+
+@contextmanager
+def page(*options: str) -> Iterator[Page]:
+    with at_terminal(*SURE, "--port", "0", "--no-browser", *options) as started:
+        yield Page(*started)
+
+
+def test_the_page_asks_until_it_is_known(people: dict[str, int]) -> None:
+    with page("--fail-if-worse") as opened:
+        assert re.search(r"with 40 labels of 80 questions, .* is out of reach", opened.shown)
+        first = opened.next()
+        assert first["item"]["response"] == "<p>old's answer</p>\n"
+        asked = opened.answer(people)
+        assert opened.next()["progress"]["labels"] == len(asked)  # before it ends
+        code, shown = opened.end()
+    assert code == 0
+    labels = {"id": list(people), "label": list(people.values())}
+    by_file = compare("rows.csv", a="old", b="new", until_sure=True, store="t.db", labels=labels)
+    decided = f"decided after {by_file.decided_at} labelled questions"
+    assert shown.startswith(f"People rate new higher than old, {decided}")
+    counted = by_file.counted[: by_file.decided_at]  # no label more than was needed
+    assert asked == [f"{question} of {model}" for question in counted for model in ("old", "new")]
+
+
+def test_a_killed_page_loses_no_label_and_repeats_none(people: dict[str, int]) -> None:
+    asked = list[str]()
+    for number, most in ((signal.SIGKILL, 5), (signal.SIGINT, 6)):
+        with page() as opened:
+            asked += opened.answer(people, most)
+            code, shown = opened.end(number)
+    assert code == 0
+    assert shown.startswith("Not decided after 5 labels")  # the sixth question has one of two
+    assert f"next: adjudge {' '.join(SURE)} --port 0 --no-browser" in shown
+    with page() as opened:
+        asked += opened.answer(people)
+        code, shown = opened.end()
+    assert "People rate new higher than old" in shown
+    assert set(Counter(asked).values()) == {1}
+    with use_store("s.db") as store:
+        kept = LabelBook(store, GRADE_LABELS).answers()
+    assert [answer.subject_id for answer in kept] == asked
+
+
+def test_a_pending_question_blocks_those_after_it(people: dict[str, int]) -> None:
+    with page() as opened:
+        skipped = opened.next()["item"]["id"]
+        opened.click(skipped, "skip")
+        asked = opened.answer(people)
+        assert len(asked) == 19  # the other answers of the ten questions that were drawn
+        assert opened.next("bob")["item"]["id"] == skipped  # each answer is asked of one person
+        opened.click(skipped, "fail", "bob")
+        assert opened.next("bob")["item"]["id"] not in asked
+        _, shown = opened.end(signal.SIGINT)
+    assert "10 of 80 questions" in shown
+
+
+def _changed() -> None:
+    frame = pl.read_csv("rows.csv")
+    frame.with_columns(judge=1 - pl.col("judge")).write_csv("rows.csv")
+
+
+def _without(*columns: str) -> Callable[[], None]:
+    return lambda: pl.read_csv("rows.csv").drop(columns).write_csv("rows.csv")
+
+
+def test_rows_that_change_end_the_page_with_one_line(people: dict[str, int]) -> None:
+    with page() as opened:
+        _changed()
+        opened.answer(people, 1)
+        assert opened.end()[0] == 1
+        time.sleep(0.1)
+        told = os.read(opened.terminal, 4096).decode().strip().splitlines()[-1]
+    assert "the judge's numbers differ from those of the first look" in told
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize(
+    ("words", "prepare", "code", "told"),
+    [
+        (["--write-ids", "next.csv"], None, 0, "wrote next.csv"),
+        (["--json"], None, 0, ""),
+        ([], _without("output"), 0, "no texts to label (prompt, response): no page"),
+        ([], _without("id"), 1, "column id: is missing"),
+    ],
+)
+def test_without_a_page(
+    words: list[str], prepare: Callable[[], None] | None, code: int, told: str
+) -> None:
+    if prepare is not None:
+        prepare()
+    with at_terminal(*SURE, *words) as (process, terminal):
+        shown, _ = process.communicate(timeout=60)
+        assert process.returncode == code
+        if told:
+            assert told in os.read(terminal, 4096).decode().replace("\r\n", "\n")
+    assert ("http" in shown, Path("s.db").exists()) == (False, True)
