@@ -216,9 +216,9 @@ def _ask_people(result: Any, arguments: Values, options: Values) -> Any:
             round_.queue = tuple(Draw(name, "random") for name in drawn)
 
     remark(result.reach)
-    words = {"scale": None if scale is None else "{}-{}".format(*scale), "share_out": True}
     plan, store = result.rows_to_label(), arguments["store"]
-    with open_round(rows, store=store, plan=plan, announce=remark, **words) as round_:
+    how: Values = {"scale": scale and "{}-{}".format(*scale), "share_out": True, "announce": remark}
+    with open_round(rows, store=store, plan=plan, **how) as round_:
         round_.on_label = look
         _open_page(round_, store, options)
         stop.cancel()
