@@ -36,7 +36,7 @@ from adjudge.errors import (
     StoreError,
     how_to_install,
 )
-from adjudge.present.text import count, group_name, safe, safe_json
+from adjudge.present.text import count, group_name, number, safe, safe_json
 
 if TYPE_CHECKING:
     from adjudge.judges.judging import JudgingRun
@@ -247,7 +247,7 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
     if options["plot"] is not None and plan.rate is None:
         remark("adjudge plan rate: no picture, this judge cannot be corrected")
         options["plot"] = None
-    if (write_ids := options["write_ids"]) is not None and not plan.feasible:
+    if (write_ids := options["write_ids"]) is not None and not plan.can_draw(options["draw"]):
         remark("adjudge plan rate: no rows written, the plan cannot be carried out")
     elif write_ids is not None:
         columns = _some(arguments, "labels", "judge_column", "human_column", "positive")
@@ -256,7 +256,13 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
         )
         if drawn.height:
             write_rows(drawn, write_ids)
-            remark(f"wrote {drawn.height} rows to {write_ids}")
+            remark(f"wrote {count(drawn.height, 'row')} to {write_ids}")
+            if options["draw"] == "verdict":
+                remark(
+                    f"by verdict: {plan.verdict_m1:,} labels of verdict 1 and {plan.verdict_m0:,} "
+                    f"of verdict 0 ({plan.labelled:,} exist) give a width of "
+                    f"{number(plan.verdict_width)} with conditional"
+                )
         else:
             remark(f"the table has enough labels for this plan: {write_ids} not written")
     deliver(plan, options)

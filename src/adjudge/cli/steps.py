@@ -111,6 +111,13 @@ def after_label_plan(plan: Any, typed: Typed) -> str | None:
     return None if typed.rows is None else typed.again("--write-ids", "to_label.csv")
 
 
+def after_rate_plan(plan: Any, typed: Typed) -> str | None:
+    needed = plan.needed(typed["draw"])
+    if needed is not None and needed <= plan.labelled:
+        return typed.on_same_rows("estimate")
+    return after_label_plan(plan, typed)
+
+
 def after_selection_plan(plan: Any, typed: Typed) -> str | None:
     if plan.recommended is None or plan.recommended > plan.n_labelled:
         return after_label_plan(plan, typed)

@@ -281,7 +281,7 @@ _PLAN = Group(
                 replace(SPELLED["seed"], help="Seed of everything random.", type=int, default=0),
             ],
             run=runs.run_plan_rate,
-            step=steps.after_label_plan,
+            step=steps.after_rate_plan,
         ),
         Verb(
             "plan compare",

@@ -142,13 +142,17 @@ def proposition_61(q: float) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanInputs:
-    """The inputs of a plan: the judge's rate and quality, test rows, labels of class 0 and 1."""
+    """The inputs of a plan: the judge's rate and quality, test rows, labels that exist.
+
+    `have` are those of class 0 and 1, `behind` those of verdict 0 and 1.
+    """
 
     p: float
     q0: float
     q1: float
     n: int
     have: tuple[int, int]
+    behind: tuple[int, int] = (0, 0)
     level: float
 
     @property
@@ -174,20 +178,6 @@ class PlanInputs:
         r0 = theta * (1 - q1) / (1 - says_one) if says_one < 1 else 0.0
         return min(r1, 1.0), min(r0, 1.0)
 
-    def verdict_width(self, m0: int, m1: int) -> float:
-        """Width of the conditional estimator with m_v labels of verdict v, at most 1."""
-        return clamp(2 * normal_quantile(self.level) * math.sqrt(self.conditional_variance(m0, m1)))
-
-    def conditional_variance(self, m0: int, m1: int) -> float:
-        """Variance of the conditional estimator with m_v labels of verdict v."""
-        r1, r0 = self.human_rates
-        a1, a0 = (r1 * m1 + 1) / (m1 + 2), (r0 * m0 + 1) / (m0 + 2)
-        return (
-            (r1 - r0) ** 2 * self.p * (1 - self.p) / self.n
-            + self.p**2 * a1 * (1 - a1) / (m1 + 2)
-            + (1 - self.p) ** 2 * a0 * (1 - a0) / (m0 + 2)
-        )
-
     def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
         """Width of Eq. 6 with these labels, and all test rows or the given number."""
         n = self.n if rows is None else rows
@@ -208,10 +198,18 @@ class PlanInputs:
         """Labels per verdict (m0: verdict 0, m1: verdict 1) that minimise the conditional variance.
 
         Neyman's rule: share of the verdict times the standard deviation of the human label in it.
+        Each verdict has at least 10 and those that exist, and at most all its rows.
         """
         r1, r0 = self.human_rates
         a1, a0 = self.p * math.sqrt(r1 * (1 - r1)), (1 - self.p) * math.sqrt(r0 * (1 - r0))
-        return one_each(m, a1 / (a1 + a0) if a1 + a0 > 0 else self.p)
+        ones = round(self.p * (self.n + sum(self.have)))
+        zeros = self.n + sum(self.have) - ones
+        have0, have1 = self.behind if sum(self.behind) <= m else (0, 0)
+        least = min(BEHIND_EACH, m // 2)
+        m1 = round(m * a1 / (a1 + a0) if a1 + a0 > 0 else m * self.p)
+        m1 = max(m1, m - zeros, have1, min(least, ones))
+        m1 = min(m1, ones, m - max(have0, min(least, zeros)))
+        return Allocation(m - m1, m1)
 
     def variance_ratio(self, m: int) -> float:
         """Var(corrected)/Var(people alone), both with m random labels.
@@ -243,14 +241,38 @@ class PlanInputs:
         cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
         hit, miss, alarm, rejection = rng.multinomial(labels, cells, REPEATS).T.astype(np.float64)
         size1, size0 = hit + alarm, miss + rejection
-        n = test_rows + labels
-        p = (rng.binomial(test_rows, cells[0] + cells[2], REPEATS) + size1) / n
+        ones = rng.binomial(test_rows, cells[0] + cells[2], REPEATS) + size1
+        return self._try(ones, test_rows + labels, hit, miss, size1, size0)
+
+    def try_verdict(self, m: int) -> float:
+        """Mean width as in `try_random`, if `m` labels are picked by verdict (`by_verdict`)."""
+        n = self.n + sum(self.have)
+        if m >= n:
+            return math.inf
+        (m0, m1), (r1, r0), rng = self.by_verdict(m), self.human_rates, generator(0)
+        says_one = self.theta * self.q1 + (1 - self.theta) * (1 - self.q0)
+        ones = rng.binomial(n, says_one, REPEATS)
+        size1, size0 = np.minimum(m1, ones), np.minimum(m0, n - ones)
+        hit, miss = rng.binomial(size1, r1), rng.binomial(size0, r0)
+        return self._try(ones, n, hit, miss, size1, size0)[0]
+
+    def _try(
+        self,
+        ones: ArrayLike,
+        n: int,
+        hit: ArrayLike,
+        miss: ArrayLike,
+        size1: ArrayLike,
+        size0: ArrayLike,
+    ) -> tuple[float, float]:
+        """Mean width and coverage of samples: `hit` of `size1` rows of verdict 1 are human 1."""
+        p, size1, size0 = np.asarray(ones) / n, np.asarray(size1), np.asarray(size0)
         r1, r0 = hit / np.maximum(size1, 1), miss / np.maximum(size0, 1)
         z = normal_quantile(self.level)
         centre, se = adjust(p, r1, r0, n, size1, size0, z)
         low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
         answered = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
-        covered = answered & (low <= theta) & (theta <= high)
+        covered = answered & (low <= self.theta) & (self.theta <= high)
         width = float(np.where(answered, high - low, 1.0).mean())
         return width, float(covered.sum() / max(answered.sum(), 1))
 

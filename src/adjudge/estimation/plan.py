@@ -98,6 +98,7 @@ class RatePlan(Result):
     specificity: Proportion
     n_test: Count
     labels: Count | None = None
+    labelled: Count = 0
     expected_draws: Count | None = None
     random_width: NotNegative | None = None
     human_only_labels: Count | None = None
@@ -121,7 +122,20 @@ class RatePlan(Result):
     @property
     def feasible(self) -> bool:
         """Whether some number of labels reaches the width with the judge, or the budget is used."""
-        return self.m0 is not None or self.conditional_labels is not None
+        return self.can_draw("random") or self.can_draw("verdict")
+
+    def can_draw(self, draw: str) -> bool:
+        """Whether some number of labels drawn in this way, random or verdict, is enough."""
+        return self.needed(draw) is not None or (draw == "random" and self.m0 is not None)
+
+    def needed(self, draw: str) -> int | None:
+        """Labels in all that `conditional` needs, drawn random or verdict; None: no number."""
+        if draw == "verdict":
+            verdicts = self.verdict_m0, self.verdict_m1
+            return None if None in verdicts else sum(size or 0 for size in verdicts)
+        if self.target_width is not None:
+            return self.conditional_labels
+        return None if self.m0 is None else self.labels
 
     def _parts(self) -> Sequence[Any]:
         return self.next_labels or [self]
@@ -136,7 +150,7 @@ class RatePlan(Result):
         if planned and self.conditional_width is not None:
             trial = f"{REPEATS:,} simulated samples: mean width {self.conditional_width:.3f}"
             numbers.append(Note([f"{trial}, {percent(self.simulated_coverage)} contain the rate"]))
-        if self.m0 is not None:
+        if self.feasible:
             numbers.append(_ways(self))
         if steps := self.next_labels:
             rows = [(s.how, *map(number, (s.extra, s.m1, s.m0, s.expected_width))) for s in steps]
@@ -191,9 +205,10 @@ def plan_rate(
     from them would make it wider, a warning gives the width. Random labels are used with
     `conditional`: `conditional_labels` is the fewest that give 10 labels per verdict and keep the
     width in 1,000 simulated samples of these rows. `conditional_width` is their mean width,
-    `simulated_coverage` the share that contain the rate. The split is Algorithm 1's (pilot 10 per
-    class). `judge_helps` is true if a way with the judge needs fewer labels than people alone, or
-    is narrower with the budget.
+    `simulated_coverage` the share that contain the rate. `verdict_m0` and `verdict_m1` are the
+    fewest, simulated in the same way, if rows are picked by verdict. The split is Algorithm 1's
+    (pilot 10 per class). `judge_helps` is true if a way with the judge needs fewer labels than
+    people alone, or is narrower with the budget.
     `variance_ratio` compares misclassification alone with people, with random labels: Eq. 9 with
     m theta and m (1 - theta) labels against theta (1 - theta)/m. Proposition 6.1 is the same for
     q0 = q1 and infinitely many test rows. `next_labels` gives the effect of `step` more labels.
@@ -230,7 +245,7 @@ def plan_rate(
         "specificity": specificity,
         "n_test": n_test,
     }
-    have, makers, dropped = (0, 0), tuple[str, ...](), dict[str, int]()
+    have, behind, makers, dropped = (0, 0), (0, 0), tuple[str, ...](), dict[str, int]()
     if data is not None:
         rows = prepare_grades(
             data,
@@ -242,7 +257,7 @@ def plan_rate(
             needs_labels=False,
             model_labels=model_labels,
         )
-        have, measured = _measure_judge(rows, judge_column, human_column, values)
+        have, behind, measured = _measure_judge(rows, judge_column, human_column, values)
         if measured["n_test"] == 0 and judge_rate is None and sum(have):
             remedy = "no label is left to buy: adjudge estimate gives the human rate"
             raise ArgumentError("data", rows.name, f"every row has a human label, so {remedy}")
@@ -259,6 +274,7 @@ def plan_rate(
         q1=unit(values["sensitivity"], "sensitivity"),
         n=count(values["n_test"], "n_test", least=1),
         have=have,
+        behind=behind,
         level=open_unit(confidence_level, "confidence_level"),
     )
     if (width is None) == (budget is None):
@@ -278,8 +294,8 @@ def plan_rate(
 
 def _measure_judge(
     rows: Grades, judge_column: str, human_column: str, given: Mapping[str, Any]
-) -> tuple[tuple[int, int], dict[str, Any]]:
-    """The labels of class 0 and 1 in a table, and the judge's rate and quality; None if unknown."""
+) -> tuple[tuple[int, int], tuple[int, int], dict[str, Any]]:
+    """The labels of each class and of each verdict, the judge's rate and quality; None: unknown."""
     sample = sample_of(rows)
     refuse_shares(sample, "a plan", rows.name, human_column)
     if sample is None or rows.scale != "binary":
@@ -299,12 +315,17 @@ def _measure_judge(
     specificity, sensitivity = (
         (r + 1) / (m + 2) if m else None for r, m in zip(right, (counts.m0, counts.m1), strict=True)
     )
-    return (counts.m0, counts.m1), {
-        "judge_rate": counts.p if counts.n else None,
-        "sensitivity": sensitivity,
-        "specificity": specificity,
-        "n_test": counts.n,
-    }
+    wrong0, wrong1 = counts.m0 - counts.c0, counts.m1 - counts.c1
+    return (
+        (counts.m0, counts.m1),
+        (counts.c0 + wrong1, counts.c1 + wrong0),
+        {
+            "judge_rate": counts.p if counts.n else None,
+            "sensitivity": sensitivity,
+            "specificity": specificity,
+            "n_test": counts.n,
+        },
+    )
 
 
 def _plan(
@@ -324,16 +345,12 @@ def _plan(
     sized: dict[str, Any] = {}
     if labels is not None:
         draws = inputs.draws(quota)
-        verdicts = inputs.by_verdict(m)
         sized = {
             "m0": quota.m0,
             "m1": quota.m1,
             "expected_width": inputs.corrected_width(*quota),
             "human_only_width": _human_width(theta, m, inputs.level),
             "random_width": inputs.corrected_width(*one_each(m, theta)),
-            "verdict_m0": verdicts.m0,
-            "verdict_m1": verdicts.m1,
-            "verdict_width": inputs.verdict_width(*verdicts),
         }
     elif width is not None:
         floor = inputs.corrected_width(MOST_LABELS, MOST_LABELS)
@@ -342,6 +359,7 @@ def _plan(
             f"{floor:.3f}"
         )
     people_need = random_need = None
+    verdict_need: int | None = m
     by_class, split = False, _split_warnings(inputs, quota, draws)
     trial, coverage = inputs.try_random(m)
     if width is None:
@@ -356,19 +374,26 @@ def _plan(
     else:
         people_need = _fewest(lambda size: _human_width(theta, size, inputs.level), width)
         random_need = _fewest(lambda m: inputs.try_random(m)[0], width, least=inputs.fewest_random)
+        have = sum(inputs.have)
+        verdict_need = _fewest(inputs.try_verdict, width, least=max(have, 2 * BEHIND_EACH))
         costs = []
         if random_need is not None:
             trial, coverage = inputs.try_random(random_need)
-            have = sum(inputs.have)
             more = f" ({have:,} exist, {max(random_need - have, 0):,} more)" if have else ""
             costs.append((random_need, f"{random_need:,} random labels{more} with conditional"))
         if labels is not None:
             costs.append((labels, f"{labels:,} split by class with misclassification"))
         least = min(costs, default=(math.inf, ""))[0]
-        helps, by_class = least < (people_need or math.inf), least == labels
+        by_class = least == labels
+        helps = min(least, verdict_need or math.inf) < (people_need or math.inf)
         if people_need is not None:
             costs.append((people_need, f"{people_need:,} with people alone"))
         advice = f"width {width:g} needs " + ", ".join(text for _, text in sorted(costs))
+        advice = advice if costs else f"no number of labels gives width {width:g}"
+    if verdict_need is not None:
+        sized["verdict_m0"], sized["verdict_m1"] = inputs.by_verdict(verdict_need)
+        verdict_width = inputs.try_verdict(verdict_need)
+        sized["verdict_width"] = None if math.isinf(verdict_width) else verdict_width
     return RatePlan(
         **sized,
         **inputs.shown(),
@@ -376,6 +401,7 @@ def _plan(
         target_width=width,
         rate=theta,
         labels=labels,
+        labelled=sum(inputs.have),
         expected_draws=draws,
         human_only_labels=people_need,
         conditional_labels=random_need,
@@ -416,6 +442,7 @@ def _plan_people_alone(
         **inputs.shown(),
         target_width=width,
         labels=m,
+        labelled=sum(have),
         human_only_labels=m if labels is None else None,
         judge_helps=False,
         reason=(
@@ -555,7 +582,7 @@ def rows_to_label(
             frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))
         if source.labels is not None:
             frame = join_values(frame, source.labels, column=human_column, source=name).frame
-    if not plan.feasible:
+    if not plan.can_draw(draw):
         raise ArgumentError("plan", "infeasible", "first plan for a width that can be reached")
     verdict, human = (
         read_words(tidy(frame.get_column(c), "rows", c), AS_SAID, words)
@@ -568,7 +595,7 @@ def rows_to_label(
     says, unlabelled = verdict.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()
     labelled = [int((says[~unlabelled] == value).sum()) for value in (0, 1)]
     left = np.flatnonzero(unlabelled & ~np.isnan(says))
-    at_random = plan.labels if plan.target_width is None else plan.conditional_labels
+    at_random = plan.needed("random")
     if draw == "verdict":
         totals = (plan.verdict_m0 or 0, plan.verdict_m1 or 0)
         wanted = zip(totals, labelled, strict=True)
@@ -613,13 +640,15 @@ def _ways(plan: RatePlan) -> Table:
         ("at random", "human-only", labels, plan.human_only_width),
         ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
     ]
-    draws = "no number of" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
+    caption = f"Expected width of a {level(plan.confidence_level)} interval with "
+    caption += counted(plan.n_test, "test row")
+    if plan.m0 is not None:
+        draws = "no number of" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
+        caption += f"; {draws} random draws fill both classes of Algorithm 1"
     return Table(
         ("how the labels are drawn", "method", "labels", "width"),
-        [(*words, number(width)) for *words, width in rows],
-        caption=f"Expected width of a {level(plan.confidence_level)} interval with "
-        f"{counted(plan.labels or 0, 'label')} in all and {counted(plan.n_test, 'test row')}; "
-        f"{draws} random draws fill both classes of Algorithm 1",
+        [(*words, number(width)) for *words, width in rows if width is not None],
+        caption=caption,
         text_columns=3,
         detail=True,
     )

@@ -155,6 +155,33 @@ def test_a_pool_that_cannot_be_right_leaves_with_2(
     assert not any("outside [0, 1]" in text for text in strange["warnings"])
 
 
+def test_the_rows_by_verdict_and_the_next_step_are_those_of_the_plan(
+    rows: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["plan", "rate", str(rows), "--draw", "verdict", "--write-ids", "next.csv"]
+    assert run([*words, "--width", "0.07", "--json"]) == 0
+    plan, remarks = (text := capsys.readouterr()) and json.loads(text.out), text.err
+    exist = dict(
+        pl.read_csv(rows).filter(pl.col("human").is_not_null()).group_by("judge").len().iter_rows()
+    )
+    drawn = dict(pl.read_csv("next.csv").group_by("judge").len().iter_rows())
+    assert {v: exist[v] + drawn.get(v, 0) for v in (0, 1)} == {
+        0: plan["verdict_m0"],
+        1: plan["verdict_m1"],
+    }
+    assert (
+        f"by verdict: {plan['verdict_m1']:,} labels of verdict 1 and {plan['verdict_m0']:,} of "
+        f"verdict 0 (400 exist) give a width of {plan['verdict_width']:.3f} with conditional"
+    ) in remarks
+    assert plan["verdict_width"] <= 0.07
+    # 400 labels are enough: no row is written, and the next step is not to label.
+    Path("next.csv").unlink()
+    assert run([*words, "--width", "0.3"]) == 0
+    shown = capsys.readouterr()
+    assert "the table has enough labels for this plan: next.csv not written" in shown.err
+    assert shown.out.splitlines()[-1] == f"next: adjudge estimate {rows}"
+
+
 def test_plan_writes_rows_that_estimate_takes_back(
     rows: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
