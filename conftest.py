@@ -6,6 +6,7 @@ must not pass for a passed test.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Generator
@@ -29,6 +30,14 @@ collect_ignore_glob = [
     "src/adjudge/integrations/inspect.py",
     "src/adjudge/integrations/deepeval.py",
 ]
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests live to the end: the garbage collector need not look at them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 

@@ -21,9 +21,9 @@ __all__ = ["pytest_addoption", "pytest_configure", "pytest_runtest_makereport"]
 collect_ignore = ["plugin"]
 
 # An example that takes long on a busy machine is no fault; the rest stays as it is (in CI seeded).
-# `make fuzz` gives every property that names no number of examples 400, `make test` 50.
+# `make fuzz` gives every property that names no number of examples 400, `make test` 30.
 settings.register_profile("thorough", settings(), deadline=None, max_examples=400)
-settings.register_profile("patient", settings(), deadline=None, max_examples=50)
+settings.register_profile("patient", settings(), deadline=None, max_examples=30)
 settings.load_profile("patient")
 
 

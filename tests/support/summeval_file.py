@@ -34,6 +34,6 @@ def write_summeval(
 
 def _rate(rng: np.random.Generator, quality: int, raters: int) -> list[dict[str, int]]:
     return [
-        {name: int(np.clip(quality + rng.integers(-1, 2), 1, 5)) for name in CRITERIA}
+        {name: min(max(quality + int(rng.integers(-1, 2)), 1), 5) for name in CRITERIA}
         for _ in range(raters)
     ]

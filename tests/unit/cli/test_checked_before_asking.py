@@ -61,7 +61,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge_server: Any) -
     frame.select("id", "prompt").write_csv("other.csv")
     Path("prompt.txt").write_text("{prompt} {response_a} {response_b} {persona} A or B?")
     Path("a-file").write_text("")
-    write_summeval(Path("summeval.jsonl"))
+    write_summeval(Path("summeval.jsonl"), documents=4, systems=4)
     return tmp_path
 
 

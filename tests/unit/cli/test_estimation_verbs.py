@@ -270,7 +270,7 @@ def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             "judge": ["A" if w else "B" for w in np.where(right, a_wins, ~a_wins)],
         }
     ).write_csv("battles.csv")
-    words = ["reproduce", "reporting", "battles.csv", "--repeats", "1000"]
+    words = ["reproduce", "reporting", "battles.csv", "--repeats", "200"]
     assert run([*words, "--json", "--figures", "f"]) == 0
     got = printed(capsys)
     x, y = _protocol(got)["rows"]
