@@ -26,6 +26,7 @@ from adjudge.present.figure import (
     SERIES,
     WARM,
     add_legend,
+    draw_reliability,
     new_figure,
     plot_band,
     set_suptitle,
@@ -248,13 +249,13 @@ def figure_3(result: SoftEloReproduction) -> Drawing:
     figure = new_figure(11.4, 4.8)
     left, right = figure.subplots(1, 2)
     _draw_agreement(left, result.rows("agreement", corpus=row["corpus"]))
-    _draw_diagonal(right)
-    for kind, beta, ece, look in (
-        ("raw", 1.0, row["raw_ece"], {"color": WARM, "marker": "s"}),
-        ("fitted", row["beta"], row["ece"], {"color": ACCENT, "marker": "o"}),
+    for at, (kind, beta, ece) in enumerate(
+        (("fitted", row["beta"], row["ece"]), ("raw", 1.0, row["raw_ece"]))
     ):
         label = f"β = {number(beta, 2)}, error {number(ece, 3)}"
-        _plot_bins(right, rows_of(result, "reliability", row, kind=kind), label=label, **look)
+        _plot_bins(right, rows_of(result, "reliability", row, kind=kind), series=at, label=label)
+    right.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
+    right.set_ylabel("people take the judge's side, ± SE")
     add_legend(right, "upper left")
     right.set_title(f"{short(row['judge'])}: before and after fitting β")
     return figure
@@ -283,18 +284,9 @@ def _draw_agreement(axes: Axes, bins: Sequence[Row]) -> None:
     axes.set_title(f"Agreement goes from {first} at small |s| to {last} at large")
 
 
-def _draw_diagonal(axes: Axes) -> None:
-    axes.plot([0.5, 1], [0.5, 1], color=MUTED, lw=1, ls="--")
-    axes.set_xlim(0.48, 1.02)
-    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
-    axes.set_ylabel("people take the judge's side, ± SE")
-
-
 def _plot_bins(axes: Axes, bins: Sequence[Row], **look: Any) -> None:
-    """Shares with a standard error to either side."""
-    x, y, n = (np.array(values_of(bins, field)) for field in ("predicted", "observed", "n"))
-    error = np.sqrt(y * (1 - y) / np.maximum(n, 1))
-    axes.errorbar(x, y, yerr=error, ms=4.5, lw=1.5, capsize=2, **look)
+    predicted, observed, n = (values_of(bins, field) for field in ("predicted", "observed", "n"))
+    draw_reliability(axes, predicted, observed, n=n, **look)
 
 
 @PICTURES.add("figure-04")
@@ -453,11 +445,7 @@ def figure_15(result: SoftEloReproduction) -> Drawing:
     )
     figure = new_figure(3.1 * min(4, len(rows)) + 0.6, 2.9 * -(-len(rows) // 4) + 1.0)
     for axes, row in zip(_grid(figure, len(rows)), rows, strict=True):
-        _draw_diagonal(axes)
-        _plot_bins(
-            axes, rows_of(result, "reliability", row, kind="fitted"), color=ACCENT, marker="o"
-        )
-        axes.set(xlabel="", ylabel="")
+        _plot_bins(axes, rows_of(result, "reliability", row, kind="fitted"))
         axes.set_title(f"{short(row['judge'])}\nerror {number(row['ece'], 3)}", fontsize=9)
     figure.supxlabel("predicted: σ(β|s|) (dashed: equal)", fontsize=10)
     figure.supylabel("people take the judge's side, ± SE", fontsize=10)

@@ -665,18 +665,16 @@ def test_the_pictures_of_one_judge() -> None:
     low, high = figure.axes[0].get_xlim()
     assert low == -high < -29.3
     assert legend(figure) == []
-    curve = drawn(REPORT.plot(figure="reliability").axes[0])
+    panel = REPORT.plot(figure="reliability").axes[0]
+    curve = drawn(panel)
     assert (curve["title"], curve["x"], curve["y"]) == (
         "Over-confident (ECE 0.11)",
-        "confidence, % (dashed: right as often as confident)",
-        "verdicts right, %, 95 % interval",
+        "confidence (dashed: equal)",
+        "share of verdicts right, 95 % interval",
     )
-    assert curve["lines"] == [
-        [(50, 50), (100, 100)],
-        [(68.1, 53.0), (68.1, 74.2)],
-        [(93.1, 82.7), (93.1, 95.9)],
-        [(68.1, 64.0), (93.1, 90.8)],
-    ]
+    assert curve["lines"] == [[(0.5, 0.5), (1, 1)], [(0.681, 0.64), (0.931, 0.908)]]
+    bars = [bar.tolist() for bar in panel.collections[0].get_segments()]
+    assert bars == [[[0.681, 0.53], [0.681, 0.742]], [[0.931, 0.827], [0.931, 0.959]]]
 
 
 def test_the_picture_of_two_judges() -> None:

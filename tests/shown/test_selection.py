@@ -369,8 +369,7 @@ def test_an_evaluation() -> None:
             "figure: Below the dashed line a method's mean error share over splits is within "
             "alpha.",
             "figure: Choose the smallest alpha at which enough verdicts are accepted.",
-            "figure: Below the diagonal the judge is right less often than its confidence; a "
-            "larger dot has more rows.",
+            "figure: Below the diagonal the judge is right less often than its confidence.",
             "figure: Error share if only the verdicts with the least doubt are accepted. "
             "Calibrate before you rely on it.",
         ],

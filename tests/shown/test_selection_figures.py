@@ -79,15 +79,18 @@ def test_methods_have_colours_of_their_own_however_many_there_are() -> None:
 
 def test_reliability() -> None:
     axes = panel(EVALUATION, "reliability")
-    dots = {str(dots.get_label()): dots.get_offsets().tolist() for dots in axes.collections}
-    bins = [[0.55, 0.5], [0.75, 0.7], [0.95, 0.8]]
-    assert dots == {f"{ENTROPY}, ECE 0.031": bins, f"{SINGLE}, ECE 0.052": bins}
-    sizes = axes.collections[0].get_sizes()
-    assert sizes[2] - 20 == pytest.approx(2 * (sizes[0] - 20))  # the area is the share of rows
+    bins = [(0.55, 0.5), (0.75, 0.7), (0.95, 0.8)]
+    assert named_points(axes) == {f"{ENTROPY}, ECE 0.031": bins, f"{SINGLE}, ECE 0.052": bins}
+    bars = [bar for curve in axes.collections for bar in curve.get_segments()]
+    n = EVALUATION.curves[0].bin_count
+    assert len(bars) == 6
+    for (x, right), rows, bar in zip(bins, n, bars, strict=False):
+        error = (right * (1 - right) / rows) ** 0.5
+        assert bar.ravel().tolist() == pytest.approx([x, right - error, x, right + error])
     assert title(axes) == "Accuracy at each confidence"
     assert words(axes)[1:] == (
-        "confidence: max(p_a, 1 − p_a) (dashed: equal; larger marks: more verdicts)",
-        "share of verdicts right",
+        "confidence: max(p_a, 1 − p_a) (dashed: equal)",
+        "share of verdicts right, ± SE",
     )
 
 

@@ -195,5 +195,6 @@ def drawn(axes: Axes) -> dict[str, Any]:
 
 
 def _dots(collection: Any) -> list[Any]:
-    # Violins and bands are filled outlines; only dots have places of their own.
-    return list(collection.get_offsets()) if len(collection.get_sizes()) else []
+    # Violins, bands and bars are outlines and lines; only dots have sizes.
+    sizes = collection.get_sizes() if hasattr(collection, "get_sizes") else ()
+    return list(collection.get_offsets()) if len(sizes) else []

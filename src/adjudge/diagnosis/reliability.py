@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -315,19 +315,17 @@ def _draw_normal(
 
 def reliability_figure(result: Reliability) -> Drawing:
     """How often the judge is right at each confidence, with intervals."""
-    confidence = [100 * entry.confidence for entry in result.curve]
-    right = [100 * entry.accuracy for entry in result.curve]
     with theme.themed():
         figure = theme.new_figure(6.1, 3.9)
         axes = figure.subplots()
-        axes.plot([50, 100], [50, 100], color=theme.MUTED, linestyle="--", linewidth=1.2)
-        style: dict[str, Any] = {"vertical": True, "color": theme.ACCENT, "lw": 1.4, "alpha": 0.6}
-        for at, entry in zip(confidence, result.curve, strict=True):
-            theme.draw_interval(axes, at, entry.accuracy_interval, **style)
-        axes.plot(confidence, right, color=theme.ACCENT, marker="o", ms=4.5, linewidth=1.3)
-        axes.set_xlabel("confidence, % (dashed: right as often as confident)")
-        axes.set_ylabel(f"verdicts right, %, {level(result.confidence_level)} interval")
-        axes.set_ylim(top=102)
+        theme.draw_reliability(
+            axes,
+            [entry.confidence for entry in result.curve],
+            [entry.accuracy for entry in result.curve],
+            intervals=[entry.accuracy_interval for entry in result.curve],
+        )
+        axes.set_xlabel("confidence (dashed: equal)")
+        axes.set_ylabel(f"share of verdicts right, {level(result.confidence_level)} interval")
         finding = "No over- or under-confidence shown"
         if result.biased:
             finding = "Over-confident" if result.over_confidence > 0 else "Under-confident"

@@ -330,6 +330,33 @@ def plot_band(
     axes.plot(x, mean, mark, linestyle="-", color=colour, label=label)
 
 
+def draw_reliability(
+    axes: Axes,
+    confidence: Sequence[float],
+    right: Sequence[float],
+    *,
+    n: Sequence[float] = (),
+    intervals: Sequence[Interval | None] = (),
+    series: int = 0,
+    label: str | None = None,
+) -> None:
+    """The share that is right at each confidence; both are equal on the dashed line.
+
+    Bars are the `intervals`, or a standard error to either side, from the number `n` of each share.
+    """
+    if intervals:
+        ends = [tuple(interval or (None, None)) for interval in intervals]
+        low, high = np.array(ends, dtype=np.float64).T
+    else:
+        shares = np.array(right)
+        spread = np.sqrt(shares * (1 - shares) / n)
+        low, high = shares - spread, shares + spread
+    colour, mark = SERIES[series % len(SERIES)], MARKS[series % len(MARKS)]
+    axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
+    axes.vlines(confidence, low, high, color=colour, linewidth=1.4, alpha=0.6)
+    axes.plot(confidence, right, color=colour, marker=mark, ms=4.5, linewidth=1.4, label=label)
+
+
 # --- coloured cells --------------------------------------------------------------------------
 
 

@@ -26,7 +26,7 @@ from adjudge.present.figure import (
     new_figure,
     themed,
 )
-from adjudge.ranking.temperature import draw_reliability
+from adjudge.ranking.temperature import draw_calibration
 from adjudge.records import Interval
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _evaluation_figures(board: Leaderboard) -> list[Block]:
 def evaluation_figure(board: Leaderboard, draws: list[Panel]) -> Drawing:
     """What --evaluate measured, six pictures in one; a panel without data is left out."""
     if (fit := board.temperature) is not None and fit.reliability:
-        draws = [*draws[:2], lambda axes, _: draw_reliability(axes, fit), *draws[2:]]
+        draws = [*draws[:2], lambda axes, _: draw_calibration(axes, fit), *draws[2:]]
     columns = 2 if len(draws) in (2, 4) else 3
     lines = -(-len(draws) // columns)
     with themed():

@@ -22,7 +22,7 @@ from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Figure, table_of
-from adjudge.present.figure import ACCENT, MUTED, new_figure, themed
+from adjudge.present.figure import draw_reliability, new_figure, themed
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion
 from adjudge.records import Interval
 from adjudge.statistics.numbers import (
@@ -478,19 +478,15 @@ def reliability_figure(temperature: Temperature) -> Drawing:
     """How often people take the judge's side, against sigma(beta |s|)."""
     with themed():
         figure = new_figure(5.0, 4.6)
-        draw_reliability(figure.add_subplot(), temperature)
+        draw_calibration(figure.add_subplot(), temperature)
     return figure
 
 
-def draw_reliability(axes: Axes, temperature: Temperature) -> None:
-    bins = temperature.reliability
-    predicted = np.array([row.predicted for row in bins])
-    observed = np.array([row.observed for row in bins])
-    error = np.sqrt(observed * (1 - observed) / np.array([row.n for row in bins]))
-    low = min(0.5, float((observed - error).min())) - 0.02
-    axes.plot([low, 1], [low, 1], color=MUTED, lw=1, ls="--")
-    axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
-    axes.set(xlim=(low, 1.02), xlabel="predicted: σ(β|s|) (dashed: equal)")
-    axes.set(ylim=(low, 1.02), ylabel="share of votes for the judge's side, ± SE")
+def draw_calibration(axes: Axes, temperature: Temperature) -> None:
+    bins = [(row.predicted, row.observed, row.n) for row in temperature.reliability]
+    predicted, observed, n = zip(*bins, strict=True)
+    draw_reliability(axes, predicted, observed, n=n)
+    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
+    axes.set_ylabel("share of votes for the judge's side, ± SE")
     ece = "" if temperature.ece is None else f" (error {temperature.ece:.3f})"
     axes.set_title(f"Calibration of σ(β|s|){ece}")

@@ -343,8 +343,9 @@ def evaluate(
     column = table.cluster
     qualities, risks, curves = [], [], []
     for rows in partition(table.frame, ["judge", "protocol"]):
-        clusters = None if column is None else rows[column].to_list()
-        units = rows.height if clusters is None else cluster_codes(clusters)[1]
+        clusters, units = None, rows.height
+        if column is not None:
+            clusters, units = cluster_codes(rows[column].to_list())
         if units < 2:
             raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
         finer = finer_doubt(rows)

@@ -29,6 +29,8 @@ from adjudge.present.figure import (
     MUTED,
     SERIES,
     WARM,
+    add_legend,
+    draw_reliability,
     new_figure,
     themed,
 )
@@ -229,9 +231,8 @@ def _figures(evaluation: Evaluation) -> list[Block]:
             "Choose the smallest alpha at which enough verdicts are accepted.",
         ),
         "reliability": (
-            draw_reliability,
-            "Below the diagonal the judge is right less often than its confidence; a larger dot "
-            "has more rows.",
+            _draw_accuracy,
+            "Below the diagonal the judge is right less often than its confidence.",
         ),
         "risk-coverage": (
             draw_risk_coverage,
@@ -316,30 +317,23 @@ def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
     axes.legend(ncols=columns, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13))
 
 
-def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
-    """Accuracy against confidence in ten bins; the area of a mark is its share of the rows."""
-    axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
+def _draw_accuracy(axes: Axes, evaluation: Evaluation) -> None:
+    """Accuracy against confidence in ten bins."""
     eces = {(quality.key, quality.signal): quality.ece for quality in evaluation.signals}
     shown = [row for row in _curves(evaluation) if row[1].bin_count]
-    for at, (name, curve, colour) in enumerate(shown):
-        size = np.array(curve.bin_count) / sum(curve.bin_count)
-        axes.plot(curve.bin_confidence, curve.bin_accuracy, color=colour, linewidth=1, alpha=0.35)
-        axes.scatter(
+    for at, (name, curve, _) in enumerate(shown):
+        draw_reliability(
+            axes,
             curve.bin_confidence,
             curve.bin_accuracy,
-            s=20 + 260 * size,
-            color=colour,
-            marker=MARKS[at % len(MARKS)],
-            alpha=0.85,
-            clip_on=False,
+            n=curve.bin_count,
+            series=at,
             label=f"{name}, ECE {number(eces[curve.key, curve.signal])}",
         )
     axes.set_title("Accuracy at each confidence" if shown else "No row has a verdict")
-    axes.set_xlabel("confidence: max(p_a, 1 − p_a) (dashed: equal; larger marks: more verdicts)")
-    axes.set(ylabel="share of verdicts right", xlim=(0.48, 1.02), ylim=(0, 1.04))
-    for handle in axes.legend(fontsize=8.5, loc="lower right").legend_handles if shown else ():
-        if handle is not None and hasattr(handle, "set_sizes"):
-            handle.set_sizes([40])
+    axes.set_xlabel("confidence: max(p_a, 1 − p_a) (dashed: equal)")
+    axes.set_ylabel("share of verdicts right, ± SE")
+    add_legend(axes, fontsize=8.5)
 
 
 def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:

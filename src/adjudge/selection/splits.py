@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from adjudge.errors import ArgumentError
 from adjudge.selection.guarantees import all_guarantees
@@ -19,6 +20,7 @@ from adjudge.selection.thresholds import (
     SplitCounts,
     SplitOutcome,
     SplitTable,
+    count_marked,
     order_by_lot,
 )
 from adjudge.statistics.numbers import cluster_codes
@@ -38,7 +40,8 @@ from adjudge.validation import (
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are in memory together.
-_CELLS = 1_000_000
+_CELLS = 300_000
+Clusters = NDArray[np.generic] | Sequence[object]
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def split_risks(
     methods: Sequence[str] | None = None,
     confidence: ArrayLike | None = None,
     has_verdict: ArrayLike | None = None,
-    clusters: ArrayLike | Sequence[object] | None = None,
+    clusters: Clusters | None = None,
     delta: float | Fraction = 0.1,
     splits: int = 1000,
     seed: Seed = 0,
@@ -165,17 +168,15 @@ def choose_methods(names: Sequence[str] | None = None) -> list[Method]:
 
 
 def random_halves(
-    n: int, splits: int, seed: Seed, *, clusters: ArrayLike | Sequence[object] | None = None
+    n: int, splits: int, seed: Seed, *, clusters: Clusters | None = None
 ) -> Iterator[Halves]:
     """Random halves of n rows, a few hundred splits at a time, or one if n is large.
 
     Row i is column i.
     """
     gen = generator(seed)
-    codes = None
-    units = n
-    if clusters is not None:
-        codes, units = cluster_codes(list(cast("Sequence[object]", clusters)))
+    codes, units = (None, n) if clusters is None else cluster_codes(clusters)
+    by_code = None if codes is None else np.argsort(codes, kind="stable")
     if units < 2:
         raise ArgumentError("scores", n, "give at least two rows (or clusters) to split")
     # One stream for each purpose, so that splits do not depend on how many are in memory together.
@@ -183,10 +184,10 @@ def random_halves(
     at_once = max(1, _CELLS // n)
     for start in range(0, splits, at_once):
         chosen = _half_of(units, min(at_once, splits - start), gen, again)
-        if codes is None:
-            yield Halves(chosen, ~chosen)
+        if codes is None or by_code is None:
+            yield Halves(chosen)
         else:
-            yield _by_cluster(chosen, codes, picks)
+            yield _by_cluster(chosen, codes, by_code, picks)
 
 
 def _half_of(
@@ -196,7 +197,7 @@ def _half_of(
     half = units // 2
     marked = _draw_halves(units, splits, gen)
     # Equal keys at the cut would make a half too small: draw those splits again.
-    for row in np.flatnonzero(np.count_nonzero(marked, axis=1) != half):
+    for row in np.flatnonzero(count_marked(marked) != half):
         while np.count_nonzero(marked[row]) != half:
             marked[row] = _draw_halves(units, 1, again)[0]
     return marked
@@ -207,18 +208,33 @@ def _draw_halves(units: int, splits: int, gen: np.random.Generator) -> BoolArray
 
     Keys have 16 bits if they rarely tie at the cut, else 32.
     """
-    width: type[np.unsignedinteger] = np.uint16 if units <= 4096 else np.uint32
+    few = units <= 4096
+    width: type[np.unsignedinteger] = np.uint16 if few else np.uint32
     words = -(-units * np.dtype(width).itemsize // 8)
     raw = np.asarray(gen.bit_generator.random_raw(splits * words)).reshape(splits, words)
     keys = raw.view(width)[:, :units]
-    cut = np.partition(keys, units // 2, axis=1)[:, units // 2]
+    if few:
+        cut = np.partition(keys, units // 2, axis=1)[:, units // 2]
+    else:
+        cut = np.array([_upper_median(split) for split in keys])
     return np.asarray(keys < cut[:, None])
 
 
-def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) -> Halves:
+def _upper_median(keys: NDArray[np.unsignedinteger]) -> int:
+    """Element n // 2 of the sorted keys: of uniform ones, among those near the middle."""
+    half, reach = len(keys) // 2, int(2**34 / math.sqrt(len(keys)))  # 8 standard deviations
+    low, high = 2**31 - reach, 2**31 + reach
+    near, at = keys[(keys >= low) & (keys < high)], half - int(np.count_nonzero(keys < low))
+    if not 0 <= at < len(near):
+        near, at = keys, half
+    return int(np.partition(near, at)[at])
+
+
+def _by_cluster(
+    chosen: BoolArray, codes: IntArray, by_code: IntArray, gen: np.random.Generator
+) -> Halves:
     """One random row of every chosen cluster calibrates; all rows of the others are tested."""
     splits, groups = chosen.shape
-    by_code = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes, minlength=groups)
     first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     pick = first + (gen.random((splits, groups)) * sizes).astype(np.int64)
@@ -251,9 +267,9 @@ class Heuristic(Method):
         if splits.table.confidence is None:
             raise ArgumentError("confidence", None, "heuristic needs it: give it")
         sure = splits.table.confidence >= float(1 - levels.alpha)
-        tested = splits.tested & (sure & ~splits.table.mute)
-        wrong = np.count_nonzero(tested & splits.table.wrong, axis=1)
-        return SplitOutcome(np.count_nonzero(tested, axis=1), wrong, splits.n_tested)
+        accepted = splits.tested & (sure & ~splits.table.mute)
+        wrong = accepted & splits.table.wrong
+        return SplitOutcome(count_marked(accepted), count_marked(wrong), splits.n_tested)
 
 
 class Naive(Method):

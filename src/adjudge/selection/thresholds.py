@@ -187,10 +187,19 @@ class Method(ABC):
 
 @dataclass(frozen=True)
 class Halves:
-    """Which rows calibrate in each split, and which are tested."""
+    """Which rows calibrate in each split, and which are tested: by default all others."""
 
     calibrates: BoolArray
-    tested: BoolArray
+    apart: BoolArray | None = None
+
+    @cached_property
+    def tested(self) -> BoolArray:
+        return ~self.calibrates if self.apart is None else self.apart
+
+    def sort(self, order: IntArray) -> Halves:
+        """The rows in another order; a complement is not sorted again."""
+        apart = None if self.apart is None else np.take(self.apart, order, axis=1)
+        return Halves(np.take(self.calibrates, order, axis=1), apart)
 
 
 @dataclass(frozen=True)
@@ -248,25 +257,31 @@ class SplitCounts:
     """Some splits, one per row: the columns that calibrate, and those that are tested."""
 
     table: SplitTable
-    calibrates: BoolArray
-    tested: BoolArray
+    halves: Halves
 
     @classmethod
     def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
         """The halves in the order of the scores."""
-        both = (halves.calibrates, halves.tested)
-        return cls(table, *(np.take(half, table.order, axis=1) for half in both))
+        return cls(table, halves.sort(table.order))
+
+    @property
+    def calibrates(self) -> BoolArray:
+        return self.halves.calibrates
+
+    @property
+    def tested(self) -> BoolArray:
+        return self.halves.tested
 
     def __len__(self) -> int:
         return len(self.calibrates)
 
     @cached_property
     def n_calibration(self) -> IntArray:
-        return _count(self.calibrates)
+        return count_marked(self.calibrates)
 
     @cached_property
     def n_tested(self) -> IntArray:
-        return _count(self.tested)
+        return count_marked(self.tested)
 
     @cached_property
     def rows_before(self) -> Counts:
@@ -281,17 +296,17 @@ class SplitCounts:
     @cached_property
     def errors(self) -> Counts:
         """Wrong calibration rows before each cut of `before`."""
-        return self.wrong_before[:, self.table.before]
+        return np.take(self.wrong_before, self.table.before, axis=1)
 
     @cached_property
     def k(self) -> Counts:
         """Calibration rows before each cut of `before`."""
-        return self.rows_before[:, self.table.before]
+        return np.take(self.rows_before, self.table.before, axis=1)
 
     @cached_property
     def tested_at(self) -> Counts:
         """Tested rows before each cut of `before`."""
-        return _running(self.tested)[:, self.table.before]
+        return np.take(_running(self.tested), self.table.before, axis=1)
 
     def error_ranks(self, splits: IntArray, errors: IntArray) -> IntArray:
         """In these splits, the ranks of the wrong calibration rows number `errors`, from 0.
@@ -304,11 +319,10 @@ class SplitCounts:
     @cached_property
     def _every_error_rank(self) -> Counts:
         """The ranks of the wrong calibration rows, in each split, then n + 1."""
-        columns = np.flatnonzero(self.table.wrong)
-        marked, counts = self.calibrates[:, columns], self.wrong_before[:, -1]
+        counts, cells = self.wrong_before[:, -1], np.flatnonzero(self.calibrates & self.table.wrong)
         ranks = np.full((len(self), counts.max() + 1), self.n_calibration[0] + 1, dtype=np.int32)
         there = np.arange(ranks.shape[1]) < counts[:, None]
-        ranks[there] = self.rows_before[:, columns + 1][marked]
+        ranks[there] = np.take(self.rows_before[:, 1:], cells)
         return ranks
 
     @cached_property
@@ -366,7 +380,7 @@ class SplitCounts:
         return SplitOutcome(accepted.astype(np.int64), wrong.astype(np.int64), self.n_tested)
 
 
-def _count(marked: BoolArray) -> IntArray:
+def count_marked(marked: BoolArray) -> IntArray:
     """How many columns of each split are marked; with an axis, numpy would copy them first."""
     return np.array([np.count_nonzero(split) for split in marked], dtype=np.int64)
 

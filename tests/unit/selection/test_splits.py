@@ -13,7 +13,12 @@ from adjudge.policy.result import Rule
 from adjudge.selection import Guarantee, Levels, all_guarantees, fdr_select, scope_threshold
 from adjudge.selection.guarantees import Labels
 from adjudge.selection.guarantees.pac import PAC
-from adjudge.selection.splits import choose_methods, random_halves, split_risks
+from adjudge.selection.splits import (
+    _upper_median,
+    choose_methods,
+    random_halves,
+    split_risks,
+)
 from adjudge.selection.thresholds import SplitCounts, SplitTable, order_by_lot
 
 
@@ -168,6 +173,13 @@ def test_keys_that_tie_at_the_cut_are_drawn_again():
     # 16-bit keys of 4,096 rows tie at the median in a few splits of a hundred.
     marked = list(chain.from_iterable(h.calibrates for h in random_halves(4096, 300, 6)))
     assert {int(row.sum()) for row in marked} == {2048}
+
+
+@pytest.mark.parametrize("n", [4097, 50_000, 50_001])
+def test_the_cut_is_the_upper_median_of_any_keys(n):
+    uniform = np.random.default_rng(n).integers(0, 2**32, n, dtype=np.uint32)
+    for keys in (uniform, uniform // 4, 2**32 - 1 - uniform // 4, np.zeros_like(uniform)):
+        assert _upper_median(keys) == np.sort(keys)[n // 2]
 
 
 def test_shares_and_ratio():

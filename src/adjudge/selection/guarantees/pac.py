@@ -25,6 +25,7 @@ from adjudge.policy.result import Rule
 from adjudge.present.text import level
 from adjudge.selection.guarantees import Guarantee, Labels
 from adjudge.selection.thresholds import (
+    Halves,
     Levels,
     ScoreOrder,
     SplitCounts,
@@ -368,7 +369,7 @@ def _as_split(labels: Labels) -> SplitCounts:
     everything, rows = np.ones((1, len(labels)), dtype=np.bool_), np.arange(len(labels))
     order = ScoreOrder(rows, labels.scores)
     table = SplitTable.build(labels.scores, labels.errors, None, None, order, tuple(labels.values))
-    return SplitCounts(table, everything, ~everything)
+    return SplitCounts(table, Halves(everything))
 
 
 def _ends_of(scores: FloatArray, values: Sequence[float]) -> IntArray:
