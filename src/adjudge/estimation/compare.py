@@ -93,7 +93,7 @@ def compare(
             For 20 pairs or slices or more; otherwise the chance of one false one is bounded (Holm).
         until_sure: Draw questions to label until it is known, with a look after every label. The
             state is in `store`; labels come from the labelling page, from `labels` or from `data`.
-        rounds: With until_sure: a look after every 50 labels only; fewer labels, approximate.
+        rounds: With until_sure: a look after every 50 labels only, at most 8 times; approximate.
         equal_within: With until_sure: also stop if the systems are equal within this difference.
         scale: With until_sure: lowest and highest score, if there are scores.
         store: With until_sure: store of the state and of labels, a file or postgresql://...
