@@ -124,9 +124,9 @@ def test_the_picture_has_a_line_for_each_number_and_zero() -> None:
     axes = BY_PEOPLE.plot().axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["judge alone", "people"]
     assert [list(line.get_xdata()) for line in axes.lines] == [
-        [0, 0],
         pytest.approx([1.2, 7.0]),
         pytest.approx([2.1, 16.5]),
+        [0, 0],
     ]
     assert axes.get_xlabel() == "new minus old, points, with 95 % intervals"
     assert axes.get_title(loc="left") == "People score new 9.3 points higher than old, 2.1 to 16.5"
@@ -141,12 +141,15 @@ def test_the_whole_text_is_as_in_its_file(name: str, tmp_path: Path) -> None:
 
 
 def test_the_picture_of_many_has_intervals_and_a_matrix() -> None:
-    left, matrix = MANY.plot().axes[:2]
+    left, matrix = MANY.plot().axes[0], MANY.plot(figure="matrix").axes[0]
     assert [list(line.get_xdata()) for line in left.lines] == [
-        [0, 0],
         pytest.approx([-7.0, 3.0]),
         pytest.approx([-17.0, -7.0]),
+        [0, 0],
     ]
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["mid", "small"]
+    assert left.get_xlabel() == "minus large, points, with 95 % intervals"
+    assert matrix.get_xlabel() == "row minus column, points; bold: shown"
     cells = {text.get_text(): text.get_fontweight() for text in matrix.texts}
     assert cells == {
         "+2.0": "normal",
@@ -161,8 +164,8 @@ def test_the_picture_of_many_has_intervals_and_a_matrix() -> None:
 def test_pictures_of_slices_and_judges() -> None:
     slices = SLICES.plot().axes[0]
     assert [tick.get_text() for tick in slices.get_yticklabels()] == ["code", "essay"]
-    left, matrix = JUDGES.plot().axes[:2]
-    assert list(left.lines[1].get_xdata()) == pytest.approx([-20.0, -2.0])
+    left, matrix = JUDGES.plot().axes[0], JUDGES.plot(figure="matrix").axes[0]
+    assert list(left.lines[0].get_xdata()) == pytest.approx([-20.0, -2.0])
     assert {text.get_text() for text in matrix.texts} == {"+11.0", "-11.0"}
 
 

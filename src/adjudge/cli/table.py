@@ -246,6 +246,7 @@ _COMPARE = Verb(
         scale_option("With --until-sure: lowest and highest score, such as 1-5."),
         store_option("With --until-sure: store of the state and of labels.", "store"),
         _written("write_ids", "With --until-sure: write the rows to label next here."),
+        Option("figure", "For --plot: difference, or of many systems matrix.", str),
         _HOST,
         _port(8477),
         _BROWSER,

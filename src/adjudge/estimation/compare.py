@@ -1,10 +1,4 @@
-"""Is B better than A? By the judge alone, or by people from some labels; of two systems or many.
-
-Holm's rule bounds the chance of one false difference among several. The set of systems that can be
-best leaves out those that are shown to be below another one. A screening list (Benjamini and
-Hochberg) has more differences and says what share of them is false. Judges are systems whose score
-is their agreement with people.
-"""
+"""Is B better than A? By the judge alone, or by people from some labels; of two systems or many."""
 
 from __future__ import annotations
 
@@ -121,7 +115,7 @@ def compare(
         words = {name: systems_only.pop(name) for name in _FOR_JUDGES if name in systems_only}
         _refuse(systems_only, "is for systems, not for judges")
         table = read_judges(data, other, **words)
-        return compare_systems({None: table}, table.names, level=level, seed=seed)
+        return _compare({None: table}, table.names, level, seed)
     if until_sure:
         once["cluster"] = reading.get("cluster", "none") != "none"
         _refuse(once, "leave it out: one question at a time")
@@ -129,11 +123,10 @@ def compare(
             raise ArgumentError("seed", seed, "give a whole number: a later look repeats the draw")
         reading["cluster"] = "none"
         table = read_systems(data, other, a=a, b=b, **reading)[None]
-        if reading.get("labels") is None:
-            labels = stored_labels(store, table, scale, reading.get("positive"))
-            if labels:
-                reading["labels"] = labels
-                table = read_systems(data, other, a=a, b=b, **reading)[None]
+        kept = stored_labels(store, table, scale, reading.get("positive"))
+        if kept and reading.get("labels") is None:
+            reading["labels"] = kept
+            table = read_systems(data, other, a=a, b=b, **reading)[None]
         return look(table.among(table.choose(a, b)), store, level=level, seed=seed, **sequential)
     slices = read_systems(data, other, a=a, b=b, within=within, **reading)
     table = next(iter(slices.values()))
@@ -141,7 +134,7 @@ def compare(
     names = table.names if everyone else table.choose(a, b)
     if screen and len(names) == 2 and within is None:
         raise ArgumentError("screen", screen, "is for many systems, or slices (--within)")
-    return compare_systems(slices, names, within=within, level=level, screen=screen, seed=seed)
+    return _compare(slices, names, level, seed, within, screen)
 
 
 #: Options of reading that judges have too.
@@ -157,14 +150,13 @@ def _refuse(options: Mapping[str, object], remedy: str) -> None:
 # --- the numbers ---
 
 
-def compare_systems(
+def _compare(
     slices: Mapping[str | None, Systems],
     names: Sequence[str],
-    *,
-    within: str | None = None,
     level: float,
-    screen: bool = False,
     seed: Seed,
+    within: str | None = None,
+    screen: bool = False,
 ) -> Comparison:
     """The differences of all pairs of these systems, in each slice, adjusted together."""
     tables = {value: systems.among(names) for value, systems in slices.items()}
@@ -175,17 +167,16 @@ def compare_systems(
         remedy = "give all systems the same prompt_id, or name two: --a NAME --b NAME (a=, b=)"
         raise DataError(table.source, "the systems share no question", remedy=remedy)
     if judges and len(table.judge) < FEWEST:
-        unit = "labelled row" if table.clustered_by is None else f"labelled {table.clustered_by}"
+        labelled = count(len(table.judge), f"labelled {table.clustered_by or 'row'}")
         remedy = f"label {FEWEST} of them or more that all judges answered"
-        raise DataError(
-            table.source, f"{count(len(table.judge), unit)} of all judges", remedy=remedy
-        )
+        raise DataError(table.source, f"{labelled} of all judges", remedy=remedy)
     numbers = [_estimate(systems, value, level) for value, systems in tables.items()]
     pairs = _adjust([pair for each in numbers for pair in each.pairs], level, screen)
     n, n_labelled = (sum(sizes) for sizes in zip(*(each[:2] for each in numbers), strict=True))
-    rng, warnings, best = generator(seed), list[str](), None
-    for systems, each in zip(tables.values(), numbers, strict=True):
-        warnings += _warnings(systems, each)
+    rng, best = generator(seed), None
+    warnings = [
+        line for each in zip(tables.values(), numbers, strict=True) for line in _warn(*each)
+    ]
     if many and n >= FEWEST:
         influence = _influence(table, by_people=n_labelled >= FEWEST)
         best = possibly_best(numbers[0].reported, influence, rng, confidence_level=level)
@@ -251,11 +242,11 @@ def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
             else labelled_gap(h[:, j] - h[:, i], d[:, j] - d[:, i], zero_one=exact)
             for i, j in couples
         ]
-    shown, pairs = (level, math.inf if table.measure == "scores" else 1.0), list[PairDifference]()
+    shown = (level, math.inf if table.measure == "scores" else 1.0)
     same = "people gave both answers the same score everywhere"
     discordant = int((np.abs(np.diff(judge)) > 0).sum()) if len(columns) == 2 else None
-    for at, (i, j) in enumerate(couples):
-        pair = PairDifference(
+    pairs = [
+        PairDifference(
             a=table.names[i],
             b=table.names[j],
             within=within,
@@ -263,7 +254,8 @@ def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
             people=Difference.of(people[at], *shown, f"labelled {unit}", same) if people else None,
             discordant=discordant,
         )
-        pairs.append(pair)
+        for at, (i, j) in enumerate(couples)
+    ]
     return _Estimates(n, m, pairs, people if m >= FEWEST else by_judge, means)
 
 
@@ -311,10 +303,9 @@ def _scores(
     signs = [(pair, pair.reported.sign) for pair in pairs if pair.shown]
     winners = Counter(pair.b if sign > 0 else pair.a for pair, sign in signs)
     losers = Counter(pair.a if sign > 0 else pair.b for pair, sign in signs)
-    scores = []
-    for at, name in enumerate(table.names):
-        values = table.judge[~np.isnan(table.judge[:, at]), at]
-        score = SystemScore(
+    columns = [column[~np.isnan(column)] for column in table.judge.T]
+    scores = [
+        SystemScore(
             name=name,
             n=len(values),
             mean=float(values.mean()) if len(values) else None,
@@ -324,28 +315,24 @@ def _scores(
             can_be_best=None if best is None else bool(best[at]),
             cost=table.costs.get(name),
         )
-        scores.append(score)
+        for at, (name, values) in enumerate(zip(table.names, columns, strict=True))
+    ]
     if len(scores) > 2 or table.measure == "agreement":
         scores.sort(key=lambda s: -(s.mean or 0.0) if s.people_mean is None else -s.people_mean)
     return tuple(scores)
 
 
-def _warnings(table: Systems, numbers: _Estimates) -> Iterator[str]:
+def _warn(table: Systems, numbers: _Estimates) -> Iterator[str]:
+    n, m, probabilities = numbers.n, numbers.n_labelled, table.measure == "probabilities"
     if table.paired_by is None:
-        yield (
-            "the systems share no question: the difference is not paired, and wider; give both "
-            "the same prompt_id, or the same prompts"
-        )
-    elif table.measure == "probabilities" and FEWEST <= numbers.n < _FEW_PROBABILITIES:
-        yield (
-            f"{numbers.n} questions with probabilities: coverage of the interval is a little below "
-            f"its level under {_FEW_PROBABILITIES} questions"
-        )
-    if FEWEST <= numbers.n_labelled < numbers.n and not table.drawn_at_random:
-        yield (
-            "the labels must be a random sample of the questions; the file does not record how "
-            "they were drawn (sampled_by)"
-        )
+        wider = "the systems share no question: the difference is not paired, and wider"
+        yield f"{wider}; give both the same prompt_id, or the same prompts"
+    elif probabilities and FEWEST <= n < _FEW_PROBABILITIES:
+        below = f"a little below its level under {_FEW_PROBABILITIES} questions"
+        yield f"{n} questions with probabilities: coverage of the interval is {below}"
+    if FEWEST <= m < n and not table.drawn_at_random:
+        sample = "the labels must be a random sample of the questions"
+        yield f"{sample}; the file does not record how they were drawn (sampled_by)"
 
 
 def _assumptions(table: Systems, *, labelled: bool, best: bool) -> tuple[str, ...]:
@@ -359,9 +346,6 @@ def _assumptions(table: Systems, *, labelled: bool, best: bool) -> tuple[str, ..
         (best, "the set of systems that can be best is approximate: measured, not proven"),
     )
     return (*(line for applies, line in lines if applies), *table.notes)
-
-
-# --- the best of several judges ---
 
 
 def best_of(

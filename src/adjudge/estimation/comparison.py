@@ -1,12 +1,8 @@
-"""Comparisons: what they return and show, for two systems, many systems, slices and judges alike.
-
-Every difference is B - A. The judge's number is the judge's: people can differ, so with labels
-people's difference is reported and the judge's is next to it.
-"""
+"""Comparisons: what they return and show, for two systems, many, slices and judges alike."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from textwrap import wrap
@@ -28,16 +24,12 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figure import (
-    ACCENT,
     CENTRED,
-    INK,
     ON_TINT,
+    ForestRow,
     draw_cells,
-    draw_interval,
-    draw_ring,
-    name_rows,
+    forest_figure,
     new_figure,
-    set_suptitle,
     themed,
 )
 from adjudge.present.result import (
@@ -57,7 +49,6 @@ from adjudge.records import HasInterval, Interval
 from adjudge.statistics.differences import FEWEST, Gap
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 #: With this many labels a judge of usual quality narrows the interval by a quarter to a half.
@@ -115,10 +106,10 @@ class Difference(HasInterval):
 
     def turned(self) -> Difference:
         """A - B."""
-        turned = [None if end is None else -end for end in (self.high, self.low)]
-        interval = self.interval and replace(self.interval, low=turned[0], high=turned[1])
-        estimate = None if self.estimate is None else -self.estimate
-        return replace(self, estimate=estimate, interval=interval)
+        if self.interval is None or self.low is None or self.high is None:
+            return self  # no number, or 0
+        ends = replace(self.interval, low=-self.high, high=-self.low)
+        return replace(self, estimate=-(self.estimate or 0.0), interval=ends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,28 +281,14 @@ def with_ends(difference: Difference, measure: str, *, unit: bool = True) -> str
     return f"{'' if text[0] in f'-{DASH}' else '+'}{text}{ends}"
 
 
-def p_text(value: float | None) -> str:
-    """A p-value; the smallest ones by their bound.
-
-    >>> p_text(0.0321), p_text(0.0), p_text(None)
-    ('0.0321', '< 0.0001', '')
-    """
-    if value is None:
-        return ""
-    return "< 0.0001" if value < 0.0001 else number(value, 4)
-
-
 def view_comparison(result: Comparison) -> list[Block]:
     """Who is ahead and by whose number; the systems or the slices; the pairs behind them."""
     pairs, many, best = result.differences, result.of_many, result.best_judge
     title = f"Differences with {level(result.confidence_level)} intervals"
     by_judge = not many and any(pair.shown and pair.reported is pair.judge for pair in pairs)
     public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
-    if many:
-        caption = "Difference of each pair (row minus column); bold: shown."
-        figure = Figure("matrix", partial(matrix_figure, result), caption)
-    else:
-        figure = Figure("difference", partial(differences_figure, result), f"{title}, around zero.")
+    caption = "Difference of each pair (row minus column); bold: shown."
+    matrix = Figure("matrix", partial(matrix_figure, result), caption)
     return [
         headline_of(result),
         *warnings_of(result.warnings),
@@ -321,7 +298,8 @@ def view_comparison(result: Comparison) -> list[Block]:
         *notes_of([f"{reason}: {n:,}" for reason, n in result.dropped.items()]),
         *([public] if by_judge else []),
         *explain(result.assumptions),
-        figure,
+        Figure("difference", partial(differences_figure, result), f"{title}, around zero."),
+        *([matrix] if many else []),
     ]
 
 
@@ -359,10 +337,8 @@ def headline_of(result: Comparison) -> Headline:
 
 def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
     gap, measure, a, b = pair.reported, result.measure, pair.a, pair.b
-    by_people, unit = (
-        gap is pair.people,
-        count(result.n, "question" if result.paired_by else "answer"),
-    )
+    by_people, unit = gap is pair.people, "question" if result.paired_by else "answer"
+    unit = count(result.n, unit)
     if gap.estimate is None:
         return Headline(f"No difference of {b} and {a}: {gap.reason}", tone="bad")
     if gap.interval is None:
@@ -460,6 +436,10 @@ def _behind(result: Comparison) -> dict[str, tuple[Difference, bool]]:
 
 
 def _pair_table(result: Comparison, caption: str) -> Table:
+    def p_value(pair: PairDifference) -> str:
+        tiny = pair.adjusted is not None and pair.adjusted < 0.0001
+        return "" if pair.adjusted is None else "< 0.0001" if tiny else number(pair.adjusted, 4)
+
     return table_of(
         result.differences,
         {
@@ -467,7 +447,7 @@ def _pair_table(result: Comparison, caption: str) -> Table:
             "A": lambda pair: clip(pair.a),
             "B": lambda pair: clip(pair.b),
             "B - A": lambda pair: with_ends(pair.reported, result.measure),
-            "p, adjusted": lambda pair: p_text(pair.adjusted),
+            "p, adjusted": p_value,
             "shown": lambda pair: "yes" if pair.shown else "",
             "n": lambda pair: f"{pair.reported.n:,}",
         },
@@ -481,66 +461,55 @@ def _pair_table(result: Comparison, caption: str) -> Table:
 
 
 def differences_figure(result: Comparison) -> Drawing:
-    """A line for each slice, or for judge and people; filled if the interval excludes zero."""
-    pair = result.differences[0]
-    gaps = [(pair.within, pair.reported) for pair in result.differences[: 2 * _DRAWN]]
-    if result.within is None:
-        gaps = [("judge alone", pair.judge), *([("people", pair.people)] if pair.people else [])]
-    rows = [(clip(name), gap, gap.sign != 0) for name, gap in gaps if gap.estimate is not None]
+    """A line for each slice, each system but the first, or judge and people; filled if shown."""
+    pair, unit = result.differences[0], "" if result.measure == "scores" else ", points"
+    axis = f"{clip(pair.b)} minus {clip(pair.a)}"
+    gaps = [(str(p.within), p.reported, p.reported.sign != 0) for p in result.differences]
+    if result.of_many:
+        names, behind = [system.name for system in result.systems], _behind(result)
+        gaps = [(name, *behind[name]) for name in names[1:]]
+        axis = f"minus {clip(names[0])}"
+    elif result.within is None:
+        both = (("judge alone", pair.judge), ("people", pair.people))
+        gaps = [(name, gap, gap.sign != 0) for name, gap in both if gap is not None]
+    rows = [
+        ForestRow(clip(name), gap.estimate, gap.interval, filled=shown)
+        for name, gap, shown in gaps[: 2 * _DRAWN]
+        if gap.estimate is not None
+    ]
     if not rows:
         raise ArgumentError("plot", "no difference", "the result has no number to draw")
-    with themed():
-        figure = new_figure(7.2, 1.7 + 0.42 * len(rows))
-        axes = figure.subplots()
-        unit = _draw_gaps(axes, rows, result.measure)
-        with_level = f"with {level(result.confidence_level)} intervals"
-        axes.set_xlabel(f"{clip(pair.b)} minus {clip(pair.a)}{unit}, {with_level}")
-        axes.set_title("\n".join(wrap(headline_of(result).text, 66)))
-    return figure
-
-
-def _draw_gaps(
-    axes: Axes, rows: Sequence[tuple[str, Difference | None, bool]], measure: str, **style: Any
-) -> str:
-    """Differences around zero, from the top down, filled if they are shown; the unit's name."""
-    scale = 1.0 if measure == "scores" else 100.0
-    axes.axvline(0, color=INK, linewidth=1.2)
-    for place, (_, gap, shown) in enumerate(rows):
-        if gap is not None and gap.estimate is not None:
-            draw_interval(axes, place, gap.interval, scale=scale, color=ACCENT, linewidth=2.2)
-            face = ACCENT if shown else "white"
-            draw_ring(axes, scale * gap.estimate, place, ACCENT, face=face)
-    name_rows(axes, [name for name, _, _ in rows], **style)
-    return "" if measure == "scores" else ", points"
+    return forest_figure(
+        rows,
+        title="\n".join(wrap(headline_of(result).text, 66)),
+        axis=f"{axis}{unit}, with {level(result.confidence_level)} intervals",
+        scale=100 if unit else 1,
+        around_zero=True,
+    )
 
 
 def matrix_figure(result: Comparison) -> Drawing:
-    """Differences from the leading system with intervals, and who beats whom."""
-    names, behind = [system.name for system in result.systems[:_DRAWN]], _behind(result)
+    """Who beats whom: the difference of each pair, bold if it is shown."""
+    names = [system.name for system in result.systems[:_DRAWN]]
     place, shown = {name: at for at, name in enumerate(names)}, clip_names(names, 24)
-    grid, cells = np.zeros((len(names), len(names))), list[tuple[int, int, str, bool]]()
-    digits = (1, ".2f") if result.measure == "scores" else (100, ".1f")
+    scale, digits, unit = (1, 2, "") if result.measure == "scores" else (100, 1, ", points")
+    grid, bold = np.zeros((2, len(names), len(names)))
     for pair in result.differences:
-        if {pair.a, pair.b} <= place.keys() and pair.reported.estimate is not None:
+        if {pair.a, pair.b} <= place.keys():
             i, j = place[pair.a], place[pair.b]
-            for at, sign in (((i, j), -1), ((j, i), 1)):
-                grid[at] = sign * digits[0] * pair.reported.estimate
-                cells.append((*at, f"{grid[at]:+z{digits[1]}}", pair.shown))
+            grid[j, i] = scale * (pair.reported.estimate or 0.0)
+            grid[i, j], bold[i, j], bold[j, i] = -grid[j, i], pair.shown, pair.shown
     largest = float(np.abs(grid).max()) or 1.0
     with themed():
-        # One above the other: side by side they are too small on a phone.
-        figure = new_figure(max(7.2, 2.6 + 0.5 * len(names)), 4.1 + 0.81 * len(names))
-        above, axes = figure.subplots(2, 1, height_ratios=[0.36, 0.5])
-        lines = zip(shown, (behind.get(name, (None, False)) for name in names), strict=True)
-        rows = [(name, *line) for name, line in lines]
-        unit = _draw_gaps(above, rows, result.measure, fontsize=8.5)
-        above.set_xlabel(f"minus {shown[0]}{unit}; {level(result.confidence_level)} each alone")
+        figure = new_figure(max(7.2, 2.6 + 0.5 * len(names)), 2.4 + 0.5 * len(names))
+        axes = figure.subplots()
         draw_cells(axes, grid, ("#eda383", "#f7f3ea", "#9ab7d9"), (-largest, largest))
-        for row, column, text, bold in cells:
-            style = {"size": 7, "weight": "bold" if bold else "normal", "color": ON_TINT}
-            axes.text(column, row, text, **style, **CENTRED)
+        for row, column in np.argwhere(~np.eye(len(names), dtype=bool)).tolist():
+            weight = "bold" if bold[row, column] else "normal"
+            style = {"size": 7, "weight": weight, "color": ON_TINT, **CENTRED}
+            axes.text(column, row, f"{grid[row, column]:+z.{digits}f}", **style)
         axes.set_yticks(range(len(names)), shown, fontsize=8.5)
         axes.set_xticks(range(len(names)), shown, rotation=45, ha="right", fontsize=8.5)
         axes.set_xlabel(f"row minus column{unit}; bold: shown")
-        set_suptitle(figure, "\n".join(wrap(headline_of(result).text, 70)))
+        axes.set_title("\n".join(wrap(headline_of(result).text, 66)))
     return figure

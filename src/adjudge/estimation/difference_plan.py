@@ -105,8 +105,8 @@ def plan_compare(
     table = systems.among(systems.choose(a, b))
     if table.measure != "scores" and difference > 1:
         raise ArgumentError("difference", difference, "give a share: 0.03 is 3 points")
-    n = len(table.judge)
-    if n < FEWEST or table.paired_by is None:
+    n = len(table.judge) if table.paired_by is not None else 0
+    if n < FEWEST:
         problem = f"{count(n, 'common question')}: a pilot needs {FEWEST}"
         raise DataError(table.source, problem, remedy="ask both systems the same questions")
     d, h = (numbers[:, 1] - numbers[:, 0] for numbers in (table.judge, table.human))

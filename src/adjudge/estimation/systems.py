@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -243,35 +242,34 @@ def read_systems(
     names, measure = rows.group_names, _MEASURES[rows.scale]
     if sides is not None:
         names, measure, answers = sides, "preferences", _of_sides(answers, sides)
-    frame = answers.frame
-    tabulate = partial(
-        _tabulate,
-        names=names,
-        cluster=cluster,
-        measure=measure,
-        source=rows.name,
-        drawn_at_random=rows.drawn_at_random,
-        notes=rows.makers,
-        dropped=answers.dropped,
-    )
-    if within is None:
-        return {None: tabulate(frame)}
-    if within not in frame.columns:
-        shown = shorten([column for column in rows.frame.columns if column != "id"])
-        raise ArgumentError("within", within, f"choose a column: {shown}")
-    values = tidy(frame[within], rows.name, within)
-    slices = values.drop_nulls().unique(maintain_order=True).to_list()
-    if not slices:
-        raise ArgumentError("within", within, "the column is empty: name another")
-    return {value: tabulate(frame.filter(values == value)) for value in slices}
+    frame, made = answers.frame, {"source": rows.name, "dropped": answers.dropped}
+    how = {"drawn_at_random": rows.drawn_at_random, "notes": rows.makers, **made}
+    slices: dict[str | None, pl.DataFrame] = {None: frame}
+    if within is not None:
+        values = tidy(frame[_named(frame, "within", within)], rows.name, within)
+        parts = values.drop_nulls().unique(maintain_order=True).to_list()
+        if not parts:
+            raise ArgumentError("within", within, "the column is empty: name another")
+        slices = {value: frame.filter(values == value) for value in parts}
+    return {at: _tabulate(part, names, cluster, measure, **how) for at, part in slices.items()}
+
+
+def _named(frame: pl.DataFrame, option: str, column: str) -> str:
+    """A column that the user named; it must be there."""
+    if column not in frame.columns:
+        theirs = [name for name in frame.columns if name != "id" and not name.startswith("__")]
+        raise ArgumentError(option, column, f"choose a column: {shorten(theirs)}")
+    return column
 
 
 def _is_judged_pairs(table: Table) -> bool:
     here = table.frame.columns
     if table.kind is not None:
         return table.kind == "judgments"
+    by_verdict = len(recognise(here, "judgments", ["model_a", "model_b", "verdict"])) == 3
     return "judgments" in kinds_of(table.format) or (
-        "judge_score" not in here and bool(recognise(here, "judgments", ["p_a", "p_fwd"]))
+        "judge_score" not in here
+        and (by_verdict or bool(recognise(here, "judgments", ["p_a", "p_fwd"])))
     )
 
 
@@ -355,7 +353,7 @@ def _name_answers(
     frame = table.frame
     if "id" not in frame.columns and labels is not None:
         raise DataError(table.name, "is missing", column="id", remedy=GIVE_IDS)
-    if "id" not in frame.columns or not frame["id"].is_duplicated().any():
+    if "id" not in frame.columns or frame["id"].is_unique().all():
         return table, labels
     _refuse_several(table, "metric", "metrics", within)
     named = _with_answer_ids(table, [c for c in (by, "metric") if c in frame.columns])
@@ -431,12 +429,12 @@ def read_judges(
         files = [prepare_judgments(source.rows, labels=source.labels)]
         if other is not None:
             files.append(prepare_judgments(source.other("other"), labels=source.labels))
-    frames, name = [file.frame for file in files], " and ".join(file.name for file in files)
-    if other is not None and set(frames[0]["judge"].unique()) & set(frames[1]["judge"].unique()):
+    frames, names = [file.frame for file in files], [file.name for file in files]
+    if len(files) > 1 and {*frames[0]["judge"]} & {*frames[1]["judge"]}:
         # Two prompts of one judge: the files' names say which is which.
-        runs = zip(frames, _file_names([file.name for file in files]), strict=True)
+        runs = zip(frames, _file_names(names), strict=True)
         frames = [frame.with_columns(judge=pl.lit(run)) for frame, run in runs]
-    frame = pl.concat(frames, how="diagonal_relaxed")
+    frame, name = pl.concat(frames, how="diagonal_relaxed"), " and ".join(names)
     if "label" not in frame.columns:
         remedy = "judges are compared by people's labels: add label (human), or give --labels FILE"
         raise DataError(name, "has no labels", column="label", remedy=remedy)
@@ -446,25 +444,25 @@ def read_judges(
         .without(pl.col("label") == "tie", "human tie")
         .without(~pl.col("status").is_in(list(MEASURED)), "no usable verdict")
     )
-    judges = rows.frame["judge"].n_unique()
-    if judges < 2:
-        alone = shorten(rows.frame["judge"].unique().to_list()) or "no judge"
+    judges = rows.frame["judge"].unique()
+    if len(judges) < 2:
         remedy = "give rows of two or more judges, or two files"
-        raise DataError(name, f"has {alone} alone", remedy=remedy)
-    frame = rows.frame.filter(pl.col("judge").n_unique().over("id") == judges)
+        raise DataError(name, f"has {shorten(judges.to_list()) or 'no judge'} alone", remedy=remedy)
+    frame = rows.frame.filter(pl.col("judge").n_unique().over("id") == len(judges))
     lost = rows.frame["id"].n_unique() - frame["id"].n_unique()
-    codes, names = code_column(frame["judge"])
+    codes, judge_names = code_column(frame["judge"])
     frame = frame.with_columns(
         pl.Series("__system", codes),
         pl.col("id").alias(_QUESTION),
         __judge=(pl.col("verdict") == pl.col("label")).fill_null(False).cast(pl.Float64),
         __human=pl.lit(math.nan),
     )
-    costs = dict[str, float]()
+    how: dict[str, Any] = {"source": name}
+    how["dropped"] = merge_dropped(rows.dropped, {"row that not all judges answered": lost})
     if has_values(frame, "cost"):
-        costs = dict(frame.group_by("judge").agg(pl.col("cost").cast(pl.Float64).mean()).rows())
-    dropped = merge_dropped(rows.dropped, {"row that not all judges answered": lost})
-    return _tabulate(frame, names, cluster, "agreement", source=name, dropped=dropped, costs=costs)
+        mean = pl.col("cost").cast(pl.Float64).mean()
+        how["costs"] = dict(frame.group_by("judge").agg(mean).rows())
+    return _tabulate(frame, judge_names, cluster, "agreement", **how)
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -539,11 +537,7 @@ def _question_column(frame: pl.DataFrame, systems: IntArray) -> str | None:
 
 def _cluster_name(frame: pl.DataFrame, cluster: str | None, key: str | None) -> str | None:
     """The column of questions that belong together: as named, else prompt_id or doc_id."""
-    if cluster == "none":
-        return None
     if cluster is not None:
-        if cluster not in frame.columns:
-            raise ArgumentError("cluster", cluster, f"choose a column: {shorten(frame.columns)}")
-        return None if cluster == key else cluster
+        return None if cluster in ("none", key) else _named(frame, "cluster", cluster)
     usual = (c for c in ("prompt_id", "doc_id") if c in frame.columns and c != key)
     return next((c for c in usual if key is not None and has_values(frame, c)), None)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -131,28 +131,23 @@ class SequentialComparison(Result):
         return view_until_sure(self)
 
 
-# --- labels in the store ---
-
-
 def stored_labels(
-    place: StorePlace, systems: Systems, scale: tuple[float, float] | None, positive: str | None
+    place: StorePlace, systems: Systems, scale: tuple[int, int] | None, positive: str | None
 ) -> list[dict[str, Any]]:
     """The labels of these answers that the labelling page kept in the store.
 
     A pass is the verdict that counts as 1 (`positive`), if verdicts are words.
     """
-    labels = PAIR_LABELS if systems.measure == "preferences" else GRADE_LABELS
-    if systems.measure == "scores":
-        low, high = scale or (1, 5)
-        labels = score_labels(int(low), int(high))
+    scores = score_labels(*(scale or (1, 5)))
+    labels = {"preferences": PAIR_LABELS, "scores": scores}.get(systems.measure, GRADE_LABELS)
     with use_store(place) as store:
         answers = LabelBook(store, labels).answers()
-    known, words = set(systems.answers["id"].to_list()), {"pass": positive or "pass"}
+    rows, ids = [(a.subject_id, a.label, a.rater) for a in answers], {*systems.answers["id"]}
+    words = {"pass": positive or "pass"}
     return [
-        {"id": answer.subject_id, "label": words.get(answer.label, answer.label)}
-        | {"rater": answer.rater}
-        for answer in answers
-        if answer.label is not None and answer.subject_id in known
+        {"id": name, "label": words.get(label, label), "rater": rater}
+        for name, label, rater in rows
+        if label is not None and name in ids
     ]
 
 
@@ -193,49 +188,35 @@ def look(
         "scale": scale,
     }
     numbers = dict(zip(table.questions, judge.round(9).tolist(), strict=True))
-    digest = sha256_json([*table.names, numbers])
     name = f"{STATE_OF_COMPARISON}{' '.join(table.names)} {sha256_json(sorted(numbers))[:16]}"
+    known = table.drawn_at_random & ~np.isnan(human)
+    state = {
+        "order_key": sha256_json(["compare", seed])[:32],
+        "started_with": tuple(q for q, has in zip(table.questions, known, strict=True) if has),
+        "pool_digest": sha256_json([*table.names, numbers]),
+    }
     while True:
         with use_store(place) as store:
-            stored = store.monitors().get(name)
-            key, started = sha256_json(["compare", seed])[:32], tuple[str, ...]()
             people = tuple[float, ...]()
-            if stored is not None:
-                before = _parse(stored, f"{store_name(place)}, {name}")
-                _check_same(before, rules, digest)
-                key, started, people = before.order_key, before.started_with, before.people
-            elif table.drawn_at_random:
-                known = ~np.isnan(human)
-                started = tuple(q for q, has in zip(table.questions, known, strict=True) if has)
-            state = {"order_key": key, "started_with": started, "pool_digest": digest}
-            order = _draw(table.questions, key, {*started})
-            result = _count(table, judge, human, order, people, {**rules, **state})
+            if (stored := store.monitors().get(name)) is not None:
+                before = _read_state(stored, f"{store_name(place)}, {name}", rules, state)
+                state, people = {field: getattr(before, field) for field in state}, before.people
+            result = _count(table, judge, human, people, {**rules, **state})
             # If another process looked meanwhile, continue from what that one counted.
             if store.replace_monitor(name, stored, result.to_json(indent=None)):
                 return result
 
 
-def _draw(questions: Sequence[str], key: str, first: Collection[str]) -> list[int]:
-    """A random order fixed by the key; labels drawn at random before the first look come first."""
-
-    def place(at: int) -> tuple[bool, bytes]:
-        text = f"{key}\x1f{questions[at]}".encode("utf-8", "surrogatepass")
-        return questions[at] not in first, hashlib.sha256(text).digest()
-
-    return sorted(range(len(questions)), key=place)
-
-
-def _parse(text: str, source: str) -> SequentialComparison:
+def _read_state(
+    text: str, source: str, rules: Mapping[str, Any], state: Mapping[str, Any]
+) -> SequentialComparison:
+    """The last look. Rules that change between looks would undo the guarantee."""
     try:
-        return from_dict(json.loads(text), SequentialComparison, source=source)
+        before = from_dict(json.loads(text), SequentialComparison, source=source)
     except ValueError as error:
         remedy = "restore the store from a backup"
         raise DataError(source, f"is not JSON ({error})", remedy=remedy) from None
-
-
-def _check_same(before: SequentialComparison, rules: Mapping[str, Any], digest: str) -> None:
-    """Rules that change between looks would undo the guarantee."""
-    if before.pool_digest != digest:
+    if before.pool_digest != state["pool_digest"]:
         remedy = "give the same rows as before, or start again with another --store"
         problem = "the judge's numbers differ from those of the first look"
         raise DataError("the rows", problem, remedy=remedy)
@@ -243,17 +224,29 @@ def _check_same(before: SequentialComparison, rules: Mapping[str, Any], digest: 
         if (then := getattr(before, option)) != now:
             remedy = f"it was {then} at the first look and cannot change; or use another --store"
             raise ArgumentError(option, now, remedy)
+    return before
+
+
+def _draw(questions: Sequence[str], rules: Mapping[str, Any]) -> list[int]:
+    """A random order fixed by the key; labels drawn at random before the first look come first."""
+    first = {*rules["started_with"]}
+
+    def place(at: int) -> tuple[bool, bytes]:
+        text = f"{rules['order_key']}\x1f{questions[at]}".encode("utf-8", "surrogatepass")
+        return questions[at] not in first, hashlib.sha256(text).digest()
+
+    return sorted(range(len(questions)), key=place)
 
 
 def _count(
     table: Systems,
     judge: FloatArray,
     human: FloatArray,
-    order: Sequence[int],
     people: tuple[float, ...],
     rules: Mapping[str, Any],
 ) -> SequentialComparison:
     """Count the labels up to the first that is missing, in the order of drawing, and decide."""
+    order = _draw(table.questions, rules)
     judge, human, questions = judge[order], human[order], [table.questions[at] for at in order]
     n, counted, alpha = len(judge), len(people), 1 - rules["confidence_level"]
     missing = np.flatnonzero(np.isnan(human[counted:]))

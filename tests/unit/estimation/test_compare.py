@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from runner_logs import LOGS
 
-from adjudge import compare
+from adjudge import compare, plan_compare
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.systems import read_systems
@@ -97,6 +97,8 @@ def test_systems_without_a_common_question_are_not_paired_and_the_result_says_so
     paired = compare(two_systems(), a="old", b="new")
     assert got.difference.judge.estimate == pytest.approx(paired.difference.judge.estimate)
     assert got.n == 240
+    with pytest.raises(DataError, match="0 common questions: a pilot needs 30"):
+        plan_compare(rows, difference=0.1)
     labelled = two_systems(300, labels=90).drop("prompt_id")
     people = compare(labelled, a="old", b="new").difference.people
     assert people.n == 90
@@ -124,6 +126,10 @@ def test_questions_of_a_cluster_count_once() -> None:
     assert (got.n, got.clustered_by) == (30, "document")
     assert got.difference.judge.standard_error == pytest.approx(expected.standard_error)
     assert compare(rows, a="old", b="new").n == 90
+    with pytest.raises(
+        ArgumentError, match="choose a column: prompt_id, model, judge, document, human$"
+    ):
+        compare(rows, a="old", b="new", cluster="page")
 
 
 def test_scores_and_probabilities() -> None:
@@ -164,6 +170,8 @@ def test_judgments_of_pairs_are_read_from_the_side_of_b() -> None:
     assert verdicts.difference.judge.standard_error == pytest.approx(
         paired_gap(d, zero_one=True).standard_error
     )
+    said = pairs.drop("p_a").with_columns(verdict=np.where(first == (d > 0), "A", "B"))
+    assert compare(said, a="old", b="new").difference == verdicts.difference
     sides = compare(pairs.drop("model_a", "model_b"))
     assert (sides.difference.a, sides.difference.b) == ("A", "B")
     third = pl.concat([pairs, pairs.with_columns(pl.col("id") + "x", model_b=pl.lit("third"))])
