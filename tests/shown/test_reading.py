@@ -29,7 +29,6 @@ def test_a_log_of_grades() -> None:
         LOG,
         [
             "1,024 grades about 256 prompts from an Inspect log: 1,020 ok, 4 unparsed",
-            "Next: adjudge estimate facts.eval --by metric",
             "metric | judge | rows | scored | labels | started from the judge's answer",
             "qa | gpt | 512 | 508 | 20 | 3",
             "match | – | 512 | 512 | 0 | 0",
@@ -38,15 +37,6 @@ def test_a_log_of_grades() -> None:
         ],
     )
     assert LOG.to_frame()["metric"].to_list() == ["qa", "match"]
-    bare = replace(LOG, metrics=(replace(LOG.metrics[0], labels=0),))
-    assert str(bare).splitlines()[1] == (
-        "Next: adjudge label facts.eval -o labels.csv, then adjudge estimate facts.eval --labels "
-        "labels.csv"
-    )
-    # Its spans have no texts to label.
-    assert (
-        str(replace(bare, format="phoenix")).splitlines()[1] == "Next: adjudge estimate facts.eval"
-    )
 
 
 LABELS = replace(
@@ -67,7 +57,6 @@ def test_a_log_of_labels() -> None:
         LABELS,
         [
             "1 label from a Label Studio export",
-            "Next: --labels facts.eval",
             "metric | judge | rows | labels",
             "– | – | 1 | 1",
         ],

@@ -288,7 +288,7 @@ def run_plan_selection(arguments: Values, options: Values) -> bool:
             drawn = plan_labels(prepared, n=wanted, **_some(arguments, "cluster", "seed"))
             chosen = drawn.to_frame()
             write_rows(chosen, write_ids)
-            remark(f"wrote {chosen.height} ids to {write_ids}")
+            remark(f"wrote {count(chosen.height, 'id')} to {write_ids}")
     deliver(plan, options)
     bad = plan.points[-1].coverage < plan.gain
     if bad:
@@ -320,7 +320,7 @@ def run_plan_labels(arguments: Values, options: Values) -> bool:
     plan = plan_labels(**arguments)
     if (write_ids := options["write_ids"]) is not None:
         write_rows(plan.to_frame(), write_ids)
-        remark(f"wrote {plan.n} ids to {write_ids}")
+        remark(f"wrote {count(plan.n, 'id')} to {write_ids}")
     elif options["output"] is None and not options["json"]:
         remark("nothing was written: give --write-ids FILE to write the ids")
     deliver(plan, options)

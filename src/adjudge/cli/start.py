@@ -312,12 +312,14 @@ def start(
         commands = kind.unlabelled if read_as.labels == 0 else kind.commands
         again = _typed_again(options, kind)
         for question, command in commands.items():
+            if read_as.rows == read_as.labels and command.startswith("plan rate"):
+                continue  # no label is left to buy
             typed = f"adjudge {command.format(_quote(file))}{again}"
             answers.append(Answer(question=question, command=typed))
     return Guide(
         file=str(file),
         read_as=tuple(readable.values()),
-        answers=tuple(answers),
+        answers=tuple(dict.fromkeys(answers)),
         refused={kind: str(error) for kind, error in refused.items()},
     )
 

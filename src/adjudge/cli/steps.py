@@ -149,13 +149,25 @@ def after_judging(result: Any, typed: Typed) -> str | None:
 
 
 def after_conversion(result: Any, typed: Typed) -> str | None:
+    from adjudge.data.formats import kinds_of
+
     rows = typed["output"] or typed.rows
-    verbs = {"judgments": "calibrate", "grades": "estimate", "battles": "rank"}
-    verb = verbs.get(result.rows_kind)
-    if rows is None or verb is None:
+    judge = ("--judge", "openai:MODEL")
+    verbs: dict[str, tuple[str, ...]] = {
+        "judgments": ("calibrate",),
+        "grades": ("estimate", *(("--by", "metric") if len(result.metrics) > 1 else ())),
+        "battles": ("rank",),
+        "pairs": ("judge", *judge),
+        "items": ("judge", *judge, "--protocol", "grade"),
+    }
+    if rows is None or result.rows_kind not in verbs:
         return None
-    groups = ("--by", "metric") if verb == "estimate" and len(result.metrics) > 1 else ()
-    return command(verb, rows, *groups)
+    verb, *words = verbs[result.rows_kind]
+    if verb in ("calibrate", "estimate") and not any(part.labels for part in result.metrics):
+        if typed.rows is not None and {"items", "pairs"} & kinds_of(result.format):
+            return command("label", typed.rows, "-o", "labels.csv")
+        return command("plan labels", rows, "--write-ids", "to_label.csv")
+    return command(verb, rows, *words)
 
 
 def after_calibration(policy: Any, typed: Typed) -> str | None:
@@ -190,11 +202,12 @@ def after_evaluation(evaluation: Any, typed: Typed) -> str | None:
 
 
 def after_estimate(result: Any, typed: Typed) -> str | None:
-    if any(rate.low is None for rate in result.intervals()):
-        if typed["by"] is not None:
-            return typed.on_same_rows("plan labels", "--write-ids", "to_label.csv")
-        return typed.on_same_rows("plan rate", "--width", "0.1", "--write-ids", "to_label.csv")
-    return save_as("estimate.json")(result, typed)
+    complete = all(rate.low is not None for rate in result.intervals())
+    if complete or getattr(result, "n_test", None) == 0:
+        return save_as("estimate.json")(result, typed)
+    known = {getattr(result, name, None) for name in ("sensitivity", "specificity")}
+    plan = ("plan labels",) if None in known else ("plan rate", "--width", "0.1")
+    return typed.on_same_rows(*plan, "--write-ids", "to_label.csv")
 
 
 def _rows_with_texts(typed: Typed) -> str:

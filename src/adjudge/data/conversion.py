@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pkgutil import resolve_name
-from shlex import quote
 from typing import ClassVar
 
 import polars as pl
@@ -370,16 +369,9 @@ class LogSummary(Result):
 
     def view(self) -> list[Block]:
         """Rows and statuses first, then each metric, then what was left out."""
-        by = " --by metric" if len({part.metric for part in self.metrics}) > 1 else ""
         said = ", ".join(f"{n:,} {status}" for status, n in self.statuses.items())
         about = "" if self.prompts is None else f" about {count(self.prompts, 'prompt')}"
         headline = f"{count(self.rows, self.rows_kind.removesuffix('s'))}{about} from {self.title}"
-        following = _NEXT.get(self.rows_kind, "").format(file=quote(self.source), by=by)
-        judged = self.rows_kind in ("grades", "judgments")
-        texts = {"items", "pairs"} & {*load_format(self.format).gives}
-        if judged and texts and not any(part.labels for part in self.metrics):
-            label = f"adjudge label {quote(self.source)} -o labels.csv"
-            following = f"{label}, then {following} --labels labels.csv"
         columns = {
             "metric": lambda part: part.metric or DASH,
             "judge": lambda part: part.judge or DASH,
@@ -392,18 +384,7 @@ class LogSummary(Result):
             columns["started from the judge's answer"] = lambda part: number(part.from_judge)
         notes = [*(f"note: {note}" for note in self.notes), *left_out(self.dropped)]
         return [
-            Headline(headline + (f": {said}" if said else ""), following and f"Next: {following}"),
+            Headline(headline + (f": {said}" if said else "")),
             table_of(self.metrics, columns, text_columns=2),
             *notes_of(notes),
         ]
-
-
-#: What to run on the log, which is read as it is; with several metrics, for each of them.
-_NEXT = {
-    "grades": "adjudge estimate {file}{by}",
-    "judgments": "adjudge calibrate {file}",
-    "battles": "adjudge rank {file}",
-    "labels": "--labels {file}",
-    "pairs": "adjudge judge {file}",
-    "items": "adjudge judge {file} --protocol grade",
-}

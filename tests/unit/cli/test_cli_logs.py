@@ -193,3 +193,20 @@ def test_convert_writes_rows_and_a_summary(
     assert printed == written
     assert printed["statuses"] == {"ok": 22, "unparsed": 2}
     assert rows.read_text(encoding="utf-8").count("\n") == 25
+
+
+@pytest.mark.parametrize(
+    ("log", "step"),
+    [
+        ("lm_eval.jsonl", "label LOG -o labels.csv"),
+        ("inspect.eval", "estimate rows.csv --by metric"),
+        ("phoenix.json", "estimate rows.csv"),
+    ],
+)
+def test_the_step_after_a_conversion_can_be_taken(
+    log: str, step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows without labels are labelled first: an estimate would have nothing to work with."""
+    assert run(["convert", str(LOGS / log), "-o", "rows.csv"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "next: adjudge " + step.replace("LOG", str(LOGS / log))

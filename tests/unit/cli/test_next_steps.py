@@ -27,6 +27,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sys.path.remove(str(ROOT / "examples"))
     write_examples(folder)
     pl.read_csv(folder / "answers.csv").drop("human").write_csv(folder / "unlabelled.csv")
+    # Three classes, of which the judge never says one; then with a label in every row.
+    classes = pl.DataFrame({"id": range(4), "judge": list("aabb"), "human": ["a", "b", "c", None]})
+    classes.write_csv(folder / "classes.csv")
+    classes.head(3).write_csv(folder / "all_classes.csv")
+    few = {"id": range(4), "judge": [1, 1, 0, 1], "human": [1, 0, 1, None]}
+    pl.DataFrame(few).write_csv(folder / "few.csv")
+    bare = {"id": range(4), "judge": [1, 1, 0, 1], "human": [None] * 4}
+    pl.DataFrame(bare).write_csv(folder / "bare.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert run(["judge", "pairs.jsonl", "--judge", JUDGE, "-o", "judged.jsonl", "--json"]) == 0
@@ -81,6 +89,13 @@ def _parse(root: click.Group, words: list[str]) -> None:
             f"judge new_pairs.jsonl --judge {JUDGE} -o judgments.jsonl",
         ),
         ("convert promptfoo.json", "estimate promptfoo.json"),
+        ("estimate bare.csv", "plan labels bare.csv --write-ids to_label.csv"),
+        ("estimate classes.csv", "plan labels classes.csv --write-ids to_label.csv"),
+        ("estimate all_classes.csv", "estimate all_classes.csv -o estimate.json"),
+        (
+            "estimate few.csv",
+            "plan rate few.csv --width 0.1 --write-ids to_label.csv",
+        ),
         ("calibrate judged.jsonl", "calibrate judged.jsonl -o policy.json"),
         (
             "calibrate judged.jsonl -o policy.json",

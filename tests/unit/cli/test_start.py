@@ -162,6 +162,19 @@ def test_an_archive_that_unpacks_to_too_much_is_opened_once(
     assert (opened, read) == ([path.name], [])
 
 
+def test_a_command_is_listed_once_and_only_if_it_has_something_to_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("f.csv").write_text("id,judge,human\n1,1,1\n2,0,1\n")
+    answers = guide(capsys, "f.csv")["answers"]
+    assert answers == [{"question": "What rate can I report?", "command": "adjudge estimate f.csv"}]
+    log = Path(__file__).parents[2] / "fixtures" / "runner_logs" / "label_studio_tasks.json"
+    listed = guide(capsys, str(log))["answers"]
+    assert isinstance(listed, list)
+    commands = [each["command"] for each in listed]
+    assert len(commands) == len({*commands}) > 1
+
+
 def test_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["start"]) == 0
     assert "adjudge demo --judge simulated" in capsys.readouterr().out
