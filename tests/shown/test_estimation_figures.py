@@ -100,6 +100,8 @@ def test_the_picture_of_groups() -> None:
     )
     one = replace(GROUPED, groups=(inside[0],)).plot().axes[0]
     assert title(one) == "The judge's rate lies inside the interval"
+    human = [replace(rate, naive=None, naive_interval=None) for rate in inside]
+    assert title(replace(GROUPED, groups=tuple(human)).plot().axes[0]) == ("People's rates")
     bare = replace(GROUPED, groups=(BARE,)).plot().axes[0]
     assert title(bare) == "No estimate for any group from these labels"
     with pytest.raises(ArgumentError, match="this result has no picture"):

@@ -98,7 +98,8 @@ def save_as(name: str) -> Step:
         output = typed["output"]
         if output is None:
             return typed.again("-o", name)
-        return command("report", Path(output).parent)
+        # A report reads results from files of this ending alone.
+        return command("report", Path(output).parent) if Path(output).suffix == ".json" else None
 
     return step
 

@@ -540,7 +540,7 @@ def scale_of(
         often = several and 10 * len(above[0]) >= len(verdict)
         if native or (often and (len(above[1]) or label.null_count() == len(label))):
             return "scores"
-    if all((n == n.round()).all() for n in numbers):
+    if all((n.is_finite() & (n == n.round())).all() for n in numbers):
         return "classes"
     values = [n.to_numpy() for n in numbers]
     column, given, outside = next(

@@ -301,7 +301,7 @@ def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
 def _bias_headline(report: BiasReport) -> Headline:
     judges = report.judges
     if not any(judge.parts() for judge in judges):
-        return Headline("Nothing could be measured", "The reasons are below.", tone="bad")
+        return Headline("Nothing could be measured", tone="bad")
     tests = _tests(judges)
     if not tests:
         return Headline("No bias could be tested: no measure of one has an interval")

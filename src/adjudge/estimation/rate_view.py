@@ -189,9 +189,11 @@ def describe_outside(what: str, rates: Sequence[Any], noun: str) -> str:
     """How many of the judge's rates are outside the interval that is reported."""
     compared = [rate for rate in rates if rate.naive is not None and rate.interval is not None]
     outside = sum(rate.naive not in rate.interval for rate in compared)
-    if len(rates) == 1:
+    if not compared:
+        return f"People's {what}s"
+    if len(compared) == 1:
         return f"The judge's {what} lies {'outside' if outside else 'inside'} the interval"
     if not outside:
-        every = "both" if len(rates) == 2 else f"all {len(rates)}"
+        every = "both" if len(compared) == 2 else f"all {len(compared)}"
         return f"The judge's {what} lies inside {every} intervals"
-    return f"The judge's {what} lies outside the interval for {outside} of {len(rates)} {noun}"
+    return f"The judge's {what} lies outside the interval for {outside} of {len(compared)} {noun}"

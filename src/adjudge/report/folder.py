@@ -8,8 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from adjudge.data import read_grades, read_items, read_judgments, read_pairs, read_table
+from adjudge.data import read_grades, read_items, read_judgments, read_pairs
 from adjudge.data.grades import are_grades
+from adjudge.data.tables import parse_table
 from adjudge.data.writing import read_with_command
 from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
 from adjudge.policy.result import Policy
@@ -132,20 +133,20 @@ def _read_tables(
             skipped[path.name] = "too large to be read for a report"
             continue
         try:
-            frame = read_table(path)
-            columns = set(frame.columns)
+            table = parse_table(path)
+            columns = set(table.frame.columns)
             if set(_PAIR) <= columns:
-                held["pairs"].append(read_pairs(frame).select(_PAIR))
+                held["pairs"].append(read_pairs(table).select(_PAIR))
             elif set(_ITEM) <= columns:
                 texts = (*_ITEM, *(c for c in _WITH_ITEM if c in columns))
-                held["items"].append(read_items(frame).select(texts))
+                held["items"].append(read_items(table).select(texts))
             elif {"id", "status"} <= columns and are_grades(columns):
-                held["grades"].append(read_grades(frame))
+                held["grades"].append(read_grades(table))
             elif {"id", "judge", "status"} <= columns and columns & {"p_a", "p_fwd"}:
-                held["judgments"].append(read_judgments(frame))
+                held["judgments"].append(read_judgments(table))
             else:
                 continue
             shown.append(path.name)
         except AdjudgeError as error:
-            skipped[path.name] = str(error)
+            skipped[path.name] = _reason(error, path)
     return held, shown, skipped

@@ -160,3 +160,10 @@ def test_the_command_that_comes_next(
 def test_json_has_no_next_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["calibrate", "judged.jsonl", "--json"]) == 0
     assert "next:" not in capsys.readouterr().out
+
+
+def test_a_result_that_a_report_does_not_read_is_not_followed_by_a_report(
+    examples: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["rank", "battles.csv", "-o", "board.txt"]) == 0
+    assert "next:" not in capsys.readouterr().out

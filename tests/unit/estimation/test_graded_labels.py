@@ -66,6 +66,8 @@ def test_plans_and_panels_refuse_them_too() -> None:
 def test_numbers_beyond_one_are_blamed_on_their_own_column() -> None:
     with pytest.raises(DataError, match=r"row 2, column human: 3.5 is neither 0/1"):
         estimate({"judge": [1, 0], "human": [1, 3.5]})
+    with pytest.raises(DataError, match=r"row 2, column judge: inf is neither 0/1.* nor a class"):
+        estimate({"judge": ["1", "Infinity", "0"], "human": ["1", "0", None]})
     with pytest.raises(DataError, match=r"row 1, column judge: 3.5 is neither 0/1"):
         estimate({"judge": [3.5, 0], "human": [1, 0]})
 

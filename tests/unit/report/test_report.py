@@ -206,6 +206,12 @@ def test_doubtful_pairs_are_those_of_the_judge_the_policy_is_for(
     )
     write_rows(other, tmp_path / "others.jsonl")
     assert not read_folder(tmp_path).skipped
+    # A table that cannot be read is named once, with its row.
+    twice = '{"id": "x", "prompt": "q", "response_a": "a", "response_b": "b"}\n'
+    (tmp_path / "twice.jsonl").write_text(twice + twice.replace('"q"', '"r"'))
+    assert read_folder(tmp_path).skipped == {
+        "twice.jsonl": "row 2, column id: id 'x' is in the file twice; give every pair its own id"
+    }
     (section,) = (s for s in build_document(tmp_path).sections if s.key == "selection")
     notes = _notes(section)
     assert len(notes) == 10
