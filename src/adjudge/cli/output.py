@@ -375,13 +375,6 @@ def finish_comparison(result: Any, options: Options) -> bool:
         for text in getattr(result, "warnings", ()):
             remark(f"warning: {text}")
     deliver(result, options)
-    if (path := options["write_ids"]) is not None:
-        from adjudge.data import write_rows
-
-        if not hasattr(result, "rows_to_label"):
-            raise ArgumentError("write_ids", str(path), "is for --until-sure")
-        write_rows(result.rows_to_label(), path)
-        remark(f"wrote {path}")
     for option, bad in (("fail_unless_better", "better"), ("fail_if_worse", "worse")):
         if options[option] and getattr(result, "of_many", False):
             raise ArgumentError(option, True, "is for two systems: name them, --a and --b")

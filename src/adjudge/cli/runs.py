@@ -172,26 +172,34 @@ def run_convert(arguments: Values, options: Values) -> bool:
 
 
 def run_compare(arguments: Values, options: Values) -> bool:
-    from adjudge.estimation import compare
-
-    result = compare(**arguments)
-    files = options["json"] or options["write_ids"] or "labels" in arguments
-    if getattr(result, "next", ()) and not files and sys.stdin.isatty() and sys.stderr.isatty():
-        result = _ask_people(result, arguments, options)
-    return finish_comparison(result, options)
-
-
-def _ask_people(result: Any, arguments: Values, options: Values) -> Any:
-    """Open the labelling page on the questions drawn, with a look after every label."""
+    from adjudge.data import write_rows
     from adjudge.estimation import ReadingSystems, compare
     from adjudge.estimation.systems import read_systems
 
+    result, path = compare(**arguments), options["write_ids"]
+    if not arguments.get("until_sure"):
+        if path is not None:
+            raise ArgumentError("write_ids", str(path), "is for --until-sure")
+        return finish_comparison(result, options)
     reading = ("data", "other", "a", "b", *ReadingSystems.__annotations__)
-    rows, scale = read_systems(**_some(arguments, *reading))[None].texts(), arguments.get("scale")
-    if rows is None:
-        remark("the rows have no texts to label (prompt, response): no page")
-        return result
+    texts = read_systems(**_some(arguments, *reading))[None].texts()
+    if path is not None:
+        rows = result.rows_to_label()
+        write_rows(rows if texts is None else rows.join(texts, "id", maintain_order="left"), path)
+        remark(f"wrote {path}")
+    asks = path is None and not options["json"] and "labels" not in arguments
+    if asks and result.next and sys.stdin.isatty() and sys.stderr.isatty():
+        if texts is None:
+            remark("no page: the rows have no id, or no texts to label (prompt, response)")
+        else:
+            result = _ask_people(result, texts, arguments, options)
+    return finish_comparison(result, options)
+
+
+def _ask_people(result: Any, rows: Any, arguments: Values, options: Values) -> Any:
+    """Open the labelling page on the questions drawn, with a look after every label."""
     require_extra("server", "fastapi", "uvicorn")
+    from adjudge.estimation import compare
     from adjudge.server.labelling import Draw
     from adjudge.server.rounds import open_round
 
@@ -206,17 +214,16 @@ def _ask_people(result: Any, arguments: Values, options: Values) -> Any:
                 result = compare(**arguments)
             except AdjudgeError as error:
                 errors.append(error)
-            following = result.rows_to_label()["id"]
-            drawn = dict.fromkeys([*(draw.id for draw in round_.queue), *following])
+            following = [Draw(name, "random") for name in result.rows_to_label()["id"]]
+            round_.queue = tuple(dict.fromkeys([*round_.queue, *following]))
             if result.finished or errors:
                 labelled = {answer.subject_id for answer in round_.book.answers() if answer.label}
-                drawn = {name: None for name in drawn if name in labelled}
+                round_.queue = tuple(draw for draw in round_.queue if draw.id in labelled)
                 if stop.ident is None:
                     stop.start()
-            round_.queue = tuple(Draw(name, "random") for name in drawn)
 
     remark(result.reach)
-    plan, store = result.rows_to_label(), arguments["store"]
+    plan, store, scale = result.rows_to_label(), arguments["store"], arguments.get("scale")
     how: Values = {"scale": scale and "{}-{}".format(*scale), "share_out": True, "announce": remark}
     with open_round(rows, store=store, plan=plan, **how) as round_:
         round_.on_label = look

@@ -211,24 +211,18 @@ def after_estimate(result: Any, typed: Typed) -> str | None:
     return typed.on_same_rows(*plan, "--write-ids", "to_label.csv")
 
 
-def _rows_with_texts(typed: Typed) -> str:
-    """The file that was typed, if people can label its rows; grades alone cannot be shown."""
-    from adjudge.data.names import recognise
-    from adjudge.data.tables import first_row
-
-    columns = [*(first_row(typed.rows) or ())] if typed.rows is not None else []
-    shown = recognise(columns, "items", ["response"]) or recognise(columns, "pairs", ["response_a"])
-    return typed.rows if shown and typed.rows is not None else "ROWS"
-
-
 def after_comparison(result: Any, typed: Typed) -> str | None:
     if getattr(result, "next", ()):
+        from adjudge.data.tables import first_row
+
         if (ids := typed["write_ids"]) is None:
             return typed.again("--write-ids", "to_label.csv")
+        # Grades alone cannot be shown to people: another file has the answers.
+        rows = ids if {"response", "response_a"} & {*(first_row(ids) or ())} else "ROWS"
         words = ("-o", typed["labels"]) if typed["labels"] is not None else ()
         options = [(f"--{name}", typed[name]) for name in ("store", "scale")]
         flags = [word for option in options if option[1] is not None for word in option]
-        return command("label", _rows_with_texts(typed), "--plan", ids, *flags, *words)
+        return command("label", rows, "--plan", ids, *flags, *words)
     pairs: Sequence[Any] = () if getattr(result, "of_many", True) else result.differences
     if len(pairs) == 1 and pairs[0].people is None and typed["other"] is None:
         [pair] = pairs

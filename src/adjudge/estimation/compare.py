@@ -263,12 +263,10 @@ def _influence(table: Systems, *, by_people: bool) -> FloatArray:
     """What each question adds to the error of each mean; people's are corrected by one slope."""
     complete = ~np.isnan(table.judge).any(axis=1)
     judge, human = table.judge[complete], table.human[complete]
-    if not by_people:
-        return _centred(judge)
-    known = ~np.isnan(human).any(axis=1)
+    known = by_people & ~np.isnan(human).any(axis=1)
     people, said, rest = human[known], judge[known], judge[~known]
-    slope = 0.0
-    if len(rest) and judge.var() > 0:
+    slope = 0.0 if by_people else 1.0
+    if by_people and len(rest) and judge.var() > 0:
         together = float(np.sum((people - people.mean(axis=0)) * (said - said.mean(axis=0))))
         spread = float(np.sum((judge - judge.mean(axis=0)) ** 2)) * len(people) / len(judge)
         slope = min(max(together / spread / (1 + len(people) / len(rest)), 0.0), 1.0)

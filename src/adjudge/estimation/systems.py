@@ -108,15 +108,14 @@ class Systems:
         return tuple(dict.fromkeys(self.answers.filter(here)["id"].to_list()))
 
     def texts(self) -> pl.DataFrame | None:
-        """The answers, or pairs, for the labelling page; None if the rows have no texts."""
-        here = self.answers.columns
-        if not {"response", "response_a"} & {*here}:
-            return None
+        """The answers, or pairs, to label; None if the rows have no texts, or no ids."""
+        here = [column for column in _TEXTS if column in self.answers.columns]
         rows = self.answers.unique("id", keep="first", maintain_order=True)
-        answers = self.answers.n_unique(["question", "system"])
-        if self.measure != "preferences" and len(rows) < answers:
-            raise DataError(self.source, "is missing", column="id", remedy=GIVE_IDS)
-        return rows.select("id", *(column for column in _TEXTS if column in here))
+        asked = self.answers.n_unique(["question", "system"])
+        shared = self.measure != "preferences" and len(rows) < asked
+        if shared or "prompt" not in here or not {"response", "response_a"} & {*here}:
+            return None
+        return rows.select("id", *here)
 
     def choose(self, a: str | None, b: str | None) -> tuple[str, str]:
         """The two systems: as named; of two, those that are not named in the order of the file."""

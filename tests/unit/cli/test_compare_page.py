@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -21,6 +23,7 @@ import pytest
 from serving import ask
 
 from adjudge import compare
+from adjudge.cli import run
 from adjudge.store import use_store
 from adjudge.store.labels import GRADE_LABELS, LabelBook
 
@@ -166,14 +169,31 @@ def test_rows_that_change_end_the_page_with_one_line(people: dict[str, int]) -> 
     assert "the judge's numbers differ from those of the first look" in told
 
 
+def test_what_comes_next_can_be_labelled_by_files(
+    people: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ids name questions here: the file that was written has the answers under their own ids."""
+    assert run([*SURE, "--write-ids", "next.csv"]) == 0
+    [step] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("next: ")]
+    label = shlex.split(step)[2:]
+    ids = pl.read_csv("next.csv")["id"].to_list()
+    words = ["pass" if people[name] else "fail" for name in ids]
+    pl.DataFrame({"id": ids, "label": words}).write_csv("labels.csv")
+    assert run([*label, "--export-only", "--import", "labels.csv"]) == 0
+    assert run([*label, "--label-studio", "tasks.json"]) == 0
+    tasks = json.loads(Path("tasks.json").read_text())
+    assert {task["data"]["id"] for task in tasks} <= set(ids)
+    assert len(compare("rows.csv", a="old", b="new", until_sure=True, store="s.db").counted) == 10
+
+
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(
     ("words", "prepare", "code", "told"),
     [
         (["--write-ids", "next.csv"], None, 0, "wrote next.csv"),
         (["--json"], None, 0, ""),
-        ([], _without("output"), 0, "no texts to label (prompt, response): no page"),
-        ([], _without("id"), 1, "column id: is missing"),
+        ([], _without("output"), 0, "no page: the rows have no id, or no texts to label"),
+        ([], _without("id"), 0, "no page: the rows have no id, or no texts to label"),
     ],
 )
 def test_without_a_page(

@@ -214,7 +214,7 @@ def test_the_command_that_comes_next_opens_the_page_on_these_answers(
     assert run([*sure, "--write-ids", "next.csv"]) == 0
     [step] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("next: ")]
     label = shlex.split(step)[2:]
-    assert label == ["label", "rows.csv", "--plan", "next.csv", "--store", "s.db"]
+    assert label == ["label", "next.csv", "--plan", "next.csv", "--store", "s.db"]
     ids = pl.read_csv("next.csv")["id"].to_list()
     words = {name: "pass" if people[name] else "fail" for name in ids}
     pl.DataFrame({"id": ids, "label": list(words.values())}).write_csv("labels.csv")
