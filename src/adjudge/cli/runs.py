@@ -173,11 +173,11 @@ def run_convert(arguments: Values, options: Values) -> bool:
 
 def run_compare(arguments: Values, options: Values) -> bool:
     from adjudge.data import write_rows
-    from adjudge.estimation import ReadingSystems, compare
+    from adjudge.estimation import Comparison, ReadingSystems, compare
     from adjudge.estimation.systems import read_systems
 
     result, path = compare(**arguments), options["write_ids"]
-    if not arguments.get("until_sure"):
+    if isinstance(result, Comparison):
         if path is not None:
             raise ArgumentError("write_ids", str(path), "is for --until-sure")
         return finish_comparison(result, options)

@@ -16,7 +16,7 @@ from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.comparison import amount
 from adjudge.estimation.systems import ReadingSystems, read_systems
-from adjudge.present.blocks import Block, Fact, Facts, Headline, explain, notes_of
+from adjudge.present.blocks import Block, Fact, Facts, Headline, Tone, explain, notes_of
 from adjudge.present.result import Correlation, Count, Level, NotNegative, Positive, Result, frozen
 from adjudge.present.text import count, number
 from adjudge.statistics.differences import FEWEST, POWER, paired_gap
@@ -119,19 +119,18 @@ def plan_compare(
         if h.std() > 0 and j.std() > 0:
             correlation = cautious_correlation(float(np.corrcoef(h, j)[0, 1]), m)
         people = cautious_spread(h, zero_one=table.people_zero_one)
-        labels = labels_needed(people, correlation, difference, n, level)
         at_best = smallest_shown(people, n, level)
-        reason = f"these {n:,} questions cannot show it, with every one of them labelled"
-        if at_best <= difference:
-            reason = f"more labels are needed than there are questions ({n:,})"
         by_people = {
             "people_spread": people,
             "correlation": correlation,
-            "labels": labels,
+            "labels": labels_needed(people, correlation, difference, n, level),
             "labels_without_judge": labels_needed(people, 0.0, difference, math.inf, level),
             "detectable_by_people": at_best,
-            "reason": reason if labels is None else None,
         }
+        if by_people["labels"] is None:
+            reason = f"these {n:,} questions cannot show it, with every one of them labelled"
+            few = f"more labels are needed than there are questions ({n:,})"
+            by_people["reason"] = few if at_best <= difference else reason
     return ComparisonPlan(
         a=table.names[0],
         b=table.names[1],
@@ -222,25 +221,23 @@ def labels_needed(
 def view_plan(result: ComparisonPlan) -> list[Block]:
     """How many questions and labels, and what these questions show at best."""
     size = partial(amount, measure=result.measure, unit=True)
-    wanted = f"a difference of {size(result.difference)}"
-    by_judge = f"{count(result.questions, 'question')} show {wanted} by this judge"
+    wanted = f"difference of {size(result.difference)}"
+    tone: Tone = "plain" if result.feasible else "bad"
+    by_judge = f"{count(result.questions, 'question')} show a {wanted} by this judge"
+    headline, first = Headline(by_judge, tone=tone), f"labels by people: {result.reason}"
     facts = [
         Fact("questions", f"{result.questions:,}", f"you have {result.n:,}"),
         Fact("these show at best", size(result.detectable), "by this judge"),
     ]
-    notes = [f"{reason}: {n:,}" for reason, n in result.dropped.items()]
-    headline = Headline(by_judge, tone="plain" if result.feasible else "bad")
-    if result.people_spread is None:
-        notes.insert(0, f"labels by people: {result.reason}")
-    else:
-        correlation = number(result.correlation, 2)
-        notes.insert(0, f"correlation of judge and people {correlation}, at least")
+    if result.people_spread is not None:
+        first = f"correlation of judge and people {number(result.correlation, 2)}, at least"
         every = f"all {result.n:,} questions labelled"
         facts.append(Fact("by people at best", size(result.detectable_by_people), every))
-        text = f"A{wanted[1:]} by people is out of reach: {result.reason}"
+        text = f"A {wanted} by people is out of reach: {result.reason}"
         if result.labels is not None:
             alone = f"{number(result.labels_without_judge)} without the judge"
             facts.append(Fact("labelled questions", f"{result.labels:,}", alone))
-            text = f"{count(result.labels, 'labelled question')} show {wanted} by people"
-        headline = Headline(text, f"{by_judge}.", "bad" if result.labels is None else "plain")
+            text = f"{count(result.labels, 'labelled question')} show a {wanted} by people"
+        headline = Headline(text, f"{by_judge}.", tone)
+    notes = [first, *(f"{reason}: {n:,}" for reason, n in result.dropped.items())]
     return [headline, Facts(facts), *notes_of(notes), *explain(_ASSUMED)]
