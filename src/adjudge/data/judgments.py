@@ -26,7 +26,7 @@ from adjudge.data.names import (
     shorten,
 )
 from adjudge.data.outcomes import OUTCOMES
-from adjudge.data.pairs import load_pairs
+from adjudge.data.pairs import join_pairs
 from adjudge.data.rows import (
     FAIL,
     LABELS,
@@ -290,9 +290,7 @@ def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> J
         if about == "grades":
             place = source_name(source.pairs)
             raise ArgumentError("pairs", place, "leave it out: these are grades")
-        texts = load_pairs(source.pairs).select("id", "response_a", "response_b")
-        new = [name for name in texts.columns if name == "id" or name not in frame.columns]
-        frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
+        frame = join_pairs(frame, source.pairs, ("response_a", "response_b"))
     return Judgments(frame=frame, name=table.name, dropped=dropped, about=about)
 
 

@@ -263,8 +263,10 @@ def _join(
     return Rows(rows, merge_dropped(dependent, lost))
 
 
-def unmatched_ids(labels: pl.Series, rows: pl.Series, source: str) -> DataError:
-    """The error for labels of which no id is an id of the rows."""
+def unmatched_ids(
+    labels: pl.Series, rows: pl.Series, source: str, what: str = "labels"
+) -> DataError:
+    """The error for labels, or others, of which no id is an id of the rows."""
     shown, theirs = (
         ", ".join(map(quote, ids.unique(maintain_order=True).head(3))) for ids in (labels, rows)
     )
@@ -285,7 +287,7 @@ def unmatched_ids(labels: pl.Series, rows: pl.Series, source: str) -> DataError:
     others = f" and {more:,} more" if more > 0 else ""
     problem = f"no row has one of its ids, {shown}{others}{hint}"
     return DataError(
-        source, problem, column="id", remedy=f"give labels of these rows, such as {theirs}"
+        source, problem, column="id", remedy=f"give {what} of these rows, such as {theirs}"
     )
 
 

@@ -18,6 +18,7 @@ from adjudge.data.conversion import Conversion, choose_format, read_public, snif
 from adjudge.data.files import Handle
 from adjudge.data.formats import NATIVE, Context, kinds_of, refuse_public
 from adjudge.data.json_files import Record
+from adjudge.data.labels import unmatched_ids
 from adjudge.data.names import (
     PAIR,
     IdMaker,
@@ -336,12 +337,19 @@ def open_items(
     return Stream(source, Item, format, **reading)
 
 
-def load_pairs(source: TableLike) -> pl.DataFrame:
-    """Pairs as a frame, from a native file or a public data set."""
+def join_pairs(frame: pl.DataFrame, source: TableLike, columns: Collection[str]) -> pl.DataFrame:
+    """Rows with those of the columns of their pairs that they lack; other pairs are refused.
+
+    The pairs are a native file or a public data set.
+    """
     with in_use(source) as source:
         format = sniff(source)
         published = format not in NATIVE and "pairs" in kinds_of(format)
-        return read_public(source, kind="pairs").frame if published else read_pairs(source)
+        pairs = read_public(source, kind="pairs").frame if published else read_pairs(source)
+    if not pairs["id"].is_in(frame["id"].implode()).any():
+        raise unmatched_ids(pairs["id"], frame["id"], source_name(source), "pairs")
+    new = [name for name in columns if name in pairs.columns and name not in frame.columns]
+    return frame.join(pairs.select("id", *new), on="id", how="left", maintain_order="left")
 
 
 def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) -> Iterator[Record]:

@@ -16,7 +16,7 @@ from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
 from adjudge.data.labels import join_labels, usable_labels
 from adjudge.data.names import ORDER_VERDICTS, add_ids, columns_here, shorten
 from adjudge.data.outcomes import OUTCOMES, VERDICTS
-from adjudge.data.pairs import load_pairs
+from adjudge.data.pairs import join_pairs
 from adjudge.data.rows import (
     Rows,
     cluster_column,
@@ -120,9 +120,7 @@ def _prepare(
     # An analysis adds columns of one chunk, and polars copies a frame whose chunks differ.
     frame = judge_names(read_judgments(table).rechunk())
     if source.pairs is not None:
-        known = load_pairs(source.pairs)
-        new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
-        frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
+        frame = join_pairs(frame, source.pairs, _FROM_PAIRS)
     dropped = table.dropped
     if source.labels is not None:
         joined = join_labels(frame, source.labels, source=table.name, ids_made="id" not in here)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 import pytest
 
 from adjudge.data.judgments import prepare_judgments
+from adjudge.diagnosis import diagnose_bias
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import evaluate, plan_labels, plan_selection
 from adjudge.selection.labelled import read_labelled, read_new
@@ -122,3 +125,13 @@ def test_the_texts_of_judged_pairs_can_come_from_a_public_data_set() -> None:
 def test_a_column_without_a_name_does_not_disturb_the_order() -> None:
     rows = {"id": ["b", "a"], "p_a": [0.9, 0.2], "label": ["A", "B"], "": [[1], [2]]}
     assert read_labelled(pl.DataFrame(rows)).frame[""].to_list() == [[2], [1]]
+
+
+@pytest.mark.parametrize("prepare", [prepare_judgments, diagnose_bias])
+def test_pairs_of_other_rows_are_refused(prepare: Callable[..., object]) -> None:
+    """Before, their texts were left out without a word, and nothing about length was measured."""
+    rows = {"id": ["1", "2"], "p_fwd": [0.9, 0.4], "p_rev": [0.8, 0.3]}
+    texts = {"prompt": ["q"], "response_a": ["x"], "response_b": ["y"]}
+    with pytest.raises(DataError, match=r"no row has one of its ids, 'q-1'; give pairs of these"):
+        prepare(rows, pairs={"id": ["q-1"], **texts})
+    prepare(rows, pairs={"id": ["2"], **texts})
