@@ -11,6 +11,7 @@ from shown_compare import (
     BY_PEOPLE,
     DECIDED,
     FEW_LABELS,
+    HIGHER,
     IDENTICAL,
     JUDGES,
     MANY,
@@ -21,6 +22,8 @@ from shown_compare import (
     TOO_FEW,
     WAITING,
     WORSE,
+    gap,
+    two,
 )
 
 from adjudge.data import read_result, write_result
@@ -50,9 +53,14 @@ def test_peoples_difference_has_the_judges_next_to_it() -> None:
         "judge alone     +4.1 points, 1.2 to 7.0   B - A, paired by prompt_id",
         "people          +9.3 points, 2.1 to 16.5  80 labelled questions, corrected by the judge",
         "judge's means   old 61.3, new 65.4        97 of 412 differ",
-        "people's means  old 58.1, new 67.4",
+        "people's means  old 58.1, new 67.4        each corrected by itself",
         "question that one system alone answered: 3",
         "Assumes: the questions are independent of each other",
+    ]
+    worse = two(HIGHER, gap(-0.093, -0.165, -0.021, n=80, detectable=0.1), n_labelled=80)
+    assert str(worse).splitlines()[:2] == [
+        "People score old 9.3 points higher than new, 2.1 to 16.5",
+        "By the judge alone, B - A: +4.1 points, 1.2 to 7.0.",
     ]
     assert str(PREFERENCES).splitlines()[0] == (
         "People prefer new 20.0 points more often than old, 10.0 to 30.0"

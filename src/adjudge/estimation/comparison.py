@@ -358,7 +358,8 @@ def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
     more = f"{size} {'more often' if preferred else 'higher'} than {second}"
     if by_people:
         text = f"People {'prefer' if preferred else 'score'} {first} {more}"
-        action = f"By the judge alone: {with_ends(pair.judge, measure)}."
+        alone = "By the judge alone" + ", B - A" * (gap.sign < 0)
+        action = f"{alone}: {with_ends(pair.judge, measure)}."
     else:
         text = f"{first} {'is preferred' if preferred else 'scores'} {more} by this judge"
         few = None if pair.people is None else pair.people.reason
@@ -373,15 +374,15 @@ def _two_facts(result: Comparison) -> Facts:
     how = "not paired" if result.paired_by is None else f"paired by {result.paired_by}"
     if result.clustered_by is not None:
         how += f", averaged by {result.clustered_by}"
-    facts = [Fact("judge alone", with_ends(pair.judge, measure), f"B - A, {how}")]
+    facts, each = [Fact("judge alone", with_ends(pair.judge, measure), f"B - A, {how}")], ""
     if (people := pair.people) is not None:
         corrected = people.n < result.n and result.paired_by is not None
         note = count(people.n, "labelled question") + ", corrected by the judge" * corrected
-        note = note if people.reason is None else ""
+        note, each = note if people.reason is None else "", "each corrected by itself" * corrected
         facts.append(Fact("people", with_ends(people, measure), note))
     differ = f"{pair.discordant or 0:,} of {result.n:,} differ" if result.paired_by else ""
     scores = {score.name: score for score in result.systems}
-    for whose, field_of, note in (("judge's", "mean", differ), ("people's", "people_mean", "")):
+    for whose, field_of, note in (("judge's", "mean", differ), ("people's", "people_mean", each)):
         means = {name: getattr(scores[name], field_of) for name in (pair.a, pair.b)}
         if None not in means.values():
             text = ", ".join(f"{clip(name)} {amount(means[name], measure)}" for name in means)
@@ -407,7 +408,8 @@ def _system_table(result: Comparison) -> Table:
     gaps = {name: with_ends(gap, measure, unit=False) for name, (gap, _) in _behind(result).items()}
     best = {True: "yes", False: "", None: "unknown"}
     costs = any(system.cost is not None for system in result.systems)
-    whose = "by people, corrected" if result.by_people else "by this judge"
+    corrected = ", each corrected by itself" * (result.n_labelled < result.n)
+    whose = f"by people{corrected}" if result.by_people else "by this judge"
     caption = "Means " + ("of agreement with people" if judges else whose)
     people, unit = result.by_people and not judges, "rows" if judges else "questions"
     return table_of(
