@@ -60,6 +60,10 @@ def test_the_alarm_is_where_the_plain_process_raises_it(policy: Policy) -> None:
     assert group.alarm_at == first_alarm(wrong, 0.15, 0.05, 1000) is not None
     assert (group.rate.n, group.rate.n_errors) == (300, sum(wrong))
     assert 0.3 in group.rate.interval
+    assert group.rate.interval.level == 0.95
+    # The picture has the audit of the alarm among its points, with the share wrong up to it.
+    path, alarm = group.path, group.alarm_at
+    assert path.error_rate[path.audits.index(alarm)] == pytest.approx(np.mean(wrong[:alarm]))
     assert group.rate.log10_e_alpha > group.rate.log10_e
     # An alarm stays one, whatever comes later.
     later = check_audits(audits(labels + ["A"] * 2000), policy)
