@@ -141,6 +141,13 @@ def test_the_picture_of_cycles() -> None:
     assert panel["y"] == "cycles among decisive triples, % per document"
     assert panel["x ticks"] == ["55 %", "97 %"]
     assert panel["texts"] == ["fluency", "relevance"]
+    # Each name below the middle of its judges, and a violin for each group with a spread.
+    assert [text.xy[0] for text in axes.texts] == pytest.approx([0, 1.6])
+    both = replace(CYCLES, groups=(NOISY, replace(NOISY, judge="b"), replace(NOISY, rates=(0.1,))))
+    [wide] = both.plot().axes
+    assert [text.xy[0] for text in wide.texts] == [1]
+    kinds = [type(part).__name__ for part in wide.collections]
+    assert kinds == ["FillBetweenPolyCollection", "PathCollection"] * 2 + ["PathCollection"]
     assert panel["lines"] == [
         [(-0.36, 4.11), (0.36, 4.11)],
         [(1.24, 10.3), (1.96, 10.3)],

@@ -126,3 +126,28 @@ def test_single_rows_are_counted_by_kind_and_give_the_same_numbers(level: str) -
         assert list(getattr(by_row, field)) == pytest.approx(
             list(getattr(by_kind, field)), rel=1e-12
         )
+
+
+def test_alpha_of_numbers_is_krippendorffs_by_all_pairs_of_values() -> None:
+    judge, human = [1, 2, 3, 4, 4, 2], [1, 3, 3, 5, 4, 1]
+    values = np.array([*judge, *human], dtype=float)
+    apart = (values[:, None] - values[None, :]) ** 2
+    by_chance = apart.sum() / (len(values) * (len(values) - 1))  # a value is not paired with itself
+    observed = np.mean([(a - b) ** 2 for a, b in zip(judge, human, strict=True)])
+    assert agreement(judge, human, level="interval").alpha == pytest.approx(
+        1 - observed / by_chance
+    )
+
+
+def test_two_hundred_different_values_are_the_most_for_names() -> None:
+    names = [f"v{i:03}" for i in range(200)]
+    assert agreement(names, names).raw == 1
+    with pytest.raises(ArgumentError, match="201 different values"):
+        agreement([*names, "v200"], [*names, "v200"])
+
+
+def test_people_without_an_interval_are_not_compared_with_the_judge() -> None:
+    alone = agreement(["A", "B", "A"], [["A", "A"], ["B", None], ["A", None]])
+    assert alone.ceiling is not None
+    assert alone.ceiling.gap_interval is None
+    assert alone.describe().endswith("two people agree on 100 % of 1 row")

@@ -218,3 +218,27 @@ def test_clusters_of_one_row_have_the_sums_of_their_table() -> None:
     assert sums.each is None
     assert np.allclose(sums.products, each.T @ each, rtol=1e-12)
     assert np.allclose(sums.total, each.sum(axis=0), rtol=1e-12)
+
+
+def test_resampled_totals_of_many_rows_vary_as_those_of_the_bootstrap() -> None:
+    """A judge that is always too sure by a half: its totals hardly vary around their mean."""
+    rng = np.random.default_rng(8)
+    sure = rng.uniform(0.5, 1, 1500)
+    gap = 0.5 + rng.normal(0, 0.1, 1500)
+    bins = reliability_bins(sure, rng.integers(0, 2, 1500), equal_mass=True)
+    many = _BinSums.of(gap, bins, np.arange(1500), 1500)
+    each = np.zeros((1500, len(bins.count)))
+    each[np.arange(1500), bins.which] = gap
+    few = _BinSums(1500, many.total, many.products, each)
+    spread, exact = (np.cov(sums.resample(4000, rng).T) for sums in (many, few))
+    assert np.allclose(spread, exact, atol=0.1 * exact.max())
+
+
+def test_few_flips_have_the_exact_interval_of_their_direction() -> None:
+    """Three of forty pairs flip, all to the first slot: Clopper-Pearson of three in three."""
+    forward, reverse = np.full(40, 0.9), np.full(40, 0.9)
+    reverse[:3] = 0.1
+    bias = position_bias(forward, reverse)
+    assert bias.first_share == pytest.approx(0.5 + 3 / 80)
+    assert bias.interval is not None
+    assert bias.interval.low == pytest.approx(0.5 + 3 / 80 * (2 * 0.025 ** (1 / 3) - 1))

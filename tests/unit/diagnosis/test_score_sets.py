@@ -231,3 +231,8 @@ def test_a_long_human_scale_is_smoothed_over_its_scores() -> None:
     predicted = sets.predict([20.0, 50.0, 80.0])
     assert (predicted.sizes < 40).all()
     assert all(predicted.members[at, score] for at, score in enumerate((20, 50, 80)))
+
+
+def test_a_score_outside_the_scale_is_named_by_its_row() -> None:
+    with pytest.raises(ArgumentError, match=r"human score of row 3 = 6.*the scale is 1 to 5"):
+        human_target([[2], [5], [6]])
