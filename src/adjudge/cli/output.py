@@ -382,7 +382,9 @@ def finish_comparison(result: Any, options: Options) -> bool:
             shown = "not shown to be better" if bad == "better" else "shown to be worse"
             remark(f"adjudge compare: {shown}")
             return True
-    return bool(result.no_number)
+    # An undecided --until-sure asks for more labels: that is not a bad finding.
+    pairs = getattr(result, "differences", ())
+    return bool(pairs) and all(pair.reported.estimate is None for pair in pairs)
 
 
 def finish_cascade_plan(plan: Any, options: Options) -> bool:

@@ -181,6 +181,8 @@ def run_compare(arguments: Values, options: Values) -> bool:
         if path is not None:
             raise ArgumentError("write_ids", str(path), "is for --until-sure")
         return finish_comparison(result, options)
+    if options["plot"] is not None:
+        raise ArgumentError("plot", str(options["plot"]), "--until-sure has no picture")
     reading = ("data", "other", "a", "b", *ReadingSystems.__annotations__)
     texts = read_systems(**_some(arguments, *reading))[None].texts()
     if path is not None:

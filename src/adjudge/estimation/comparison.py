@@ -233,11 +233,6 @@ class Comparison(Result):
         return any(pair.reported.sign < 0 for pair in self.shown)
 
     @property
-    def no_number(self) -> bool:
-        """Whether no difference can be given."""
-        return all(pair.reported.estimate is None for pair in self.differences)
-
-    @property
     def of_many(self) -> bool:
         """Whether these are all pairs of several systems, or judges."""
         return len(self.systems) > 2 or self.best_judge is not None

@@ -360,7 +360,7 @@ def _name_answers(
         return named, None
     given = labels.frame
     # What --write-ids wrote has the ids of answers.
-    if "id" in given.columns and as_text(given["id"]).is_in(named.frame["id"].to_list()).any():
+    if "id" in given.columns and as_text(given["id"]).is_in(named.frame["id"].implode()).any():
         return named, labels
     if not {"id", by} <= {*given.columns}:
         problem = "ids name questions that several systems answered"
@@ -429,7 +429,7 @@ def read_judges(
         if other is not None:
             files.append(prepare_judgments(source.other("other"), labels=source.labels))
     frames, names = [file.frame for file in files], [file.name for file in files]
-    if len(files) > 1 and {*frames[0]["judge"]} & {*frames[1]["judge"]}:
+    if len(files) > 1 and {*frames[0]["judge"].unique()} & {*frames[1]["judge"].unique()}:
         # Two prompts of one judge: the files' names say which is which.
         runs = zip(frames, _file_names(names), strict=True)
         frames = [frame.with_columns(judge=pl.lit(run)) for frame, run in runs]

@@ -71,8 +71,6 @@ class SequentialComparison(Result):
     """
 
     kind: ClassVar[str] = "comparison_until_sure"
-    #: An undecided comparison asks for more labels: that is not a bad finding.
-    no_number: ClassVar[bool] = False
     checks: ClassVar[tuple[Check, ...]] = (same_length("counted", "people"),)
 
     a: str
@@ -142,12 +140,11 @@ def stored_labels(
     labels = {"preferences": PAIR_LABELS, "scores": scores}.get(systems.measure, GRADE_LABELS)
     with use_store(place) as store:
         answers = LabelBook(store, labels).answers()
-    rows, ids = [(a.subject_id, a.label, a.rater) for a in answers], {*systems.answers["id"]}
-    words = {"pass": positive or "pass"}
+    ids, words = {*systems.answers["id"].to_list()}, {"pass": positive or "pass"}
     return [
-        {"id": name, "label": words.get(label, label), "rater": rater}
-        for name, label, rater in rows
-        if label is not None and name in ids
+        {"id": a.subject_id, "label": words.get(a.label, a.label), "rater": a.rater}
+        for a in answers
+        if a.label is not None and a.subject_id in ids
     ]
 
 

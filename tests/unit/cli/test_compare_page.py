@@ -192,6 +192,7 @@ def test_what_comes_next_can_be_labelled_by_files(
     [
         (["--write-ids", "next.csv"], None, 0, "wrote next.csv"),
         (["--json"], None, 0, ""),
+        (["--plot", "x.png"], None, 1, "--until-sure has no picture"),
         ([], _without("output"), 0, "no page: the rows have no id, or no texts to label"),
         ([], _without("id"), 0, "no page: the rows have no id, or no texts to label"),
     ],
