@@ -6,7 +6,7 @@
     ├── InputError (ValueError)        user input; the message names the place and the remedy
     │   ├── ArgumentError              an argument of a call or an option of a command
     │   ├── DataError                  a file: path, row and column
-    │   │   ├── UnreadableError        a file that no reader can read
+    │   │   ├── FileError              a file that no reader can read
     │   │   └── NotAResultError        JSON, but of a kind that this adjudge does not know
     │   └── PolicyMismatchError        a policy or anchors made for another judge or prompt
     ├── JudgeError                     a judge that cannot be asked
@@ -104,7 +104,7 @@ class DataError(InputError):
         super().__init__(f"{place}: {problem}" + (f"; {remedy}" if remedy else ""))
 
 
-class UnreadableError(DataError):
+class FileError(DataError):
     """A file that no reader can read, whatever its rows are: missing, damaged or too large."""
 
 

@@ -22,12 +22,7 @@ from adjudge.estimation.estimators.misclassification import (
     corrected_rate,
     corrected_variance,
 )
-from adjudge.estimation.label_budget import (
-    proposition_51,
-    proposition_61,
-    split,
-    split_arrays,
-)
+from adjudge.estimation.label_budget import proposition_51, proposition_61, split_arrays
 from adjudge.present.figure import (
     ACCENT,
     GOOD,
@@ -237,7 +232,7 @@ def formula_numbers() -> Row:
     low, high, _ = corrected_interval(0.55, q0, q1, 1000, 100, 100)
     labels = proposition_51(q) or 0
     m1 = np.arange(1, 200)
-    chosen, every = split(200, p=p, q0=q0, q1=q1), (200 - m1, m1)
+    chosen, every = split_arrays(200, p, q0, q1), (200 - m1, m1)
     ours, shortest = (
         float(corrected_variance(p, q0, q1, ENDLESS, *ways).min()) ** 0.5
         for ways in (chosen, every)
@@ -250,7 +245,7 @@ def formula_numbers() -> Row:
         "high": float(high),
         "labels": labels,
         "bias_ratio": _bias_ratio(q, labels // 2),
-        "labels_0": chosen.m0,
+        "labels_0": int(chosen[0]),
         "length_ratio": ours / shortest,
     }
 

@@ -26,13 +26,15 @@ from adjudge.data import (
     prepare_scores,
     prepare_tournaments,
 )
-from adjudge.data.grades import Grades
 from adjudge.data.names import columns_here, shorten
 from adjudge.data.tables import TableLike, read_table
-from adjudge.errors import AdjudgeError, DataError, UnreadableError
+from adjudge.errors import AdjudgeError, DataError, FileError
 from adjudge.present.blocks import Block, Commands, Headline, Note
 from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import count
+
+_LABELS = ("labels", "labels_columns")
+_LABEL_FIRST = {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +48,9 @@ class _Kind:
     name: str
     measure: Callable[..., tuple[int, int | None]]
     commands: Mapping[str, str]
-    unlabelled: Mapping[str, str] = field(default_factory=dict)
+    unlabelled: Mapping[str, str] = field(default_factory=lambda: _LABEL_FIRST)
     #: What its commands take in addition to names of columns and words.
-    takes: tuple[str, ...] = ()
+    takes: tuple[str, ...] = _LABELS
 
 
 def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, int]:
@@ -59,23 +61,19 @@ def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, i
     return frame.height, frame["label"].count() if "label" in frame.columns else 0
 
 
-def _size(grades: Grades) -> tuple[int, int]:
-    labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
-    return grades.frame.height, int(labelled.sum())
-
-
-def _grades(file: Path, by: str | None = None, **reading: Any) -> tuple[int, int]:
+def _grades(
+    file: Path, by: str | None = None, what: str = "grades", **reading: Any
+) -> tuple[int, int]:
     grades = prepare_grades(file, by=by, scores=True, needs_labels=False, **reading)
-    if grades.scale == "scores":
-        raise DataError(str(file), "has scores")
-    return _size(grades)
-
-
-def _plain_scores(file: Path, **reading: Any) -> tuple[int, int]:
-    grades = prepare_grades(file, scores=True, needs_labels=False, **reading)
-    if grades.scale != "scores" or "criterion" in grades.frame.columns:
-        raise DataError(str(file), "has no scores in the columns of grades")
-    return _size(grades)
+    labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
+    fits = {
+        "grades": grades.scale != "scores",
+        "scores": grades.scale == "scores" and "criterion" not in grades.frame.columns,
+        "numbers of two systems": grades.scale != "classes" and len(grades.group_names) > 1,
+    }
+    if not fits[what]:
+        raise DataError(str(file), f"has no {what} in the columns of grades")
+    return grades.frame.height, int(labelled.sum())
 
 
 def _metrics(file: Path, **reading: Any) -> tuple[int, int]:
@@ -93,13 +91,6 @@ def _scores(file: Path, **reading: Any) -> tuple[int, int]:
     return frame.height, int((frame["human_scores"].list.len() > 0).sum())
 
 
-def _systems(file: Path, **reading: Any) -> tuple[int, int]:
-    grades = prepare_grades(file, by="model", scores=True, needs_labels=False, **reading)
-    if grades.scale == "classes" or len(grades.group_names) < 2:
-        raise DataError(str(file), "has no numbers of two systems")
-    return _size(grades)
-
-
 def _battles(file: Path, **reading: Unpack[Reading]) -> tuple[int, int | None]:
     battles = prepare_battles(file, **reading)
     votes = None if battles.human is None else int((~np.isnan(battles.human)).sum())
@@ -114,7 +105,6 @@ def _texts(read: Callable[..., Iterable[Any]], file: Path, **reading: Any) -> tu
     return sum(1 for _ in read(file, **reading)), None
 
 
-_LABELS = ("labels", "labels_columns")
 #: In the order of trying. {} stands for the file.
 _KINDS = (
     _Kind(
@@ -125,11 +115,7 @@ _KINDS = (
             "Does the judge know when it is wrong?": "evaluate {}",
             "Is it biased?": "diagnose bias {}",
         },
-        {
-            "Which rows do people label first?": "plan labels {} --write-ids to_label.csv",
-            "Is the judge biased?": "diagnose bias {}",
-        },
-        _LABELS,
+        {**_LABEL_FIRST, "Is the judge biased?": "diagnose bias {}"},
     ),
     _Kind(
         "scores",
@@ -138,7 +124,8 @@ _KINDS = (
             "How far are the scores from people's?": "diagnose scores {}",
             "What mean would people give?": "estimate {} --by criterion",
         },
-        takes=(*_LABELS, "raters"),
+        {},
+        (*_LABELS, "raters"),
     ),
     _Kind(
         "grades",
@@ -147,38 +134,37 @@ _KINDS = (
             "What rate can I report?": "estimate {}",
             "How many more labels do I need?": "plan rate {} --width 0.1",
         },
-        {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
-        _LABELS,
     ),
     _Kind(
         "scores of answers",
-        _plain_scores,
+        partial(_grades, what="scores"),
         {"What mean would people give?": "estimate {}"},
-        {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
-        _LABELS,
     ),
     _Kind(
         "grades by several metrics",
         _metrics,
         {"What rate can I report for each metric?": "estimate {} --by metric"},
-        {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"},
-        _LABELS,
     ),
     _Kind(
         "judgments of answers",
         partial(_judgments, about="grades"),
         {"Which grades can I trust?": "calibrate {} --alpha 0.1 -o policy.json"},
-        takes=_LABELS,
+        {},
     ),
     _Kind(
         "several systems",
-        _systems,
+        partial(_grades, by="model", what="numbers of two systems"),
         {"Is one system better than another?": "compare {}"},
         {"Is one system better than another, by the judge?": "compare {}"},
-        _LABELS,
     ),
-    _Kind("battles", _battles, {"How do the models rank?": "rank {}"}),
-    _Kind("tournaments", _tournaments, {"Is the judge consistent?": "diagnose transitivity {}"}),
+    _Kind("battles", _battles, {"How do the models rank?": "rank {}"}, {}, ()),
+    _Kind(
+        "tournaments",
+        _tournaments,
+        {"Is the judge consistent?": "diagnose transitivity {}"},
+        {},
+        (),
+    ),
     _Kind(
         "pairs",
         partial(_texts, iter_pairs),
@@ -186,6 +172,7 @@ _KINDS = (
             "Which answer is better, by a judge?": "judge {} --judge openai:MODEL -o judged.jsonl",
             "And by people?": "label {} -o labels.csv",
         },
+        takes=(),
     ),
     _Kind(
         "single answers",
@@ -195,6 +182,7 @@ _KINDS = (
             "-o judged.jsonl",
             "And by people?": "label {} -o labels.csv",
         },
+        takes=(),
     ),
 )
 _NOTHING = {
@@ -293,7 +281,7 @@ def start(
         with reader_remarks(remarks.append):  # a kind that is only tried must not print any
             try:
                 rows, labelled = kind.measure(file, **taken)
-            except UnreadableError:
+            except FileError:
                 raise
             except AdjudgeError as error:
                 refused[kind.name] = error

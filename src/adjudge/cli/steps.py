@@ -45,12 +45,12 @@ class Typed:
         file = self[self.positional[0]] if self.positional else None
         return None if file is None or str(file) == "-" else str(file)
 
-    def again(self, *more: str) -> str | None:
-        """The same command with more options."""
-        line = command_line()
-        if line is None:
+    def again(self, *more: str, without: str = "--explain") -> str | None:
+        """The same command with more options, and without one."""
+        if (line := command_line()) is None:
             return None
-        return " ".join([line.removeprefix("adjudge ").replace(" --explain", ""), *more])
+        line = line.removeprefix("adjudge ").replace(" --explain", "").replace(f" {without}", "")
+        return " ".join([line, *more])
 
     def on_same_rows(self, verb: str, *words: object) -> str | None:
         """A verb on the file that this one read, read in the same way."""
@@ -131,8 +131,8 @@ def after_judging(result: Any, typed: Typed) -> str | None:
     from adjudge.records import Score
 
     if typed["dry_run"]:
-        line = typed.again(*([] if typed["output"] else ["-o", "judgments.jsonl"]))
-        return None if line is None else line.replace(" --dry-run", "")
+        words = () if typed["output"] else ("-o", "judgments.jsonl")
+        return typed.again(*words, without="--dry-run")
     output, summaries = typed["output"], getattr(result, "judges", (result,))
     if output is None:
         return None
@@ -152,23 +152,17 @@ def after_judging(result: Any, typed: Typed) -> str | None:
 def after_conversion(result: Any, typed: Typed) -> str | None:
     from adjudge.data.formats import kinds_of
 
-    rows = typed["output"] or typed.rows
-    judge = ("--judge", "openai:MODEL")
-    verbs: dict[str, tuple[str, ...]] = {
-        "judgments": ("calibrate",),
-        "grades": ("estimate", *(("--by", "metric") if len(result.metrics) > 1 else ())),
-        "battles": ("rank",),
-        "pairs": ("judge", *judge),
-        "items": ("judge", *judge, "--protocol", "grade"),
-    }
-    if rows is None or result.rows_kind not in verbs:
+    rows, kind = typed["output"] or typed.rows, result.rows_kind
+    if rows is None:
         return None
-    verb, *words = verbs[result.rows_kind]
-    if verb in ("calibrate", "estimate") and not any(part.labels for part in result.metrics):
+    if kind in ("judgments", "grades") and not any(part.labels for part in result.metrics):
         if typed.rows is not None and {"items", "pairs"} & kinds_of(result.format):
             return command("label", typed.rows, "-o", "labels.csv")
         return command("plan labels", rows, "--write-ids", "to_label.csv")
-    return command(verb, rows, *words)
+    verbs = {"judgments": "calibrate", "grades": "estimate", "battles": "rank"}
+    many = len({part.metric for part in result.metrics}) > 1
+    groups = ("--by", "metric") if kind == "grades" and many else ()
+    return command(verbs[kind], rows, *groups) if kind in verbs else None
 
 
 def after_calibration(policy: Any, typed: Typed) -> str | None:
@@ -261,8 +255,7 @@ def after_check(monitor: Any, typed: Typed) -> str | None:
 
 def after_alignment(result: Any, typed: Typed) -> str | None:
     if typed["dry_run"]:
-        line = typed.again()
-        return None if line is None else line.replace(" --dry-run", "")
+        return typed.again(without="--dry-run")
     folder, words = typed["output"], list[object]()
     if result.chosen is None:
         words += ["--prompt", typed["prompt"]] if typed["prompt"] else []
@@ -282,8 +275,7 @@ def after_labelling(summary: Any, typed: Typed) -> str | None:
     if (output := typed["output"]) is None:
         return None
     if not summary.n_labels:
-        line = typed.again()
-        return None if line is None else line.replace(" --export-only", "")
+        return typed.again(without="--export-only")
     if summary.about == "scores":
         return command("diagnose scores", "SCORES", "--labels", output)
     if summary.about == "pairs":

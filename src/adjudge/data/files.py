@@ -22,7 +22,7 @@ from typing import IO, Any, Literal, cast
 
 import polars as pl
 
-from adjudge.errors import DataError, UnreadableError
+from adjudge.errors import DataError, FileError
 
 #: No known table has a longer record. A file with a longer line is broken and refused.
 LINE_LIMIT = 64 * 1024 * 1024
@@ -123,7 +123,7 @@ class File:
     def too_long(self, row: int) -> DataError:
         """The error for a line that is too long."""
         problem = f"one line is longer than {LINE_LIMIT // 2**20} MiB"
-        return UnreadableError(self.path, problem, row=row, remedy="write one record per line")
+        return FileError(self.path, problem, row=row, remedy="write one record per line")
 
 
 def open_regular(path: str | Path) -> IO[bytes]:
@@ -132,20 +132,18 @@ def open_regular(path: str | Path) -> IO[bytes]:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise UnreadableError(path, "is a folder", remedy="name one file in it")
+            raise FileError(path, "is a folder", remedy="name one file in it")
         if stat.S_ISFIFO(mode):
             problem, remedy = "is a pipe and can be read only once", "write it into a file first"
-            raise UnreadableError(path, problem, remedy=remedy)
+            raise FileError(path, problem, remedy=remedy)
         if not stat.S_ISREG(mode):
-            raise UnreadableError(
-                path, "is a device, not a file", remedy="write it into a file first"
-            )
+            raise FileError(path, "is a device, not a file", remedy="write it into a file first")
         return path.open("rb")
     except FileNotFoundError:
-        raise UnreadableError(path, "no such file", remedy="check the path") from None
+        raise FileError(path, "no such file", remedy="check the path") from None
     except OSError as error:
         problem = f"cannot be opened ({error.strerror})"
-        raise UnreadableError(path, problem, remedy="check the path and its permissions") from None
+        raise FileError(path, problem, remedy="check the path and its permissions") from None
 
 
 def read_text(path: str | Path) -> str:
@@ -155,7 +153,7 @@ def read_text(path: str | Path) -> str:
     try:
         return data.removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError:
-        raise UnreadableError(path, "is not UTF-8 text", remedy=SAVE_AS_UTF8) from None
+        raise FileError(path, "is not UTF-8 text", remedy=SAVE_AS_UTF8) from None
 
 
 @contextmanager
@@ -176,11 +174,11 @@ def open_file(path: str | Path) -> Iterator[File]:
             try:
                 text = (head + stream.read()).decode("utf-16")
             except UnicodeError:
-                raise UnreadableError(path, "is not valid UTF-16", remedy=SAVE_AS_UTF8) from None
+                raise FileError(path, "is not valid UTF-16", remedy=SAVE_AS_UTF8) from None
             stream = io.BytesIO(text.encode("utf-8"))
             head = _read(path, stream, PIECE)
         if not head.removeprefix(_BOM).strip():
-            raise UnreadableError(path, "is empty", remedy=GIVE_ROWS)
+            raise FileError(path, "is empty", remedy=GIVE_ROWS)
         yield File(path, stream, head, _container(path, head), packed=packed)
 
 
@@ -230,7 +228,7 @@ def _container(path: Path, head: bytes) -> Container:
         return "workbook" if is_workbook(path) else "zip"
     if b"\x00" in head:
         remedy = "give JSON lines, CSV or Parquet (gzip is fine)"
-        raise UnreadableError(path, "is a binary file", remedy=remedy)
+        raise FileError(path, "is a binary file", remedy=remedy)
     text = head.removeprefix(_BOM).lstrip()
     return "json_array" if text[:1] == b"[" else "json_lines" if text[:1] == b"{" else "csv"
 
@@ -239,12 +237,12 @@ def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
     try:
         return stream.read(size)
     except EOFError:
-        raise UnreadableError(path, "the gzip file ends too early", remedy=_COPY) from None
+        raise FileError(path, "the gzip file ends too early", remedy=_COPY) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise UnreadableError(path, f"the gzip file is damaged ({error})", remedy=_COPY) from None
+        raise FileError(path, f"the gzip file is damaged ({error})", remedy=_COPY) from None
     except OSError as error:
         problem = f"cannot be read ({error.strerror or error})"
-        raise UnreadableError(path, problem, remedy=_COPY) from None
+        raise FileError(path, problem, remedy=_COPY) from None
 
 
 def has_half_characters(value: object) -> bool:
@@ -276,12 +274,10 @@ def saved_files(path: str | Path) -> list[Path]:
         if len(splits) == 1:
             return saved_files(folder / splits[0])
         remedy = f"name one of them: {folder / splits[0]}" if splits else "save it again"
-        raise UnreadableError(
-            folder, f"has the splits {', '.join(splits) or '(none)'}", remedy=remedy
-        )
+        raise FileError(folder, f"has the splits {', '.join(splits) or '(none)'}", remedy=remedy)
     files = _file_names(folder / _STATE, "_data_files")
     if not files:
-        raise UnreadableError(folder, "has no rows", remedy="save a data set with at least one row")
+        raise FileError(folder, "has no rows", remedy="save a data set with at least one row")
     return [folder / name for name in files]
 
 
@@ -293,9 +289,7 @@ def _file_names(path: Path, field: str) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError):
         names = [None]
     if not all(isinstance(name, str) and Path(name).name == name for name in names):
-        raise UnreadableError(
-            path, f"has no list of names in {field}", remedy="save the data set again"
-        )
+        raise FileError(path, f"has no list of names in {field}", remedy="save the data set again")
     return names
 
 
@@ -326,7 +320,7 @@ class Archive:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             problem = f"is a zip archive or a spreadsheet, but not complete ({error})"
-            raise UnreadableError(path, problem, remedy=_COPY) from None
+            raise FileError(path, problem, remedy=_COPY) from None
         self._members = {member.filename: member for member in self._zip.infolist()}
         self._left = self._limit = max(_LEAST_TOTAL, _MOST_RATIO * path.stat().st_size)
         if sum(member.file_size for member in self._members.values()) > self._limit:
@@ -384,12 +378,10 @@ class Archive:
 
     def _too_large(self, what: str, limit: int) -> DataError:
         problem = f"{what} unpacks to more than {limit // 2**20:,} MiB"
-        return UnreadableError(self.path, problem, remedy="export it as JSON, or split it")
+        return FileError(self.path, problem, remedy="export it as JSON, or split it")
 
     def _damaged(self, name: str, reason: str) -> DataError:
-        return UnreadableError(
-            self.path, f"its member {name!r} cannot be read ({reason})", remedy=_COPY
-        )
+        return FileError(self.path, f"its member {name!r} cannot be read ({reason})", remedy=_COPY)
 
 
 def _most_zstd(data: bytes) -> int:
@@ -460,29 +452,29 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
         import fastexcel
     except ImportError:
         remedy = "pip install 'adjudge[excel]', or export it as CSV"
-        raise UnreadableError(path, "is an Excel workbook", remedy=remedy) from None
+        raise FileError(path, "is an Excel workbook", remedy=remedy) from None
     try:
         _refuse_large_book(path)
         book = fastexcel.read_excel(path)
         header = book.load_sheet(0, header_row=None, n_rows=1, dtypes="string").to_polars()
         frame: pl.DataFrame = book.load_sheet(0, schema_sample_rows=None).to_polars()
-    except UnreadableError:
+    except FileError:
         raise
     except Exception:
         problem, remedy = "is not a complete Excel workbook", "save it again, or export it as CSV"
-        raise UnreadableError(path, problem, remedy=remedy) from None
+        raise FileError(path, problem, remedy=remedy) from None
     names = [str(name).strip() if name else "" for name in (header.row(0) if header.height else ())]
     for name, times in Counter(filter(None, names)).items():
         if times > 1:
             problem = f"two columns have the name {name!r}"
-            raise UnreadableError(path, problem, remedy="rename one of them")
+            raise FileError(path, problem, remedy="rename one of them")
     frame = frame.select(
         column.alias(name) for name, column in zip(names, frame, strict=False) if name
     )
     texts = frame.select(pl.col(pl.String).replace("", None))
     frame = frame.with_columns(texts.get_columns()).filter(~pl.all_horizontal(pl.all().is_null()))
     if frame.height == 0 or frame.width == 0:
-        raise UnreadableError(path, "has no rows", remedy="put the table on the first sheet")
+        raise FileError(path, "has no rows", remedy="put the table on the first sheet")
     return frame
 
 
@@ -490,22 +482,20 @@ def _refuse_large_book(path: str | Path) -> None:
     with zipfile.ZipFile(path) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
         if size > _LARGEST_BOOK:
-            raise UnreadableError(path, "unpacks to more than 1 GiB", remedy="export it as CSV")
+            raise FileError(path, "unpacks to more than 1 GiB", remedy="export it as CSV")
         if size > max(PIECE * 64, 200 * Path(path).stat().st_size):
             problem = "unpacks to more than 200 times its size"
-            raise UnreadableError(path, problem, remedy="export it as CSV")
+            raise FileError(path, problem, remedy="export it as CSV")
         for name in archive.namelist():
             with archive.open(name) as part:
                 if re.search(_TEXTS, part.read(4096)):
-                    raise UnreadableError(
-                        path, "announces too many texts", remedy="export it as CSV"
-                    )
+                    raise FileError(path, "announces too many texts", remedy="export it as CSV")
             if not name.startswith("xl/worksheets/") or not name.endswith(".xml"):
                 continue
             width, height = _used_range(archive.read(name))
             if width * height > _MOST_CELLS:
                 problem = f"has a cell in row {height:,} and column {width:,}"
-                raise UnreadableError(path, problem, remedy="export the table as CSV")
+                raise FileError(path, problem, remedy="export the table as CSV")
 
 
 def _used_range(sheet: bytes) -> tuple[int, int]:

@@ -263,16 +263,14 @@ def _join(
     return Rows(rows, merge_dropped(dependent, lost))
 
 
-def unmatched_ids(
-    labels: pl.Series, rows: pl.Series, source: str, what: str = "labels"
-) -> DataError:
+def unmatched_ids(ids: pl.Series, rows: pl.Series, source: str, what: str = "labels") -> DataError:
     """The error for labels, or others, of which no id is an id of the rows."""
     shown, theirs = (
-        ", ".join(map(quote, ids.unique(maintain_order=True).head(3))) for ids in (labels, rows)
+        ", ".join(map(quote, each.unique(maintain_order=True).head(3))) for each in (ids, rows)
     )
-    tidied = [ids.str.strip_chars() for ids in (labels, rows)]
-    lower = [ids.str.to_lowercase() for ids in tidied]
-    numbers = [ids.cast(pl.Float64, strict=False) for ids in tidied]
+    tidied = [each.str.strip_chars() for each in (ids, rows)]
+    lower = [each.str.to_lowercase() for each in tidied]
+    numbers = [each.cast(pl.Float64, strict=False) for each in tidied]
     alike = {
         "without blanks around them": tidied,
         "in lower case": lower,
@@ -283,7 +281,7 @@ def unmatched_ids(
         for words, (a, b) in alike.items()
     }
     hint = next((f"; {n:,} would match {words}" for words, n in matches.items() if n), "")
-    more = labels.n_unique() - 3
+    more = ids.n_unique() - 3
     others = f" and {more:,} more" if more > 0 else ""
     problem = f"no row has one of its ids, {shown}{others}{hint}"
     return DataError(

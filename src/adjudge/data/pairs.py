@@ -338,10 +338,7 @@ def open_items(
 
 
 def join_pairs(frame: pl.DataFrame, source: TableLike, columns: Collection[str]) -> pl.DataFrame:
-    """Rows with those of the columns of their pairs that they lack; other pairs are refused.
-
-    The pairs are a native file or a public data set.
-    """
+    """Rows with those of the columns of their pairs that they lack; other pairs are refused."""
     with in_use(source) as source:
         format = sniff(source)
         published = format not in NATIVE and "pairs" in kinds_of(format)

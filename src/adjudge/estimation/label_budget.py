@@ -67,18 +67,8 @@ def allocate(
     for name, correct in (("pilot_correct0", pilot_correct0), ("pilot_correct1", pilot_correct1)):
         if count(correct, name) > pilot:
             raise ArgumentError(name, correct, f"give at most the pilot size, {pilot}")
-    q0 = (pilot_correct0 + 1) / (pilot + 2)
-    q1 = (pilot_correct1 + 1) / (pilot + 2)
-    return split(budget, p=p, q0=q0, q1=q1, pilot=pilot)
-
-
-def split(budget: int, *, p: float, q0: float, q1: float, pilot: int = 0) -> Allocation:
-    """Steps 4 to 7 of Algorithm 1 for given q0 and q1, both below 1."""
-    for name, q in (("q0", q0), ("q1", q1)):
-        if unit(q, name) == 1:
-            raise ArgumentError(name, q, "give a share below 1 (Algorithm 1 adds one error)")
-    m0, m1 = split_arrays(budget, unit(p, "p"), q0, q1, pilot=pilot)
-    return Allocation(int(m0), int(m1))
+    q0, q1 = ((correct + 1) / (pilot + 2) for correct in (pilot_correct0, pilot_correct1))
+    return Allocation(*map(int, split_arrays(budget, unit(p, "p"), q0, q1, pilot=pilot)))
 
 
 def split_arrays(
@@ -192,7 +182,8 @@ class PlanInputs:
             q if q < 1 else 1 - 1 / (PILOT + 2 + size)
             for q, size in zip((self.q0, self.q1), self.have, strict=True)
         )
-        return split(m, p=self.p, q0=soft0, q1=soft1, pilot=min(PILOT, m // 2))
+        pilot = min(PILOT, m // 2)
+        return Allocation(*map(int, split_arrays(m, self.p, soft0, soft1, pilot=pilot)))
 
     def by_verdict(self, m: int) -> Allocation:
         """Labels per verdict (m0: verdict 0, m1: verdict 1) that minimise the conditional variance.
@@ -202,8 +193,8 @@ class PlanInputs:
         """
         r1, r0 = self.human_rates
         a1, a0 = self.p * math.sqrt(r1 * (1 - r1)), (1 - self.p) * math.sqrt(r0 * (1 - r0))
-        ones = round(self.p * (self.n + sum(self.have)))
-        zeros = self.n + sum(self.have) - ones
+        rows = self.n + sum(self.have)
+        zeros = rows - (ones := round(self.p * rows))
         have0, have1 = self.behind if sum(self.behind) <= m else (0, 0)
         least = min(BEHIND_EACH, m // 2)
         m1 = round(m * a1 / (a1 + a0) if a1 + a0 > 0 else m * self.p)
@@ -221,58 +212,40 @@ class PlanInputs:
         alone = max(self.theta * (1 - self.theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
         return corrected / alone
 
-    def try_random(self, labels: int) -> tuple[float, float]:
-        """Sample labels at random from the test rows 1,000 times; apply `conditional` to each.
+    def try_labels(self, labels: int, draw: str = "random") -> tuple[float, float]:
+        """Sample labels from the test rows 1,000 times, random or verdict; apply `conditional`.
 
         Returns the mean width of the intervals, and the share of those with a result that contain
         the rate. A sample without a label for one verdict has no result; its width counts as 1,
         because every rate is possible. If no row is left to the judge, the width is infinite.
 
         >>> rows = PlanInputs(p=0.55, q0=0.8, q1=0.9, n=2200, have=(0, 0), level=0.95)
-        >>> width, coverage = rows.try_random(200)
+        >>> width, coverage = rows.try_labels(200)
         >>> round(width, 2), coverage > 0.93
         (0.1, True)
         """
-        test_rows = self.n + sum(self.have) - labels
-        if test_rows < 1:
-            return math.inf, 0.0
-        theta, q0, q1 = self.theta, self.q0, self.q1
-        rng = generator(0)
-        cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
-        hit, miss, alarm, rejection = rng.multinomial(labels, cells, REPEATS).T.astype(np.float64)
-        size1, size0 = hit + alarm, miss + rejection
-        ones = rng.binomial(test_rows, cells[0] + cells[2], REPEATS) + size1
-        return self._try(ones, test_rows + labels, hit, miss, size1, size0)
-
-    def try_verdict(self, m: int) -> float:
-        """Mean width as in `try_random`, if `m` labels are picked by verdict (`by_verdict`)."""
         n = self.n + sum(self.have)
-        if m >= n:
-            return math.inf
-        (m0, m1), (r1, r0), rng = self.by_verdict(m), self.human_rates, generator(0)
-        says_one = self.theta * self.q1 + (1 - self.theta) * (1 - self.q0)
-        ones = rng.binomial(n, says_one, REPEATS)
-        size1, size0 = np.minimum(m1, ones), np.minimum(m0, n - ones)
-        hit, miss = rng.binomial(size1, r1), rng.binomial(size0, r0)
-        return self._try(ones, n, hit, miss, size1, size0)[0]
-
-    def _try(
-        self,
-        ones: ArrayLike,
-        n: int,
-        hit: ArrayLike,
-        miss: ArrayLike,
-        size1: ArrayLike,
-        size0: ArrayLike,
-    ) -> tuple[float, float]:
-        """Mean width and coverage of samples: `hit` of `size1` rows of verdict 1 are human 1."""
-        p, size1, size0 = np.asarray(ones) / n, np.asarray(size1), np.asarray(size0)
-        r1, r0 = hit / np.maximum(size1, 1), miss / np.maximum(size0, 1)
-        z = normal_quantile(self.level)
+        if labels >= n:
+            return math.inf, 0.0
+        theta, rng = self.theta, generator(0)
+        says_one = min(theta * self.q1 + (1 - theta) * (1 - self.q0), 1.0)
+        if draw == "verdict":
+            ones = rng.binomial(n, says_one, REPEATS)
+            m0, m1 = self.by_verdict(labels)
+            size1, size0 = np.minimum(m1, ones), np.minimum(m0, n - ones)
+        else:
+            size1 = rng.binomial(labels, says_one, REPEATS)
+            size0 = labels - size1
+            ones = size1 + rng.binomial(n - labels, says_one, REPEATS)
+        p, z = ones / n, normal_quantile(self.level)
+        r1, r0 = (
+            rng.binomial(size, rate) / np.maximum(size, 1)
+            for size, rate in zip((size1, size0), self.human_rates, strict=True)
+        )
         centre, se = adjust(p, r1, r0, n, size1, size0, z)
         low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
         answered = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
-        covered = answered & (low <= self.theta) & (self.theta <= high)
+        covered = answered & (low <= theta) & (theta <= high)
         width = float(np.where(answered, high - low, 1.0).mean())
         return width, float(covered.sum() / max(answered.sum(), 1))
 

@@ -30,7 +30,7 @@ from adjudge.estimation.label_budget import (
     proposition_61,
 )
 from adjudge.estimation.rate_view import sentence, show_rates
-from adjudge.estimation.sample import counts_of, refuse_shares, sample_of
+from adjudge.estimation.sample import Counts, counts_of, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Note, Table, Tone
 from adjudge.present.figure import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
 from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
@@ -257,10 +257,13 @@ def plan_rate(
             needs_labels=False,
             model_labels=model_labels,
         )
-        have, behind, measured = _measure_judge(rows, judge_column, human_column, values)
-        if measured["n_test"] == 0 and judge_rate is None and sum(have):
+        counts, quality = _measure_judge(rows, judge_column, human_column, values)
+        have = counts.m0, counts.m1
+        behind = counts.c0 + counts.m1 - counts.c1, counts.c1 + counts.m0 - counts.c0
+        if counts.n == 0 and judge_rate is None and any(have):
             remedy = "no label is left to buy: adjudge estimate gives the human rate"
             raise ArgumentError("data", rows.name, f"every row has a human label, so {remedy}")
+        measured = {**quality, "judge_rate": counts.p if counts.n else None, "n_test": counts.n}
         values |= {name: value for name, value in measured.items() if values[name] is None}
         makers, dropped = rows.makers, merge_dropped(rows.dropped)
     for name, value in values.items():
@@ -294,8 +297,8 @@ def plan_rate(
 
 def _measure_judge(
     rows: Grades, judge_column: str, human_column: str, given: Mapping[str, Any]
-) -> tuple[tuple[int, int], tuple[int, int], dict[str, Any]]:
-    """The labels of each class and of each verdict, the judge's rate and quality; None: unknown."""
+) -> tuple[Counts, dict[str, float | None]]:
+    """The counts of a table, and the judge's specificity and sensitivity; None if unknown."""
     sample = sample_of(rows)
     refuse_shares(sample, "a plan", rows.name, human_column)
     if sample is None or rows.scale != "binary":
@@ -312,20 +315,8 @@ def _measure_judge(
         fit = correct_means(sample)
         right = [counts.m0 * (1 - fit.mu0), counts.m1 * fit.mu1]
     # One right and one wrong label are added: a pilot without errors does not prove there are none.
-    specificity, sensitivity = (
-        (r + 1) / (m + 2) if m else None for r, m in zip(right, (counts.m0, counts.m1), strict=True)
-    )
-    wrong0, wrong1 = counts.m0 - counts.c0, counts.m1 - counts.c1
-    return (
-        (counts.m0, counts.m1),
-        (counts.c0 + wrong1, counts.c1 + wrong0),
-        {
-            "judge_rate": counts.p if counts.n else None,
-            "sensitivity": sensitivity,
-            "specificity": specificity,
-            "n_test": counts.n,
-        },
-    )
+    named = zip(("specificity", "sensitivity"), right, (counts.m0, counts.m1), strict=True)
+    return counts, {name: (r + 1) / (m + 2) if m else None for name, r, m in named}
 
 
 def _plan(
@@ -361,7 +352,7 @@ def _plan(
     people_need = random_need = None
     verdict_need: int | None = m
     by_class, split = False, _split_warnings(inputs, quota, draws)
-    trial, coverage = inputs.try_random(m)
+    trial, coverage = inputs.try_labels(m)
     if width is None:
         judged = f"give a width of {trial:.3f} with conditional,"
         if math.isinf(trial):
@@ -373,26 +364,29 @@ def _plan(
         helps = min(trial, sized["expected_width"]) < sized["human_only_width"]
     else:
         people_need = _fewest(lambda size: _human_width(theta, size, inputs.level), width)
-        random_need = _fewest(lambda m: inputs.try_random(m)[0], width, least=inputs.fewest_random)
         have = sum(inputs.have)
-        verdict_need = _fewest(inputs.try_verdict, width, least=max(have, 2 * BEHIND_EACH))
+        random_need = _fewest(lambda m: inputs.try_labels(m)[0], width, least=inputs.fewest_random)
+        least = max(have, 2 * BEHIND_EACH)
+        verdict_need = _fewest(lambda m: inputs.try_labels(m, "verdict")[0], width, least=least)
         costs = []
         if random_need is not None:
-            trial, coverage = inputs.try_random(random_need)
+            trial, coverage = inputs.try_labels(random_need)
             more = f" ({have:,} exist, {max(random_need - have, 0):,} more)" if have else ""
             costs.append((random_need, f"{random_need:,} random labels{more} with conditional"))
         if labels is not None:
             costs.append((labels, f"{labels:,} split by class with misclassification"))
-        least = min(costs, default=(math.inf, ""))[0]
-        by_class = least == labels
-        helps = min(least, verdict_need or math.inf) < (people_need or math.inf)
+        best = min(costs, default=(math.inf, ""))[0]
+        by_class, helps = (
+            best == labels,
+            min(best, verdict_need or best) < (people_need or math.inf),
+        )
         if people_need is not None:
             costs.append((people_need, f"{people_need:,} with people alone"))
         advice = f"width {width:g} needs " + ", ".join(text for _, text in sorted(costs))
         advice = advice if costs else f"no number of labels gives width {width:g}"
     if verdict_need is not None:
         sized["verdict_m0"], sized["verdict_m1"] = inputs.by_verdict(verdict_need)
-        verdict_width = inputs.try_verdict(verdict_need)
+        verdict_width = inputs.try_labels(verdict_need, "verdict")[0]
         sized["verdict_width"] = None if math.isinf(verdict_width) else verdict_width
     return RatePlan(
         **sized,
