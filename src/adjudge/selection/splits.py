@@ -40,7 +40,7 @@ from adjudge.validation import (
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are in memory together.
-_CELLS = 300_000
+_CELLS = 500_000
 Clusters = NDArray[np.generic] | Sequence[object]
 
 

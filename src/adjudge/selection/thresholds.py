@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adjudge.policy.result import Accepts, Rule, share
+from adjudge.statistics.numbers import sort_values
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 
 _SAFE = 2**62
@@ -120,11 +121,22 @@ def threshold_at(
 
 
 def order_by_lot(scores: FloatArray, seed: Seed, finer: FloatArray | None = None) -> ScoreOrder:
-    """The rows by score; ties by the `finer` score and then in random order, without the errors."""
-    lot = generator(seed).permutation(len(scores))
-    keys = (scores[lot],) if finer is None else (finer[lot], scores[lot])
-    rows = lot[np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0], kind="stable")]
-    return ScoreOrder(rows, scores[rows])
+    """The rows by score; ties by the `finer` score and then in random order, without the errors.
+
+    Sorting values takes half the time of `argsort`. So the leading bits of a score and the place of
+    its row in the random order are sorted as one number; the rest of the score is sorted last.
+    """
+    n, lot = len(scores), generator(seed).permutation(len(scores))
+    if finer is not None:
+        rows = lot[np.lexsort((finer[lot], scores[lot]))]
+        return ScoreOrder(rows, scores[rows])
+    place, low = np.empty(n, dtype=np.int64), n.bit_length()
+    place[lot] = np.arange(n)
+    bits = (scores + 0.0).view(np.int64)  # without -0.0
+    keys: IntArray = np.where(bits < 0, bits ^ (2**63 - 1), bits) >> low << low | place
+    rows = lot[sort_values(keys) & ((1 << low) - 1)]
+    again = np.argsort(scores[rows], kind="stable")
+    return ScoreOrder(rows[again], scores[rows[again]])
 
 
 def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:

@@ -22,7 +22,7 @@ from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
 from adjudge.validation import FloatArray, IntArray
 
-Number = TypeVar("Number", np.float64, np.uint64)
+Number = TypeVar("Number", np.float64, np.int64)
 #: From this length on polars sorts faster than numpy.
 _MANY = 65_536
 
