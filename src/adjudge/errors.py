@@ -11,7 +11,8 @@
     │   └── PolicyMismatchError        a policy or anchors made for another judge or prompt
     ├── JudgeError                     a judge that cannot be asked
     │   ├── BackendMissingError        an extra or weights are not installed
-    │   └── JudgeRefusedError          the server refused permanently (key, model, request)
+    │   ├── JudgeRefusedError          the server refused permanently (key, model, request)
+    │   └── UnusableRepliesError       the first replies are all unusable
     └── StoreError                     the store cannot be opened or written
         ├── StoreMissingError          opened for reading, but it does not exist
         ├── StoreLostError             the connection to its server broke

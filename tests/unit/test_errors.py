@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pytest
 
+from adjudge import errors
 from adjudge.data import read_labels
 from adjudge.errors import (
     AdjudgeError,
@@ -24,6 +26,12 @@ from adjudge.selection import scope_threshold
 
 def kinds(kind: type[AdjudgeError]) -> list[type[AdjudgeError]]:
     return [kind, *(inner for sub in kind.__subclasses__() for inner in kinds(sub))]
+
+
+def test_the_tree_names_every_error() -> None:
+    tree = set(re.findall(r"(\w+Error)\b", errors.__doc__ or ""))
+    ours = [kind for kind in kinds(AdjudgeError) if kind.__module__ == errors.__name__]
+    assert tree == {kind.__name__ for kind in ours} | {"ValueError"}
 
 
 def travelled(error: AdjudgeError, protocol: int | None = None) -> Any:

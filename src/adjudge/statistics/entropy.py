@@ -20,17 +20,6 @@ from adjudge.validation import FloatArray, one_of, probabilities, same_length
 INFINITE_DOUBT: Final = 1e18
 
 
-def mean_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:
-    """p_a = (p_fwd + p_rev) / 2; both are about response_a.
-
-    >>> mean_preference([0.9], [0.5])
-    array([0.7])
-    """
-    forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
-    same_length(p_fwd=forward, p_rev=reverse)
-    return (forward + reverse) / 2
-
-
 def preference_entropy(p_a: ArrayLike) -> FloatArray:
     """-(p ln p + (1-p) ln(1-p)) in nats, with 0 ln 0 = 0.
 
@@ -65,19 +54,6 @@ def confidence(p_a: ArrayLike) -> FloatArray:
     """max(p_a, 1 - p_a): the judge's confidence."""
     p = probabilities(p_a, "p_a")
     return np.maximum(p, 1 - p)
-
-
-def verdicts(p_a: ArrayLike) -> NDArray[np.object_]:
-    """A above one half, B below, None (no verdict) at exactly one half.
-
-    >>> verdicts([0.9, 0.5, 0.2]).tolist()
-    ['A', None, 'B']
-    """
-    p = probabilities(p_a, "p_a")
-    named = np.full(p.shape, None, dtype=object)
-    named[p > 0.5] = "A"
-    named[p < 0.5] = "B"
-    return named
 
 
 def verdict(p_a: float, p_tie: float | None = None) -> Literal["A", "B", "tie"] | None:
@@ -134,4 +110,5 @@ def swap_vote_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:
     array([1. , 0.5, 0. ])
     """
     forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
-    return mean_preference(*(np.sign(p - 0.5) / 2 + 0.5 for p in (forward, reverse)))
+    same_length(p_fwd=forward, p_rev=reverse)
+    return (np.sign(forward - 0.5) + np.sign(reverse - 0.5)) / 4 + 0.5

@@ -13,11 +13,10 @@ from adjudge.errors import ArgumentError
 from adjudge.statistics.entropy import (
     confidence,
     entropy_of,
-    mean_preference,
     preference_entropy,
     single_order_preference,
+    swap_vote_preference,
     verdict,
-    verdicts,
 )
 
 UNIT = st.floats(0, 1)
@@ -34,9 +33,9 @@ def test_one_probability_has_the_doubt_of_an_array_to_the_last_bit(p: float) -> 
 
 
 def test_disagreeing_orders_cancel_to_full_doubt() -> None:
-    p = mean_preference([0.99], [0.01])
-    assert preference_entropy(p)[0] == pytest.approx(math.log(2))
-    assert verdicts(p).tolist() == [None]
+    [p] = swap_vote_preference([0.99], [0.01])
+    assert preference_entropy([p])[0] == pytest.approx(math.log(2))
+    assert verdict(p) is None
 
 
 @given(st.lists(UNIT, min_size=1))
@@ -47,7 +46,7 @@ def test_swapping_a_and_b_changes_the_verdict_and_not_the_doubt(p: list[float]) 
     values = 1 - mirrored
     np.testing.assert_array_equal(preference_entropy(values), preference_entropy(mirrored))
     swap = {"A": "B", "B": "A", None: None}
-    assert [swap[v] for v in verdicts(values)] == verdicts(mirrored).tolist()
+    assert [swap[verdict(p)] for p in values] == [verdict(p) for p in mirrored]
 
 
 @given(UNIT, UNIT)
@@ -58,16 +57,11 @@ def test_more_confidence_is_less_doubt(p: float, q: float) -> None:
         assert doubt[0] <= doubt[1]
 
 
-@given(UNIT)
-def test_one_verdict_agrees_with_many(p: float) -> None:
-    assert verdict(p) == verdicts([p])[0]
-
-
 def test_what_is_no_probability_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"p_fwd\[0\] = 1.2"):
-        mean_preference([1.2], [0.5])
+        swap_vote_preference([1.2], [0.5])
     with pytest.raises(ArgumentError, match="p_fwd has 2, p_rev has 1"):
-        mean_preference([0.1, 0.2], [0.5])
+        swap_vote_preference([0.1, 0.2], [0.5])
 
 
 def test_an_order_that_is_not_known_is_refused() -> None:
