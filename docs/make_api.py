@@ -59,7 +59,7 @@ IN_ROOMS = {
         "register_guarantee scope_threshold"
     ),
     "adjudge.server.label_summary": "LabellingSummary",
-    "adjudge.statistics.entropy": "confidence mean_preference preference_entropy verdicts",
+    "adjudge.statistics.entropy": "confidence preference_entropy",
     "adjudge.store": "StoreCheck StoreCopy check_store copy_store",
 }
 HOMES = {name: room for room, names in IN_ROOMS.items() for name in names.split()} | adjudge._HOME
