@@ -16,8 +16,8 @@ from adjudge.errors import ArgumentError
 from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
 from adjudge.policy.result import Policy
-from adjudge.server.service import Case, JudgeOptions
-from adjudge.server.webhook import Outcome, read_case
+from adjudge.server.service import JudgeOptions
+from adjudge.server.webhook import Case, Outcome, read_case
 from adjudge.validation import one_of
 
 try:

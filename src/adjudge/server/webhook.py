@@ -21,7 +21,8 @@ from adjudge.judges.prompting import write_value
 from adjudge.policy.result import Policy
 from adjudge.present.text import number
 from adjudge.records import Grade, Item, Judgment, Pair, Subject
-from adjudge.server.service import Case, JudgeService, Ruling
+from adjudge.server.service import Case as Case
+from adjudge.server.service import JudgeService, Ruling
 from adjudge.store.interface import content_hash
 
 #: The maximum number of characters of a text; more than any judge's context.
