@@ -50,6 +50,9 @@ def test_the_judge_alone_is_paired_by_prompt() -> None:
     )
     assert got.better
     assert not got.worse
+    # The order of the two is the user's, and what can show a difference is counted.
+    assert [system.name for system in got.systems] == ["old", "new"]
+    assert got.difference.discordant == np.count_nonzero(gaps_of(rows))
     turned = compare(rows, a="new", b="old")
     assert turned.difference.judge.estimate == pytest.approx(-got.difference.judge.estimate)
     assert turned.worse

@@ -12,7 +12,7 @@ from scipy.stats import ttest_ind
 from slow_profile import slow_profile_interval
 
 from adjudge.estimation import Counts, corrected_variance, profile_interval
-from adjudge.estimation.classes import class_shares
+from adjudge.estimation.classes import _influences, _solve, class_shares
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import (
     correct_means,
@@ -281,3 +281,20 @@ def test_the_difference_estimator_is_normal_and_never_certain() -> None:
     assert certain.low < 0.95
     [warning] = DIFFERENCE.compute(draw(m=25, theta=0.4)).warnings
     assert warning.startswith("fewer than 30 labels")
+
+
+def test_influences_of_single_rows_add_up_to_the_variance_of_the_shares() -> None:
+    """Row by row or by the delta method: the same variance, if no row is its own neighbour."""
+    rng = np.random.default_rng(4)
+    labels = np.concatenate([np.full(400, -1), rng.integers(0, 3, 150)])
+    truth = np.where(labels < 0, rng.integers(0, 3, 550), labels)
+    verdicts = np.where(rng.random(550) < 0.8, truth, rng.integers(0, 3, 550))
+    test, labelled = labels < 0, labels >= 0
+    per_class = np.bincount(labels[labelled], minlength=3).astype(float)
+    confusion = np.zeros((3, 3))
+    np.add.at(confusion, (verdicts[labelled], labels[labelled]), 1)
+    confusion /= per_class
+    seen = np.bincount(verdicts[test], minlength=3) / test.sum()
+    shares, covariance = _solve(confusion, seen, float(test.sum()), per_class)
+    values = _influences(confusion, shares, verdicts, labels, test)
+    assert (values**2).sum(axis=1) == pytest.approx(np.diag(covariance))
