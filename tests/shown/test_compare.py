@@ -156,7 +156,7 @@ def test_the_picture_of_many_has_intervals_and_a_matrix() -> None:
         [0, 0],
     ]
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["mid", "small"]
-    assert left.get_xlabel() == "minus large, points, with 95 % intervals"
+    assert left.get_xlabel() == "minus large, points, with 95 % intervals; hollow: not shown"
     assert matrix.get_xlabel() == "row minus column, points; bold: shown"
     cells = {text.get_text(): text.get_fontweight() for text in matrix.texts}
     assert cells == {

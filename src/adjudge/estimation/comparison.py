@@ -476,10 +476,11 @@ def differences_figure(result: Comparison) -> Drawing:
     ]
     if not rows:
         raise ArgumentError("plot", "no difference", "the result has no number to draw")
+    hollow = "" if all(row.filled for row in rows) else "; hollow: not shown"
     return forest_figure(
         rows,
         title="\n".join(wrap(headline_of(result).text, 66)),
-        axis=f"{axis}{unit}, with {level(result.confidence_level)} intervals",
+        axis=f"{axis}{unit}, with {level(result.confidence_level)} intervals{hollow}",
         scale=100 if unit else 1,
         around_zero=True,
     )
