@@ -33,6 +33,7 @@ from adjudge.statistics.bradley_terry import (
     fit_strengths,
     profile_gaps,
 )
+from adjudge.statistics.differences import holm
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit
 
@@ -133,15 +134,6 @@ def component_ranges(
     return best, worst
 
 
-def _holm(p: FloatArray, alpha: float) -> BoolArray:
-    """Which hypotheses Holm's procedure rejects."""
-    order = np.argsort(p, kind="stable")
-    failed = np.flatnonzero(p[order] > alpha / np.arange(len(p), 0, -1))
-    rejected = np.zeros(len(p), dtype=bool)
-    rejected[order[: failed[0] if len(failed) else len(p)]] = True
-    return rejected
-
-
 def _largest_differences(
     strength: FloatArray, replicates: FloatArray, i: IntArray, j: IntArray, alpha: float
 ) -> BoolArray:
@@ -201,7 +193,7 @@ def different_pairs(
     def reject(ratio: FloatArray) -> BoolArray:
         sweep = np.minimum(1.0, 2 * np.exp(-ratio / 2))
         halved = np.where(gap > variance / 2, np.maximum(ratio - gap + variance / 4, 0.0), 0.0)
-        return _holm(np.where(within, chdtrc(1, halved), sweep), alpha)
+        return holm(np.where(within, chdtrc(1, halved), sweep)) <= alpha
 
     double = 2 / np.maximum(variance, 1e-300)
     with np.errstate(over="ignore"):
