@@ -12,6 +12,7 @@ import pytest
 from adjudge.data import prepare_battles
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import METHODS, make_anchors, rank, rank_correlations
+from adjudge.ranking.bradley_terry import count_wins, structure
 from adjudge.simulate.battles import simulate_battles
 
 
@@ -441,3 +442,25 @@ def test_a_board_without_intervals_claims_none(frame: pl.DataFrame) -> None:
         assert not any("interval" in text for text in (*board.warnings, *board.assumptions))
     warned = rank(few, method="soft-elo", replicates=20)
     assert any("only 5 prompts" in text for text in warned.warnings)
+
+
+def test_the_advice_follows_how_many_battles_people_voted_on(frame: pl.DataFrame) -> None:
+    def advice(votes: int) -> str:
+        rows = frame.with_row_index().with_columns(
+            human_pref=pl.when(pl.col("index") < votes).then("human_pref")
+        )
+        return rank(rows.drop("index"), method="hard-elo", interval="sandwich").advice
+
+    assert advice(0).startswith("With people's votes on a random part of the battles")
+    assert advice(60).startswith(f"People voted on 60 of {frame.height:,} battles")
+    assert advice(frame.height).startswith("--method bt ranks by the votes")
+
+
+def test_certain_outcomes_are_wins_and_a_model_without_a_battle_won_nothing() -> None:
+    names, wins = count_wins(["x", "y", "x"], ["y", "x", "x"], [1.0, 0.0, 1.0])
+    assert (names, wins.tolist()) == (("x", "y"), [[0.0, 2.0], [0.0, 0.0]])
+    with pytest.raises(ArgumentError, match="outside"):
+        count_wins(["x"], ["y"], [1.5])
+    alone = np.zeros((3, 3))
+    alone[0, 1], alone[1, 0] = 2, 1
+    assert structure(alone, ("x", "y", "unseen")).unbounded == ()
