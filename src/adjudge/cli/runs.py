@@ -267,11 +267,10 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
             write_rows(drawn, write_ids)
             remark(f"wrote {count(drawn.height, 'row')} to {write_ids}")
             if options["draw"] == "verdict":
-                remark(
-                    f"by verdict: {plan.verdict_m1:,} labels of verdict 1 and {plan.verdict_m0:,} "
-                    f"of verdict 0 ({plan.labelled:,} exist) give a width of "
-                    f"{number(plan.verdict_width)} with conditional"
+                wanted = (
+                    f"{plan.verdict_m1:,} labels of verdict 1, {plan.verdict_m0:,} of verdict 0"
                 )
+                remark(f"{wanted} ({plan.labelled:,} exist): width {number(plan.verdict_width)}")
         else:
             remark(f"the table has enough labels for this plan: {write_ids} not written")
     deliver(plan, options)
@@ -362,7 +361,7 @@ def run_monitor_draw(arguments: Values, options: Values) -> bool:
 
 def _required_secret(secret: str | None) -> str:
     if secret is None:
-        raise ArgumentError("secret_env", None, "name an environment variable that holds a secret")
+        raise ArgumentError("secret_env", None, "name a variable with a secret: --secret-env NAME")
     return secret
 
 

@@ -66,24 +66,16 @@ def _grades(
 ) -> tuple[int, int]:
     grades = prepare_grades(file, by=by, scores=True, needs_labels=False, **reading)
     labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
+    several = len(grades.group_names) > 1
     fits = {
         "grades": grades.scale != "scores",
         "scores": grades.scale == "scores" and "criterion" not in grades.frame.columns,
-        "numbers of two systems": grades.scale != "classes" and len(grades.group_names) > 1,
+        "grades of two metrics": grades.scale != "scores" and several,
+        "numbers of two systems": grades.scale != "classes" and several,
     }
     if not fits[what]:
         raise DataError(str(file), f"has no {what} in the columns of grades")
     return grades.frame.height, int(labelled.sum())
-
-
-def _metrics(file: Path, **reading: Any) -> tuple[int, int]:
-    try:
-        prepare_grades(file, needs_labels=False, **reading)
-    except DataError as error:
-        if error.column == "metric":
-            return _grades(file, by="metric", **reading)
-        raise
-    raise DataError(str(file), "has one metric")
 
 
 def _scores(file: Path, **reading: Any) -> tuple[int, int]:
@@ -142,7 +134,7 @@ _KINDS = (
     ),
     _Kind(
         "grades by several metrics",
-        _metrics,
+        partial(_grades, by="metric", what="grades of two metrics"),
         {"What rate can I report for each metric?": "estimate {} --by metric"},
     ),
     _Kind(
@@ -302,7 +294,7 @@ def start(
         for question, command in commands.items():
             if read_as.rows == read_as.labels and command.startswith("plan rate"):
                 continue  # no label is left to buy
-            typed = f"adjudge {command.format(_quote(file))}{again}"
+            typed = f"adjudge {command.format(shlex.quote(str(file)))}{again}"
             answers.append(Answer(question=question, command=typed))
     return Guide(
         file=str(file),
@@ -339,8 +331,4 @@ def _typed_again(options: Mapping[str, Any], kind: _Kind) -> str:
         words += ["--labels", str(options["labels"])]
     if options["raters"] and "raters" in kind.takes:
         words += ["--raters", ",".join(options["raters"])]
-    return "".join(f" {_quote(word)}" for word in words)
-
-
-def _quote(word: object) -> str:
-    return shlex.quote(str(word))
+    return "".join(f" {shlex.quote(word)}" for word in words)

@@ -243,7 +243,7 @@ def after_cascade_plan(_: Any, typed: Typed) -> str | None:
 def after_drawing(_: Any, typed: Typed) -> str | None:
     if (output := typed["output"]) is None:
         return typed.again("-o", "audits.csv")
-    return command("label", output, "-o", "audited.csv")
+    return command("label", "ROWS", "--plan", output, "-o", "labels.csv")
 
 
 def after_check(monitor: Any, typed: Typed) -> str | None:

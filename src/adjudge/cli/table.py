@@ -362,7 +362,7 @@ _MONITOR = Group(
             "monitor draw",
             "adjudge.monitoring:draw_audits",
             "Draw random audits among accepted verdicts.",
-            "monitor draw accepted.csv --audit-rate 0.1 -o audits.csv",
+            "monitor draw chosen.csv --audit-rate 0.1 --secret-env KEY -o drawn.csv",
             "A keyed hash of the id decides each draw, so that the rows cannot be chosen.",
             added="output summary json",
             options=[

@@ -297,7 +297,7 @@ _ZSTD = 93
 _ZSTD_FRAME = 0xFD2FB528
 #: The maximum unpacked size of a zstd block, and the block types that are compressed.
 _ZSTD_BLOCK, _REPEATED_BYTE, _PACKED_BLOCK = 128 * 1024, 1, 2
-#: Larger members are refused before they are unpacked.
+#: Larger members, and larger workbooks, are refused before they are unpacked.
 _MEMBER_LIMIT = 1024 * 1024 * 1024
 #: All members together unpack to at most this, or to 200 times the size of the archive: logs
 #: shrink to a tenth or a thirtieth.
@@ -432,8 +432,6 @@ def is_workbook(path: str | Path) -> bool:
         return False
 
 
-#: Only a malicious workbook unpacks to more than this.
-_LARGEST_BOOK = 1 << 30
 #: A sheet is read as a table with all cells up to the last: a cell far away would fill the memory.
 _MOST_CELLS = 100_000_000
 #: The reader reserves memory for as many texts as are announced.
@@ -481,11 +479,10 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
 def _refuse_large_book(path: str | Path) -> None:
     with zipfile.ZipFile(path) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
-        if size > _LARGEST_BOOK:
-            raise FileError(path, "unpacks to more than 1 GiB", remedy="export it as CSV")
-        if size > max(PIECE * 64, 200 * Path(path).stat().st_size):
-            problem = "unpacks to more than 200 times its size"
-            raise FileError(path, problem, remedy="export it as CSV")
+        most = max(PIECE * 64, _MOST_RATIO * Path(path).stat().st_size)
+        if size > min(most, _MEMBER_LIMIT):
+            limit = "1 GiB" if size > _MEMBER_LIMIT else f"{_MOST_RATIO} times its size"
+            raise FileError(path, f"unpacks to more than {limit}", remedy="export it as CSV")
         for name in archive.namelist():
             with archive.open(name) as part:
                 if re.search(_TEXTS, part.read(4096)):

@@ -353,8 +353,8 @@ def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
     more = f"{size} {'more often' if preferred else 'higher'} than {second}"
     if by_people:
         text = f"People {'prefer' if preferred else 'score'} {first} {more}"
-        alone = "By the judge alone" + ", B - A" * (gap.sign < 0)
-        action = f"{alone}: {with_ends(pair.judge, measure)}."
+        turned = ", B - A" * (gap.sign < 0)
+        action = f"By the judge alone{turned}: {with_ends(pair.judge, measure)}."
     else:
         text = f"{first} {'is preferred' if preferred else 'scores'} {more} by this judge"
         few = None if pair.people is None else pair.people.reason

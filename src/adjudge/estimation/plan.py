@@ -131,11 +131,9 @@ class RatePlan(Result):
     def needed(self, draw: str) -> int | None:
         """Labels in all that `conditional` needs, drawn random or verdict; None: no number."""
         if draw == "verdict":
-            verdicts = self.verdict_m0, self.verdict_m1
-            return None if None in verdicts else sum(size or 0 for size in verdicts)
-        if self.target_width is not None:
-            return self.conditional_labels
-        return None if self.m0 is None else self.labels
+            return None if self.verdict_m0 is None else self.verdict_m0 + (self.verdict_m1 or 0)
+        by_class = None if self.m0 is None else self.labels
+        return by_class if self.target_width is None else self.conditional_labels
 
     def _parts(self) -> Sequence[Any]:
         return self.next_labels or [self]
@@ -329,10 +327,8 @@ def _plan(
     """
     theta = inputs.theta
     m = labels if labels is not None else max(sum(inputs.have), 200)
-    quota = inputs.by_class(m)
-    ratio = inputs.variance_ratio(m)
-    quality = (inputs.q0 + inputs.q1) / 2
-    draws, reason = None, None
+    quota, quality = inputs.by_class(m), (inputs.q0 + inputs.q1) / 2
+    draws = reason = people_need = random_need = None
     sized: dict[str, Any] = {}
     if labels is not None:
         draws = inputs.draws(quota)
@@ -345,18 +341,16 @@ def _plan(
         }
     elif width is not None:
         floor = inputs.corrected_width(MOST_LABELS, MOST_LABELS)
-        reason = (
-            f"misclassification cannot give width {width:g}: the {inputs.n:,} test rows alone give "
-            f"{floor:.3f}"
-        )
-    people_need = random_need = None
+        rows = f"the {inputs.n:,} test rows alone give {floor:.3f}"
+        reason = f"misclassification cannot give width {width:g}: {rows}"
     verdict_need: int | None = m
     by_class, split = False, _split_warnings(inputs, quota, draws)
     trial, coverage = inputs.try_labels(m)
     if width is None:
-        judged = f"give a width of {trial:.3f} with conditional,"
-        if math.isinf(trial):
-            judged = "leave no row to the judge and give"
+        none_left = "leave no row to the judge and give"
+        judged = (
+            none_left if math.isinf(trial) else f"give a width of {trial:.3f} with conditional,"
+        )
         advice = (
             f"{m:,} random labels {judged} {sized['human_only_width']:.3f} with people alone; "
             f"split by class, {sized['expected_width']:.3f} with misclassification"
@@ -376,14 +370,13 @@ def _plan(
         if labels is not None:
             costs.append((labels, f"{labels:,} split by class with misclassification"))
         best = min(costs, default=(math.inf, ""))[0]
-        by_class, helps = (
-            best == labels,
-            min(best, verdict_need or best) < (people_need or math.inf),
-        )
+        by_class = best == labels
+        helps = min(best, verdict_need or best) < (people_need or math.inf)
         if people_need is not None:
             costs.append((people_need, f"{people_need:,} with people alone"))
-        advice = f"width {width:g} needs " + ", ".join(text for _, text in sorted(costs))
-        advice = advice if costs else f"no number of labels gives width {width:g}"
+        listed = ", ".join(text for _, text in sorted(costs))
+        none = f"no number of labels gives width {width:g}"
+        advice = f"width {width:g} needs {listed}" if costs else none
     if verdict_need is not None:
         sized["verdict_m0"], sized["verdict_m1"] = inputs.by_verdict(verdict_need)
         verdict_width = inputs.try_labels(verdict_need, "verdict")[0]
@@ -402,7 +395,7 @@ def _plan(
         conditional_width=None if math.isinf(trial) else trial,
         simulated_coverage=None if math.isinf(trial) else coverage,
         judge_helps=helps,
-        variance_ratio=ratio,
+        variance_ratio=inputs.variance_ratio(m),
         proposition_51=proposition_51(quality),
         proposition_61=proposition_61(quality),
         reason=reason,

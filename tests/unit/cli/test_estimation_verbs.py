@@ -170,8 +170,8 @@ def test_the_rows_by_verdict_and_the_next_step_are_those_of_the_plan(
         1: plan["verdict_m1"],
     }
     assert (
-        f"by verdict: {plan['verdict_m1']:,} labels of verdict 1 and {plan['verdict_m0']:,} of "
-        f"verdict 0 (400 exist) give a width of {plan['verdict_width']:.3f} with conditional"
+        f"{plan['verdict_m1']:,} labels of verdict 1, {plan['verdict_m0']:,} of verdict 0 "
+        f"(400 exist): width {plan['verdict_width']:.3f}"
     ) in remarks
     assert plan["verdict_width"] <= 0.07
     # 400 labels are enough: no row is written, and the next step is not to label.

@@ -41,12 +41,15 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         new = ["judge", "new_pairs.jsonl", "--judge", JUDGE, "-o", "my new.jsonl", "--json"]
         assert run(new) == 0
         assert run(["calibrate", "judged.jsonl", "-o", "policy.json", "--json"]) == 0
+        select = ["select", "my new.jsonl", "--policy", "policy.json", "-o", "selected.csv"]
+        assert run(select) == 0
     return folder
 
 
 @pytest.fixture
 def examples(written: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(written)
+    monkeypatch.setenv("KEY", "a secret of 22 letters")
     return written
 
 
@@ -116,6 +119,10 @@ def _parse(root: click.Group, words: list[str]) -> None:
         (
             "select 'my new.jsonl' --policy policy.json -o s.csv --pairs new_pairs.jsonl",
             "label new_pairs.jsonl --abstentions s.csv -o labels.csv",
+        ),
+        (
+            "monitor draw selected.csv --audit-rate 0.5 --secret-env KEY -o drawn.csv",
+            "label ROWS --plan drawn.csv -o labels.csv",
         ),
         (
             "evaluate judged.jsonl --splits 20 --explain",
