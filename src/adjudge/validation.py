@@ -113,9 +113,9 @@ def optional_numbers(values: ArrayLike, name: str) -> FloatArray:
         raise ArgumentError(name, "text", "give numbers; NaN if one is missing") from None
 
 
-def probabilities(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatArray:
+def probabilities(values: ArrayLike, name: str) -> FloatArray:
     """A one-dimensional array of numbers in [0, 1]."""
-    floats = finite(values, name, allow_empty=allow_empty)
+    floats = finite(values, name)
     _refuse((floats < 0) | (floats > 1), floats, name, "give probabilities in [0, 1]")
     return floats
 

@@ -10,7 +10,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from adjudge.present.result import Count, Proportion
-from adjudge.validation import finite, open_unit
+from adjudge.validation import finite
 
 #: A difference is reported as drift if chance explains it this rarely ...
 DRIFT_LEVEL = 0.01
@@ -42,9 +42,7 @@ class Drift:
     note: str | None = None
 
 
-def drift_of(
-    parts: Sequence[tuple[str, ArrayLike, ArrayLike]], *, level: float = DRIFT_LEVEL
-) -> Drift:
+def drift_of(parts: Sequence[tuple[str, ArrayLike, ArrayLike]]) -> Drift:
     """Two-sample Kolmogorov-Smirnov test of each named part: calibration scores, new scores.
 
     Returns the worst, with p-values corrected for the number of parts. The largest gap D between
@@ -60,7 +58,6 @@ def drift_of(
     """
     from scipy.stats import ks_2samp
 
-    share = open_unit(level, "level")
     tests, n_old, n_new = [], 0, 0
     for name, calibration, new in parts:
         old = finite(calibration, "calibration", allow_empty=True)
@@ -78,7 +75,7 @@ def drift_of(
     p_value = min(1.0, p_value * len(tests))
     return Drift(
         tested=True,
-        flagged=bool(p_value < share and statistic >= DRIFT_LEAST),
+        flagged=bool(p_value < DRIFT_LEVEL and statistic >= DRIFT_LEAST),
         statistic=statistic,
         p_value=p_value,
         n_new=n_new,

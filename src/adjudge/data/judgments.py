@@ -331,13 +331,7 @@ def doubt_ties(frame: pl.DataFrame) -> pl.DataFrame:
 _ABOUT_A = ("p_fwd", "p_rev", "p_a", "p_tie", "verdict", "label", "model_a", "model_b")
 
 
-def read_wins(
-    data: TableLike | Source,
-    model: str,
-    *,
-    labels: TableLike | None = None,
-    judge_column: str = "judge",
-) -> Table:
+def read_wins(data: TableLike | Source, model: str, *, judge_column: str = "judge") -> Table:
     """A row for each pair in which the model takes part, and whether it won.
 
     `judge` is the judge's probability that it won (`judge_column` verdict: its verdict) and `human`
@@ -349,8 +343,7 @@ def read_wins(
     >>> read_wins(rows, "new").frame.select("judge", "human", "opponent").rows()
     [(0.9, 1.0, 'old'), (0.19999999999999996, None, 'old')]
     """
-    source = Source.of(data, labels=labels)
-    with source:
+    with Source.of(data) as source:
         table = _with_certainty(open_table(source.rows))
         given = prepare_judgments(table, labels=source.labels)
     frame = given.frame

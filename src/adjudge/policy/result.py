@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 Accepts = Literal["all", "none", "below", "batch", "groups"]
 
 
-def share(part: int, whole: int) -> float:
+def share(part: float, whole: int) -> float:
     """part / whole, and 0 if nothing was accepted: an empty selection has no errors."""
     return part / whole if whole else 0.0
 
@@ -267,17 +267,16 @@ def join_rules(
     per_batch: bool,
 ) -> dict[str, Any]:
     """What several rules accept of their `n` labelled rows together; of one rule, what it does."""
-    names = ("coverage", "empirical_risk")
-    if len(rules) == 1:
-        shares = {name: getattr(seen[0], name) for name in names}
-        return {"accepts": rules[0].accepts, "threshold": rules[0].threshold, **shares}
-    rows = sum(part.n_accepted for part in seen)
-    wrong = sum(part.empirical_risk * part.n_accepted for part in seen)
-    accepts: Accepts = "batch" if per_batch else "groups"
-    if all(rule.accepts == "none" for rule in rules):
-        accepts = "none"
-    shares = dict(zip(names, (share(rows, n), wrong / rows if rows else 0.0), strict=True))
-    return {"accepts": accepts, "threshold": None, **shares}
+    accepts, threshold = rules[0].accepts, rules[0].threshold
+    coverage, risk = seen[0].coverage, seen[0].empirical_risk
+    if len(rules) > 1:
+        rows = sum(part.n_accepted for part in seen)
+        coverage = share(rows, n)
+        risk = share(sum(part.empirical_risk * part.n_accepted for part in seen), rows)
+        nothing = all(rule.accepts == "none" for rule in rules)
+        accepts, threshold = "none" if nothing else "batch" if per_batch else "groups", None
+    shares = {"coverage": coverage, "empirical_risk": risk}
+    return {"accepts": accepts, "threshold": threshold, **shares}
 
 
 def sum_groups(groups: Sequence[PolicyGroup]) -> dict[str, Any]:

@@ -178,10 +178,10 @@ def legend_mark(label: str, **style: Any) -> Line2D:
     return Line2D([], [], label=label, **style)
 
 
-def legend_dot(label: str, colour: str, *, marker: str = "o", hollow: bool = False) -> Line2D:
+def legend_dot(label: str, colour: str, *, hollow: bool = False) -> Line2D:
     """An entry of a legend: a dot without a line."""
     face = {"mfc": "white"} if hollow else {}
-    return legend_mark(label, marker=marker, linestyle="", color=colour, **face)
+    return legend_mark(label, marker="o", linestyle="", color=colour, **face)
 
 
 def draw_legend(figure: Drawing, marks: Sequence[Line2D], *, columns: int | None = None) -> None:
@@ -284,14 +284,13 @@ def draw_ring(
     colour: str,
     *,
     face: str = "white",
-    marker: str = "o",
     size: float = 42,
     width: float = 1.6,
     zorder: float = 3,
 ) -> None:
     """A dot with an edge: hollow, unless it has a `face`."""
     style: dict[str, Any] = {"facecolor": face, "edgecolor": colour, "linewidth": width}
-    axes.scatter(x, y, s=size, marker=marker, zorder=zorder, **style)
+    axes.scatter(x, y, s=size, zorder=zorder, **style)
 
 
 def name_rows(axes: Axes, names: Sequence[str], **style: Any) -> None:

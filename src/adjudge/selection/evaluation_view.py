@@ -321,7 +321,7 @@ def _draw_accuracy(axes: Axes, evaluation: Evaluation) -> None:
     """Accuracy against confidence in ten bins."""
     eces = {(quality.key, quality.signal): quality.ece for quality in evaluation.signals}
     shown = [row for row in _curves(evaluation) if row[1].bin_count]
-    for at, (name, curve, _) in enumerate(shown):
+    for at, (name, curve) in enumerate(shown):
         draw_reliability(
             axes,
             curve.bin_confidence,
@@ -339,7 +339,7 @@ def _draw_accuracy(axes: Axes, evaluation: Evaluation) -> None:
 def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
     """Error share among the rows with the least doubt, against their share of all rows."""
     curves = [row for row in _curves(evaluation) if row[1].coverage]
-    for at, (name, curve, colour) in enumerate(curves):
+    for at, (name, curve) in enumerate(curves):
         # A signal with one value has one point, which is not a line.
         mark = MARKS[at % len(MARKS)] if len(curve.coverage) == 1 else ""
         axes.step(
@@ -347,7 +347,7 @@ def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
             curve.risk,
             LINES[at % len(LINES)] + mark,
             where="post",
-            color=colour,
+            color=SERIES[at % len(SERIES)],
             label=name,
             linewidth=1.7,
             clip_on=not mark,
@@ -378,7 +378,7 @@ def _lines(evaluation: Evaluation) -> list[_Line]:
     ]
 
 
-def _curves(evaluation: Evaluation) -> list[tuple[str, Curve, str]]:
+def _curves(evaluation: Evaluation) -> list[tuple[str, Curve]]:
     """One judge: a curve per signal. Several: the main signal of each."""
     keys, curves = evaluation.judges, evaluation.curves
     names = [curve.signal for curve in curves]
@@ -386,4 +386,4 @@ def _curves(evaluation: Evaluation) -> list[tuple[str, Curve, str]]:
         curves = tuple(c for c in curves if c.signal == evaluation.main_signal(c.key).signal)
         short = dict(zip(keys, clip_names(map(evaluation.judge_name, keys)), strict=True))
         names = [short[curve.key] for curve in curves]
-    return list(zip(names, curves, cycle(SERIES), strict=False))
+    return list(zip(names, curves, strict=True))
