@@ -34,6 +34,7 @@ from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import count
 
 _LABELS = ("labels", "labels_columns")
+_Size = tuple[int, int | None]
 _LABEL_FIRST = {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"}
 
 
@@ -61,14 +62,16 @@ def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, i
     return frame.height, frame["label"].count() if "label" in frame.columns else 0
 
 
-def _grades(
-    file: Path, by: str | None = None, what: str = "grades", **reading: Any
-) -> tuple[int, int]:
+def _grades(file: Path, by: str | None = None, what: str = "grades", **reading: Any) -> _Size:
     grades = prepare_grades(file, by=by, scores=True, needs_labels=False, **reading)
     labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
     several = len(grades.group_names) > 1
+    # A plan needs rows without a label, and labels of both classes.
+    both = grades.scale == "binary" and {*np.unique(grades.human[labelled])} == {0.0, 1.0}
+    planned = both and not labelled.all()
     fits = {
-        "grades": grades.scale != "scores",
+        "verdicts to plan labels for": planned,
+        "grades": grades.scale != "scores" and not planned,
         "scores": grades.scale == "scores" and "criterion" not in grades.frame.columns,
         "grades of two metrics": grades.scale != "scores" and several,
         "numbers of two systems": grades.scale != "classes" and several,
@@ -121,12 +124,13 @@ _KINDS = (
     ),
     _Kind(
         "grades",
-        _grades,
+        partial(_grades, what="verdicts to plan labels for"),
         {
             "What rate can I report?": "estimate {}",
             "How many more labels do I need?": "plan rate {} --width 0.1",
         },
     ),
+    _Kind("grades", _grades, {"What rate can I report?": "estimate {}"}),
     _Kind(
         "scores of answers",
         partial(_grades, what="scores"),
@@ -239,9 +243,8 @@ class Guide(Result):
 
 
 def _describe(reading: ReadAs) -> str:
-    labels = {None: "", 0: ", no labels"}.get(reading.labels)
-    if labels is None:
-        labels = f", {count(reading.labels or 0, 'label')}"
+    n = reading.labels
+    labels = "" if n is None else f", {count(n, 'label')}" if n else ", no labels"
     return f"{reading.rows_kind} ({count(reading.rows, 'row')}{labels})"
 
 
@@ -292,15 +295,14 @@ def start(
         commands = kind.unlabelled if read_as.labels == 0 else kind.commands
         again = _typed_again(options, kind)
         for question, command in commands.items():
-            if read_as.rows == read_as.labels and command.startswith("plan rate"):
-                continue  # no label is left to buy
             typed = f"adjudge {command.format(shlex.quote(str(file)))}{again}"
             answers.append(Answer(question=question, command=typed))
+    names = {kind.name for kind in readable}
     return Guide(
         file=str(file),
         read_as=tuple(readable.values()),
         answers=tuple(dict.fromkeys(answers)),
-        refused={kind: str(error) for kind, error in refused.items()},
+        refused={name: str(why) for name, why in refused.items() if name not in names},
     )
 
 

@@ -132,10 +132,7 @@ def proposition_61(q: float) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanInputs:
-    """The inputs of a plan: the judge's rate and quality, test rows, labels that exist.
-
-    `have` are those of class 0 and 1, `behind` those of verdict 0 and 1.
-    """
+    """The judge's rate and quality, test rows, labels by class (`have`) and verdict (`behind`)."""
 
     p: float
     q0: float

@@ -106,7 +106,6 @@ def test_no_rows_of_any_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str])
             ["grades", "judgments of answers"],
             [
                 "adjudge estimate f.csv",
-                "adjudge plan rate f.csv --width 0.1",
                 "adjudge calibrate f.csv --alpha 0.1 -o policy.json",
             ],
         ),
@@ -168,6 +167,19 @@ def test_a_command_is_listed_once_and_only_if_it_has_something_to_do(
     Path("f.csv").write_text("id,judge,human\n1,1,1\n2,0,1\n")
     answers = guide(capsys, "f.csv")["answers"]
     assert answers == [{"question": "What rate can I report?", "command": "adjudge estimate f.csv"}]
+    # A plan needs verdicts of 0 and 1, and labels of both.
+    for rows, plans in (
+        ("1,1,1\n2,0,0\n3,0,", 1),
+        ("1,1,1\n2,0,", 0),
+        ("1,0.9,1\n2,0.1,0\n3,1,", 0),
+    ):
+        Path("f.csv").write_text(f"id,judge,human\n{rows}\n")
+        shown = guide(capsys, "f.csv")
+        assert isinstance(shown["answers"], list)
+        assert isinstance(shown["refused"], dict)
+        commands = [each["command"] for each in shown["answers"]]
+        assert sum("plan rate" in command for command in commands) == plans
+        assert "grades" not in shown["refused"]
     log = Path(__file__).parents[2] / "fixtures" / "runner_logs" / "label_studio_tasks.json"
     listed = guide(capsys, str(log))["answers"]
     assert isinstance(listed, list)
