@@ -68,7 +68,7 @@ class ClassRate(Rate):
     label: str
     estimate: float | None
     interval: Interval | None
-    naive: float
+    naive: float | None
     n_calibration: Count
     recall: Proportion | None
     human_only: Proportion | None = None
@@ -198,7 +198,7 @@ def estimate_classes(
                 label=name,
                 estimate=outcomes[i].rate,
                 interval=outcomes[i].interval(confidence),
-                naive=float(seen[i]),
+                naive=float(seen[i]) if n else None,
                 n_calibration=int(per_class[i]),
                 recall=None if confusion is None else confusion[i][i],
                 human_only=people[i].rate,

@@ -467,3 +467,13 @@ def test_probabilities_of_a_label_in_words() -> None:
 def test_a_misspelled_option_is_refused(call) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'methd'"):
         call({"judge": [1, 0], "human": [1, None]}, methd="ppi++")
+
+
+def test_classes_without_a_test_row_have_no_naive_share() -> None:
+    """Before, the judge's share of every class was 0.000."""
+    got = estimate({"judge": list("abcab"), "human": list("abcba")})
+    assert got.n_test == 0
+    assert [rate.naive for rate in got.classes] == [None] * 3
+    assert [rate.naive for rate in got.intervals()] == [None] * 3
+    line = next(line for line in str(got).splitlines() if line.startswith(" a "))
+    assert line.split()[1:4] == ["–", "–", "–"]
