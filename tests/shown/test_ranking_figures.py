@@ -56,6 +56,8 @@ def test_the_leaderboard_as_a_picture() -> None:
         "Elo, 90 % conformal interval\ngrey: people's Elo of the anchors\n"
         "the number after a name is its rank",
     )
+    bold = [name.get_text() for name in placed.get_yticklabels() if name.get_weight() == "bold"]
+    assert [name.split()[0] for name in bold] == ["newcomer"]
     many = tuple(replace(MODELS[0], model=f"m{at}") for at in range(75))
     cut = panel(replace(BOARD, models=many), "leaderboard")
     assert cut.get_xlabel().endswith("\n70 of 75 models")

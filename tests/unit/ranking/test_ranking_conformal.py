@@ -93,6 +93,7 @@ def test_held_out_intervals_use_the_others() -> None:
     for k, row in enumerate(rows):
         q = np.sort(np.delete(scores, k))[math.ceil(0.9 * 12) - 1]
         assert row.interval.high == pytest.approx(found.judge[k] + q * found.se[k])
+        assert row.interval.level == 0.9
         assert row.covered == (scores[k] <= q)
     assert all(row.unbounded for row in held_out_intervals(made(9), alpha=0.1))
 
