@@ -259,6 +259,11 @@ class SplitTable:
             values=values,
         )
 
+    @cached_property
+    def wrong_before(self) -> Counts:
+        """Wrong rows before every cut."""
+        return np.asarray(_running(self.wrong[None])[0])
+
     def block_end(self, columns: IntArray) -> IntArray:
         """The cut after the tie block of each column."""
         return np.searchsorted(self.scores, self.scores[columns], side="right")
@@ -293,6 +298,8 @@ class SplitCounts:
 
     @cached_property
     def n_tested(self) -> IntArray:
+        if self.halves.apart is None:
+            return len(self.table.order) - self.n_calibration
         return count_marked(self.tested)
 
     @cached_property
@@ -387,8 +394,13 @@ class SplitCounts:
 
     def _outcome(self, end: IntArray) -> SplitOutcome:
         """Test rows among the first `end` columns; blocks are complete. No mute row is accepted."""
-        splits = np.arange(len(end))
-        accepted, wrong = (counts[splits, end] for counts in self._accepted_before)
+        here = np.arange(len(end)), end
+        if self.halves.apart is None and not self.table.mute.any():
+            # All rows but those that calibrate.
+            accepted = end - self.rows_before[here]
+            wrong = self.table.wrong_before[end] - self.wrong_before[here]
+        else:
+            accepted, wrong = (counts[here] for counts in self._accepted_before)
         return SplitOutcome(accepted.astype(np.int64), wrong.astype(np.int64), self.n_tested)
 
 
