@@ -135,7 +135,9 @@ def test_pass_or_fail_with_labels_in_a_second_file(user: User) -> None:
     user.goes_wrong("estimate results.csv", "--column judge=NAME --column human=NAME", "--labels")
     user.goes_wrong("estimate results.csv --column judge=llm_chek", "columns here:", "llm_check")
     named = "estimate results.csv --column judge=llm_check --column id=ticket"
-    user.goes_wrong(named, "column human: is missing", "--labels FILE", "here: ticket, bot, answer")
+    user.goes_wrong(
+        named, "column human: is missing", "--labels FILE", "here: ticket (read as id), bot, answer"
+    )
     user.goes_wrong("estimate results.csv --column judge=llm_check", "answer, llm_check")
     without_a_file(user, lambda file: f"{named} --labels {file}")
     user.goes_wrong(

@@ -498,7 +498,8 @@ def _series(name: str, values: ArrayLike) -> pl.Series:
 def _require(
     frame: pl.DataFrame, name: str, columns: Mapping[str, str], theirs: Mapping[str, str]
 ) -> None:
-    here = [theirs.get(name, name) for name in frame.columns if not name.startswith("__")]
+    named = {name: f"{column} (read as {name})" for name, column in theirs.items()}
+    here = [named.get(name, name) for name in frame.columns if not name.startswith("__")]
     absent = [column for column in columns.values() if column not in frame.columns]
     if absent:
         second = ", or give a second file with people's labels: --labels FILE (labels=)"

@@ -477,3 +477,11 @@ def test_classes_without_a_test_row_have_no_naive_share() -> None:
     assert [rate.naive for rate in got.intervals()] == [None] * 3
     line = next(line for line in str(got).splitlines() if line.startswith(" a "))
     assert line.split()[1:4] == ["–", "–", "–"]
+
+
+def test_a_misspelt_name_of_ours_is_seen_in_the_error() -> None:
+    rows = {"judge": [1, 0, 1], "human": [1, 1, 0]}
+    with pytest.raises(
+        DataError, match=r"column judge: is missing; .*: judge \(read as judg\), human"
+    ):
+        estimate(rows, columns={"judg": "judge"})
