@@ -128,6 +128,17 @@ def test_more_labels_buy_coverage_until_they_do_not():
     assert all(b - a < plan.gain for a, b in pairwise(later))
 
 
+def test_the_picture_of_a_plan_has_a_band_of_one_deviation_and_repeated_prompts_are_counted():
+    frame = rows(120).with_columns(prompt_id=pl.Series([n // 2 for n in range(120)]))
+    plan = plan_selection(frame, alpha=0.2, repeats=20)
+    assert plan.dropped["same prompt_id as a row that is used"] == 60
+    [axes] = plan.plot().axes
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    ends = [(p.coverage - p.coverage_sd, p.coverage + p.coverage_sd) for p in plan.points]
+    assert heights.min() == pytest.approx(max(0, min(low for low, _ in ends)))
+    assert heights.max() == pytest.approx(min(1, max(high for _, high in ends)))
+
+
 def test_a_useless_judge_gets_no_recommendation():
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(

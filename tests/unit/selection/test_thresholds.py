@@ -9,7 +9,11 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.guarantees.fdr import pooled_fdr_select, weighted_fdr_select
+from adjudge.selection.guarantees.fdr import (
+    _rejections_without,
+    pooled_fdr_select,
+    weighted_fdr_select,
+)
 from adjudge.selection.splits import split_risks
 from adjudge.selection.thresholds import within_ratio
 
@@ -86,3 +90,24 @@ def test_the_inputs_are_left_as_they_were():
     pac_threshold(s, e, alpha=0.5)
     assert s.tolist() == [0.3, 0.1, 0.2]
     assert e.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_weighted_fdr_by_its_definition(seed):
+    """p-values, and the rows that Benjamini-Hochberg rejects if j's p-value were 0, one by one."""
+    rng = np.random.default_rng(seed)
+    s, t = rng.integers(0, 8, 40) / 8, rng.integers(0, 8, 12) / 8
+    e = (rng.random(40) < 0.3 * s).astype(int)
+    w, v = rng.uniform(0.5, 2, 40), rng.uniform(0.5, 2, 12)
+    mass = np.array([w[(e == 1) & (s <= score)].sum() for score in t])
+    chosen = weighted_fdr_select(s, e, w, t, v, alpha=0.3)
+    assert chosen.p_values == pytest.approx((mass + v) / (w.sum() + v))
+    support = []
+    for j in range(12):
+        p = (mass + v[j] * (t[j] <= t)) / (w.sum() + v[j])
+        p[j] = 0
+        support.append(max(r for r in range(1, 13) if (p <= 0.3 * r / 12).sum() >= r))
+    ours = _rejections_without(t, mass, v, float(w.sum()), Fraction(3, 10))
+    assert ours.tolist() == support
+    passed = chosen.p_values <= 0.3 * np.array(support) / 12
+    assert chosen.accepted.tolist() == (passed & chosen.accepted).tolist()
