@@ -53,6 +53,8 @@ def test_the_judge_alone_is_paired_by_prompt() -> None:
     # The order of the two is the user's, and what can show a difference is counted.
     assert [system.name for system in got.systems] == ["old", "new"]
     assert got.difference.discordant == np.count_nonzero(gaps_of(rows))
+    assert compare(rows).differences == got.differences  # of two systems, none need be named
+    assert all(system.can_be_best is None for system in compare(rows).systems)
     turned = compare(rows, a="new", b="old")
     assert turned.difference.judge.estimate == pytest.approx(-got.difference.judge.estimate)
     assert turned.worse

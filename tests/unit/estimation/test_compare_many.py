@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from adjudge import compare
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import Comparison
+from adjudge.estimation.compare import _influence
+from adjudge.estimation.systems import read_systems
 from adjudge.statistics.differences import paired_gap
 
 
@@ -205,3 +208,19 @@ def test_the_command_line_takes_all_of_them(
     assert run([*plan, "0.3"]) == 0
     assert run([*plan, "0.001"]) == 2
     assert isinstance(compare("rows.csv", a="low", b="mid"), Comparison)
+
+
+def test_a_perfect_judge_takes_most_of_the_error_from_peoples_means() -> None:
+    """What each question adds to the error of the means: a tenth of the labels is nearly all."""
+    rng = np.random.default_rng(2)
+    scores = (rng.random((1000, 3)) < (0.3, 0.5, 0.6)).astype(float)
+    wide = pl.DataFrame(scores, schema=["x", "y", "z"]).with_row_index("prompt_id")
+    rows = wide.unpivot(index="prompt_id", variable_name="model", value_name="judge")
+    rows = rows.with_columns(human=pl.when(pl.col("prompt_id") < 100).then("judge"))
+    table = read_systems(rows)[None]
+    corrected, alone = (
+        (_influence(replace(table, judge=judge), by_people=True) ** 2).sum(axis=0)
+        for judge in (table.judge, np.zeros_like(table.judge))
+    )
+    assert alone == pytest.approx(table.human[:100].var(axis=0) / 100)
+    assert (corrected < 0.15 * alone).all()

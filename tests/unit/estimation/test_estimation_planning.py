@@ -239,6 +239,11 @@ def test_a_plan_by_verdict_has_at_most_the_rows_of_a_verdict_and_ten_of_each() -
     inputs = PlanInputs(p=0.95, q0=0.3, q1=0.99, n=1000, have=(0, 0), level=0.95)
     assert inputs.by_verdict(990) == (50, 940)  # Neyman's rule: 62 of verdict 0; there are 50
     assert min(inputs.by_verdict(20)) == 10
+    for p in (0.3, 0.7):  # either verdict can have the larger share
+        even = PlanInputs(p=p, q0=0.9, q1=0.9, n=10_000, have=(0, 0), level=0.95)
+        r1, r0 = even.human_rates
+        a1, a0 = p * math.sqrt(r1 * (1 - r1)), (1 - p) * math.sqrt(r0 * (1 - r0))
+        assert even.by_verdict(400).m1 == round(400 * a1 / (a1 + a0))
     assert replace(inputs, behind=(5, 204)).by_verdict(215) == (11, 204)
     assert replace(inputs, p=0.0).by_verdict(100) == (100, 0)
     plan = plan_rate(judge_rate=0.95, sensitivity=0.99, specificity=0.3, n_test=60, width=0.01)
