@@ -554,6 +554,9 @@ def test_pooled_groups_are_told_apart():
     assert shares["easy"] > 0.95
     assert shares["hard"] < 0.1
     assert policy.n_accepted == sum(group.n_accepted for group in policy.groups)
+    done = select(frame.drop("label"), policy)
+    of_group = done.rows.group_by("kind").agg(pl.len(), pl.col("accepted").sum()).rows()
+    assert {(g.group, g.n, g.n_accepted) for g in done.summary.groups} == set(of_group)
 
 
 # --- public data sets ------------------------------------------------------------------------

@@ -9,13 +9,14 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
+from adjudge.selection.guarantees import Labels, find_guarantee
 from adjudge.selection.guarantees.fdr import (
     _rejections_without,
     pooled_fdr_select,
     weighted_fdr_select,
 )
 from adjudge.selection.splits import split_risks
-from adjudge.selection.thresholds import within_ratio
+from adjudge.selection.thresholds import Levels, within_ratio
 
 
 def test_the_boundary_is_inclusive_and_exact():
@@ -111,3 +112,19 @@ def test_weighted_fdr_by_its_definition(seed):
     assert ours.tolist() == support
     passed = chosen.p_values <= 0.3 * np.array(support) / 12
     assert chosen.accepted.tolist() == (passed & chosen.accepted).tolist()
+
+
+@pytest.mark.parametrize("guarantee", ["scope", "pac"])
+def test_a_resample_has_the_threshold_of_its_rows(guarantee):
+    rng = np.random.default_rng(3)
+    scores = np.sort(rng.integers(0, 12, 60) / 12)
+    errors = (rng.random(60) < 0.3 * scores).astype(int)
+    times = rng.multinomial(60, [1 / 60] * 60, size=30)
+    rule = find_guarantee(guarantee)
+    levels = Levels(Fraction(3, 10), Fraction(1, 10))
+    accepted = rule.accept_over_resamples(Labels(scores, errors), times, levels)
+    of_rows = {"scope": scope_threshold, "pac": pac_threshold}[guarantee]
+    for row, drawn in zip(accepted, times, strict=True):
+        chosen = of_rows(np.repeat(scores, drawn), np.repeat(errors, drawn), alpha=0.3)
+        below = {"all": np.inf, "none": -1.0}.get(chosen.accepts, chosen.threshold)
+        assert row.tolist() == (scores <= below).tolist()
