@@ -461,7 +461,7 @@ def differences_figure(result: Comparison) -> Drawing:
     """A line for each slice, each system but the first, or judge and people; filled if shown."""
     pair, unit = result.differences[0], "" if result.measure == "scores" else ", points"
     axis = f"{clip(pair.b)} minus {clip(pair.a)}"
-    gaps = [(str(p.within), p.reported, p.reported.sign != 0) for p in result.differences]
+    gaps = [(str(p.within), p.reported, p.shown) for p in result.differences]
     if result.of_many:
         names, behind = [system.name for system in result.systems], _behind(result)
         gaps = [(name, *behind[name]) for name in names[1:]]

@@ -224,3 +224,14 @@ def test_a_perfect_judge_takes_most_of_the_error_from_peoples_means() -> None:
     )
     assert alone == pytest.approx(table.human[:100].var(axis=0) / 100)
     assert (corrected < 0.15 * alone).all()
+
+
+def test_slices_are_filled_in_the_picture_if_the_family_shows_them() -> None:
+    rows = systems().drop("human")
+    got = compare(rows, a="mid", b="top", within="topic")
+    first, *rest = got.differences
+    mixed = replace(got, differences=(replace(first, shown=True), *rest))
+    [axes] = mixed.plot().axes
+    white = [bool((part.get_facecolor()[0][:3] == 1).all()) for part in axes.collections]
+    assert white.count(False) == 1 + sum(pair.shown for pair in rest)
+    assert axes.get_xlabel().endswith("hollow: not shown")

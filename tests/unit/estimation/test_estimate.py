@@ -485,3 +485,21 @@ def test_a_misspelt_name_of_ours_is_seen_in_the_error() -> None:
         DataError, match=r"column judge: is missing; .*: judge \(read as judg\), human"
     ):
         estimate(rows, columns={"judg": "judge"})
+
+
+def test_two_clusters_are_the_fewest_for_an_interval() -> None:
+    rng = np.random.default_rng(0)
+    judge = rng.integers(0, 2, 60)
+    human = np.where(rng.random(60) < 0.8, judge, 1 - judge).tolist()[:30] + [None] * 30
+    of_one, of_two = (
+        estimate(
+            {"judge": judge, "human": human, "doc_id": [str(n % clusters) for n in range(60)]},
+            cluster="doc_id",
+            method="ppi++",
+            labels_are_random=True,
+        )
+        for clusters in (1, 2)
+    )
+    assert of_one.interval is None
+    assert of_one.reason.startswith("fewer than two clusters")
+    assert of_two.interval is not None
