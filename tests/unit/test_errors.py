@@ -17,10 +17,10 @@ from adjudge.errors import (
     AdjudgeError,
     ArgumentError,
     DataError,
+    FileError,
     JudgeRefusedError,
     NotAResultError,
     PolicyMismatchError,
-    UnreadableError,
 )
 from adjudge.selection import scope_threshold
 
@@ -42,7 +42,7 @@ def travelled(error: AdjudgeError, protocol: int | None = None) -> Any:
 ERRORS = [
     ArgumentError("alpha", 1.2, "give a number strictly between 0 and 1"),
     DataError("labels.csv", "label 'C' is not known", row=3, column="label", remedy="use A, B"),
-    UnreadableError("rows.jsonl", "no such file", remedy="check the path"),
+    FileError("rows.jsonl", "no such file", remedy="check the path"),
     NotAResultError("notes.json", "has no kind"),
     PolicyMismatchError("made for another judge", differs=("model", "prompt_sha256")),
     JudgeRefusedError("HTTP 402: no credit", http_status=402),

@@ -292,7 +292,7 @@ def test_what_serve_refuses_before_it_serves(
 ) -> None:
     command = ["serve", "--policy", str(folder / "policy.json"), "--judge", JUDGE]
     for options, message in (
-        (["--audit-rate", "0.1"], "secret_env = None: name an environment variable"),
+        (["--audit-rate", "0.1"], "secret_env = None: name a variable with a secret: --secret-env"),
         (
             ["--audit-rate", "0.1", "--secret-env", "NO_SECRET"],
             "no environment variable has this name",
