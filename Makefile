@@ -39,9 +39,9 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy -n 2
 
-# Three workers: many tests wait for a process or a page. In the order of folders, pages come first.
+# Three workers: many tests wait for a process or a page.
 test: lint types  ## what CI runs first
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not montecarlo and not crash and not fuzz and not hosts" src tests
+	$(BIN)/pytest -n 3 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" src tests
 
 montecarlo: $(VENV)/.dev  ## the full Monte Carlo tests of every guarantee
 	$(BIN)/pytest -n 2 --dist worksteal -m montecarlo tests/montecarlo
