@@ -120,7 +120,9 @@ def is_store(place: object) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
+            start = file.read(len(_SQLITE))
+        # Empty while another process is just making it.
+        return start == _SQLITE or (not start and path.suffix == ".db")
     except OSError:
         return False
 

@@ -40,5 +40,9 @@ def test_what_is_a_store(tmp_path: Path) -> None:
     assert is_store(tmp_path / "odd-name")
     assert is_store(str(tmp_path / "new.db"))
     assert not is_store(tmp_path / "rows.db")
+    for name in ("begun.db", "begun.json"):  # another process has just made the file
+        (tmp_path / name).touch()
+    assert is_store(tmp_path / "begun.db")
+    assert not is_store(tmp_path / "begun.json")
     assert not is_store("https://example.org/rows.csv")
     assert not is_store({"id": []})
