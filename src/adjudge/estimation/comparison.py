@@ -172,6 +172,12 @@ class BestJudge:
     effective: Positive | None
 
 
+def _all_compared(result: Comparison) -> str | None:
+    others = result.systems[1:] if result.of_many else ()
+    apart = {system.name for system in others} - {*(_behind(result) if others else ())}
+    return f"{sorted(apart)[0]} has no difference from the first system" if apart else None
+
+
 @frozen
 class Comparison(Result):
     """The differences of systems on the same questions: of two, of all pairs, or in slices.
@@ -182,7 +188,7 @@ class Comparison(Result):
     """
 
     kind: ClassVar[str] = "comparison"
-    checks: ClassVar[tuple[Check, ...]] = (not_empty("differences"),)
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("differences"), _all_compared)
 
     measure: str
     paired_by: str | None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from adjudge.present.kinds import from_dict
 
 from adjudge import compare
 from adjudge.cli import run
@@ -235,3 +237,10 @@ def test_slices_are_filled_in_the_picture_if_the_family_shows_them() -> None:
     white = [bool((part.get_facecolor()[0][:3] == 1).all()) for part in axes.collections]
     assert white.count(False) == 1 + sum(pair.shown for pair in rest)
     assert axes.get_xlabel().endswith("hollow: not shown")
+
+
+def test_a_file_with_a_system_that_was_never_compared_is_refused() -> None:
+    values = json.loads(compare(systems().drop("human")).to_json())
+    values["systems"][2]["name"] = "other"
+    with pytest.raises(DataError, match="other has no difference from the first system"):
+        from_dict(values, Comparison, source="x.json")
