@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from adjudge.present.kinds import from_dict
 
 from adjudge import compare
 from adjudge.cli import run
@@ -17,6 +16,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import Comparison
 from adjudge.estimation.compare import _influence
 from adjudge.estimation.systems import read_systems
+from adjudge.present.kinds import from_dict
 from adjudge.statistics.differences import paired_gap
 
 
