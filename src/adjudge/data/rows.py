@@ -125,7 +125,7 @@ def measured(rows: Rows, *, without: pl.Expr | None = None) -> Rows:
     """
     if "status" not in rows.frame.columns:
         return rows
-    for status in sorted(set(rows.frame["status"].drop_nulls()) - MEASURED):
+    for status in sorted(set(rows.frame["status"].drop_nulls().unique()) - MEASURED):
         failed = pl.col("status") == status
         rows = rows.without(failed if without is None else failed & without, f"status {status}")
     return rows

@@ -20,7 +20,6 @@ from adjudge.selection.thresholds import (
     SplitCounts,
     SplitOutcome,
     SplitTable,
-    count_marked,
     order_by_lot,
 )
 from adjudge.statistics.numbers import cluster_codes
@@ -197,9 +196,9 @@ def _half_of(
     half = units // 2
     marked = _draw_halves(units, splits, gen)
     # Equal keys at the cut would make a half too small: draw those splits again.
-    for row in np.flatnonzero(count_marked(marked) != half):
-        while np.count_nonzero(marked[row]) != half:
-            marked[row] = _draw_halves(units, 1, again)[0]
+    for split in marked:
+        while np.count_nonzero(split) != half:
+            split[:] = _draw_halves(units, 1, again)[0]
     return marked
 
 
@@ -250,8 +249,7 @@ class Vanilla(Method):
     name, baseline = "vanilla", True
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        last = len(splits.table.before) - 1
-        return splits.before_cut(np.full(len(splits), last))
+        return splits.before_cut(np.full(len(splits), len(splits.table.order)))
 
 
 class Heuristic(Method):
@@ -264,12 +262,9 @@ class Heuristic(Method):
     name, baseline, needs_confidence = "heuristic", True, True
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        if splits.table.confidence is None:
-            raise ArgumentError("confidence", None, "heuristic needs it: give it")
-        sure = splits.table.confidence >= float(1 - levels.alpha)
-        accepted = splits.tested & (sure & ~splits.table.mute)
-        wrong = accepted & splits.table.wrong
-        return SplitOutcome(count_marked(accepted), count_marked(wrong), splits.n_tested)
+        sure = splits.table.surer(float(1 - levels.alpha))
+        accepted, wrong = ((marks & sure).total for marks in splits.acceptable)
+        return SplitOutcome(accepted, wrong, splits.n_tested)
 
 
 class Naive(Method):

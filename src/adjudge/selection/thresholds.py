@@ -3,14 +3,14 @@
 Two sorted arrays are enough for every threshold: all scores, and the scores of the wrong rows.
 Between two errors a looser threshold only adds right verdicts, so the loosest feasible threshold
 always lies just before a block with an error, or at the end. One candidate per wrong row is
-enough. On many splits together only these cuts are looked at, by running counts over one sorted
-order: columns are rows of the data sorted by score.
+enough. On many splits together only these cuts are looked at, by counts over one sorted order:
+columns are rows of the data sorted by score.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -18,6 +18,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from adjudge.errors import ArgumentError
 from adjudge.policy.result import Accepts, Rule, share
 from adjudge.statistics.numbers import sort_values
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
@@ -215,22 +216,69 @@ class Halves:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """The marked columns of some splits, as bits: 64 columns are counted in one step."""
+
+    words: NDArray[np.uint64]
+
+    @classmethod
+    def build(cls, marked: BoolArray) -> Marks:
+        """One column more than the rows have, so that the cut after all of them is in a word."""
+        splits, n = marked.shape
+        packed = np.zeros((splits, 8 * (n // 64 + 1)), dtype=np.uint8)
+        packed[:, : -(-n // 8)] = np.packbits(marked, axis=1, bitorder="little")
+        return cls(packed.view("<u8"))
+
+    def __and__(self, other: Marks) -> Marks:
+        return Marks(self.words & other.words)
+
+    @cached_property
+    def starts(self) -> Counts:
+        """Marks before each word of each split, and at last all of its marks."""
+        counts = np.zeros((len(self.words), self.words.shape[1] + 1), dtype=np.int32)
+        np.cumsum(np.bitwise_count(self.words), axis=1, out=counts[:, 1:])
+        return counts
+
+    @property
+    def total(self) -> IntArray:
+        return self.starts[:, -1].astype(np.int64)
+
+    def before(self, splits: IntArray, cuts: IntArray) -> IntArray:
+        """Marks before these cuts of these splits."""
+        word, below = cuts >> 6, (np.uint64(1) << (cuts & 63).astype(np.uint64)) - np.uint64(1)
+        counts = np.bitwise_count(self.words[splits, word] & below)
+        return np.asarray(self.starts[splits, word] + counts)
+
+    def bits(self, splits: IntArray, words: IntArray) -> NDArray[np.uint8]:
+        """The columns of these words, a line for each."""
+        chosen = np.ascontiguousarray(self.words[splits, words])
+        return np.unpackbits(chosen.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+
+    def within(self, splits: IntArray, words: IntArray) -> Counts:
+        """Marks before every column of these words, a line for each."""
+        bits = self.bits(splits, words)
+        counts = np.cumsum(bits, axis=1, dtype=np.int32)
+        return np.asarray(counts - bits + self.starts[splits, words][:, None])
+
+
+@dataclass(frozen=True)
 class SplitTable:
     """What does not change between splits. A cut is a number of columns: those before it.
 
-    `before[i]` is the cut before the i-th block with an error; the last of `before` is the end of
-    all columns. `mute` marks rows without a verdict, which no method accepts. `values` are the
-    scores of a verdict, if the protocol allows only a few.
+    `cuts` marks the cuts at which a threshold can lie: before a block with an error, and after all
+    columns. `mute` marks rows without a verdict, which no method accepts. `values` are the scores
+    of a verdict, if the protocol allows only a few.
     """
 
     order: IntArray
     scores: FloatArray
     wrong: BoolArray
     mute: BoolArray
-    before: IntArray
+    cuts: Marks
     tied: bool
     confidence: FloatArray | None
     values: tuple[float, ...] = ()
+    _surer: dict[float, Marks] = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -247,22 +295,28 @@ class SplitTable:
         order, s, n = by_score.rows, by_score.scores, len(scores)
         wrong = errors.astype(np.bool_)[order]
         starts = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
-        has_error = np.logical_or.reduceat(wrong, starts)
+        has_error = np.zeros((1, n), dtype=np.bool_)
+        has_error[0, starts] = np.logical_or.reduceat(wrong, starts)
+        cuts = Marks.build(has_error)
+        cuts.words[0, n // 64] |= np.uint64(1 << n % 64)
         return cls(
             order=order,
             scores=s,
             wrong=wrong,
             mute=np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order],
-            before=np.append(starts[has_error], n),
+            cuts=cuts,
             tied=len(starts) < n,
             confidence=None if confidence is None else confidence[order],
             values=values,
         )
 
-    @cached_property
-    def wrong_before(self) -> Counts:
-        """Wrong rows before every cut."""
-        return np.asarray(_running(self.wrong[None])[0])
+    def surer(self, bar: float) -> Marks:
+        """The columns with at least this confidence."""
+        if self.confidence is None:
+            raise ArgumentError("confidence", None, "heuristic needs it: give it")
+        if bar not in self._surer:
+            self._surer[bar] = Marks.build((self.confidence >= bar)[None])
+        return self._surer[bar]
 
     def block_end(self, columns: IntArray) -> IntArray:
         """The cut after the tie block of each column."""
@@ -293,56 +347,45 @@ class SplitCounts:
         return len(self.calibrates)
 
     @cached_property
+    def calibration(self) -> Marks:
+        return Marks.build(self.calibrates)
+
+    @cached_property
+    def wrong(self) -> Marks:
+        """Wrong calibration rows."""
+        return self.calibration & Marks.build(self.table.wrong[None])
+
+    @cached_property
+    def tests(self) -> Marks:
+        return Marks.build(self.tested)
+
+    @cached_property
     def n_calibration(self) -> IntArray:
-        return count_marked(self.calibrates)
+        return self.calibration.total
+
+    @cached_property
+    def n_wrong(self) -> IntArray:
+        return self.wrong.total
 
     @cached_property
     def n_tested(self) -> IntArray:
-        if self.halves.apart is None:
-            return len(self.table.order) - self.n_calibration
-        return count_marked(self.tested)
+        return self.tests.total
 
     @cached_property
-    def rows_before(self) -> Counts:
-        """Calibration rows before every cut."""
-        return _running(self.calibrates)
-
-    @cached_property
-    def wrong_before(self) -> Counts:
-        """Wrong calibration rows before every cut."""
-        return _running(self.calibrates & self.table.wrong)
-
-    @cached_property
-    def errors(self) -> Counts:
-        """Wrong calibration rows before each cut of `before`."""
-        return np.take(self.wrong_before, self.table.before, axis=1)
-
-    @cached_property
-    def k(self) -> Counts:
-        """Calibration rows before each cut of `before`."""
-        return np.take(self.rows_before, self.table.before, axis=1)
-
-    @cached_property
-    def tested_at(self) -> Counts:
-        """Tested rows before each cut of `before`."""
-        return np.take(_running(self.tested), self.table.before, axis=1)
+    def _error_ranks(self) -> tuple[Counts, IntArray]:
+        """The ranks of all wrong calibration rows, then n + 1; where those of a split begin."""
+        ranks = np.cumsum(self.calibrates, axis=1, dtype=np.int32)
+        ranks = np.take(ranks, np.flatnonzero(self.calibrates & self.table.wrong))
+        return np.append(ranks, self.n_calibration[0] + 1), np.cumsum(self.n_wrong) - self.n_wrong
 
     def error_ranks(self, splits: IntArray, errors: IntArray) -> IntArray:
         """In these splits, the ranks of the wrong calibration rows number `errors`, from 0.
 
         n + 1 if there are not as many.
         """
-        beyond = self._every_error_rank.shape[1] - 1
-        return np.asarray(self._every_error_rank[splits[:, None], np.minimum(errors, beyond)])
-
-    @cached_property
-    def _every_error_rank(self) -> Counts:
-        """The ranks of the wrong calibration rows, in each split, then n + 1."""
-        counts, cells = self.wrong_before[:, -1], np.flatnonzero(self.calibrates & self.table.wrong)
-        ranks = np.full((len(self), counts.max() + 1), self.n_calibration[0] + 1, dtype=np.int32)
-        there = np.arange(ranks.shape[1]) < counts[:, None]
-        ranks[there] = np.take(self.rows_before[:, 1:], cells)
-        return ranks
+        ranks, begins = self._error_ranks
+        there = errors < self.n_wrong[splits, None]
+        return np.asarray(ranks[np.where(there, begins[splits, None] + errors, -1)])
 
     @cached_property
     def _cells(self) -> tuple[IntArray, IntArray]:
@@ -359,24 +402,47 @@ class SplitCounts:
         split, rank = np.broadcast_arrays(splits[:, None], ranks)
         column = self.column(split, np.maximum(rank, 1))
         start = np.searchsorted(self.table.scores, self.table.scores[column], side="left")
-        end = self.table.block_end(column)
-        whole = self.rows_before[split, end] == rank
-        return np.where(whole, rank, self.rows_before[split, start])
+        whole = self.calibration.before(split, self.table.block_end(column)) == rank
+        return np.where(whole, rank, self.calibration.before(split, start))
 
-    def last_cut(self, ratio: Fraction, *, extra: int = 0) -> IntArray:
-        """The last cut of each split with errors + extra <= ratio * rows; -1 if none has."""
-        return last_passing(within_ratio(self.errors + extra, self.k, ratio))
+    def last_cut(
+        self,
+        ratio: Fraction,
+        *,
+        extra: int = 0,
+        rows: Marks | None = None,
+        weights: tuple[IntArray, IntArray] | None = None,
+    ) -> IntArray:
+        """The last cut of each split with errors + extra <= ratio * rows; 0 if none has.
 
-    def before_cut(self, cut: IntArray) -> SplitOutcome:
-        """All test rows before cut number `cut` of each split accepted; -1: none."""
-        return self._outcome(np.where(cut < 0, 0, self.table.before[cut]))
+        Rows are those that calibrate, unless others are given; `weights` multiply both sides. A
+        word has a cut that passes if its last errors and first rows pass, and can have one if its
+        first errors and last rows pass. Columns are looked at only in the words between.
+        """
+        wrong, rows, cuts = self.wrong, self.calibration if rows is None else rows, self.table.cuts
+
+        def passes(errors: Counts, among: Counts, splits: IntArray | slice) -> BoolArray:
+            errors = errors + extra
+            if weights is not None:
+                errors, among = errors * weights[0][splits, None], among * weights[1][splits, None]
+            return within_ratio(errors, among, ratio)
+
+        surely = passes(wrong.starts[:, 1:], rows.starts[:, :-1], slice(None)) & (cuts.words != 0)
+        possibly = passes(wrong.starts[:, :-1], rows.starts[:, 1:], slice(None))
+        possibly &= np.arange(possibly.shape[1]) >= last_passing(surely)[:, None]
+        split, word = np.nonzero(possibly)
+        exact = passes(wrong.within(split, word), rows.within(split, word), split)
+        last = last_passing(exact & cuts.bits(np.zeros_like(word), word).view(np.bool_))
+        # Words are in ascending order: of several that pass, the last remains.
+        cut, found = np.zeros(len(self), dtype=np.int64), last >= 0
+        cut[split[found]] = 64 * word[found] + last[found]
+        return cut
 
     def below_threshold(self, cut: IntArray) -> SplitOutcome:
-        """What a threshold at the last calibration score before each cut accepts; -1: nothing."""
-        end = np.where(cut < 0, 0, self.table.before[cut])
-        return self.below_rank(self.rows_before[np.arange(len(cut)), end])
+        """What a threshold at the last calibration score before each cut accepts."""
+        return self.below_rank(self.calibration.before(np.arange(len(cut)), cut))
 
-    def below_rank(self, k: Counts) -> SplitOutcome:
+    def below_rank(self, k: IntArray) -> SplitOutcome:
         """What a threshold at the k-th calibration score of each split accepts; 0: nothing.
 
         A threshold is an observed calibration score. Test rows between it and the next one are not
@@ -384,39 +450,21 @@ class SplitCounts:
         """
         column = self.column(np.arange(len(k)), np.maximum(k, 1))
         end = np.where(k == 0, 0, self.table.block_end(column))
-        return self._outcome(np.where(k == self.n_calibration, len(self.table.order), end))
+        return self.before_cut(np.where(k == self.n_calibration, len(self.table.order), end))
 
-    @cached_property
-    def _accepted_before(self) -> tuple[Counts, Counts]:
-        """Tested rows with a verdict before every cut, and the wrong ones of them."""
-        tested = self.tested & ~self.table.mute
-        return _running(tested), _running(tested & self.table.wrong)
-
-    def _outcome(self, end: IntArray) -> SplitOutcome:
-        """Test rows among the first `end` columns; blocks are complete. No mute row is accepted."""
-        here = np.arange(len(end)), end
-        if self.halves.apart is None and not self.table.mute.any():
-            # All rows but those that calibrate.
-            accepted = end - self.rows_before[here]
-            wrong = self.table.wrong_before[end] - self.wrong_before[here]
-        else:
-            accepted, wrong = (counts[here] for counts in self._accepted_before)
+    def before_cut(self, cut: IntArray) -> SplitOutcome:
+        """What is accepted if all test rows before a cut of each split are; no mute row is."""
+        accepted, wrong = (marks.before(np.arange(len(cut)), cut) for marks in self.acceptable)
         return SplitOutcome(accepted.astype(np.int64), wrong.astype(np.int64), self.n_tested)
 
-
-def count_marked(marked: BoolArray) -> IntArray:
-    """How many columns of each split are marked; with an axis, numpy would copy them first."""
-    return np.array([np.count_nonzero(split) for split in marked], dtype=np.int64)
-
-
-def _running(marked: BoolArray) -> Counts:
-    """How many columns of each split are marked before each cut."""
-    counts = np.zeros((marked.shape[0], marked.shape[1] + 1), dtype=np.int32)
-    np.cumsum(marked, axis=1, out=counts[:, 1:])
-    return counts
+    @cached_property
+    def acceptable(self) -> tuple[Marks, Marks]:
+        """Tested rows with a verdict, and the wrong ones of them."""
+        tested = self.tests & Marks.build(~self.table.mute[None])
+        return tested, tested & Marks.build(self.table.wrong[None])
 
 
 def last_passing(passes: BoolArray) -> IntArray:
-    """The last cut that passes in each split; -1 if none does."""
+    """The last column that passes in each line; -1 if none does."""
     last = passes.shape[1] - 1 - np.argmax(passes[:, ::-1], axis=1)
     return np.where(passes.any(axis=1), last, -1)

@@ -104,7 +104,7 @@ def test_every_method_on_every_split(seed, grid, clustered):
 @pytest.mark.parametrize("clustered", [False, True])
 def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(chosen, grid, clustered):
     rng = np.random.default_rng([grid, clustered])
-    for n in (30, 65, 128, 300, 700):
+    for n in (30, 63, 64, 65, 128, 300, 700):
         s = rng.integers(0, grid, n) / grid
         e = (rng.random(n) < 0.02 + 0.3 * s).astype(int)
         verdict = rng.random(n) < 0.95

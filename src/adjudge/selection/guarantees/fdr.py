@@ -18,7 +18,6 @@ from adjudge.selection.thresholds import (
     Levels,
     SplitCounts,
     SplitOutcome,
-    last_passing,
     within_ratio,
 )
 from adjudge.validation import (
@@ -310,10 +309,10 @@ class Fdr(Guarantee):
         )
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
-        left = (splits.errors + 1) * splits.n_tested[:, None]
-        right = splits.tested_at * (splits.n_calibration[:, None] + 1)
         # The batch decides: all test rows before the cut, whichever rows calibrated there.
-        return splits.before_cut(last_passing(within_ratio(left, right, levels.alpha)))
+        weights = splits.n_tested, splits.n_calibration + 1
+        cut = splits.last_cut(levels.alpha, extra=1, rows=splits.tests, weights=weights)
+        return splits.before_cut(cut)
 
 
 FDR = Fdr()

@@ -400,8 +400,9 @@ def _loosest_ranks(splits: SplitCounts, alpha: Fraction, delta: Fraction) -> Int
     table, loosest = splits.table, np.zeros(len(splits), dtype=np.int64)
     if table.values:
         cuts = _ends_of(table.scores, table.values)
-        counts = splits.rows_before[:, cuts], splits.wrong_before[:, cuts]
-        return _last_in_sequence(*counts, alpha, delta)
+        every = np.arange(len(splits))[:, None]
+        rows, wrong = (m.before(every, cuts) for m in (splits.calibration, splits.wrong))
+        return _last_in_sequence(rows, wrong, alpha, delta)
     # Every set has the same number of rows, so one band serves all of them.
     band = exact_band(int(splits.n_calibration[0]), alpha, delta)
     if band is None:
