@@ -310,6 +310,18 @@ class SplitTable:
             values=values,
         )
 
+    @cached_property
+    def all_marks(self) -> Marks:
+        return Marks.build(np.ones((1, len(self.order)), dtype=np.bool_))
+
+    @cached_property
+    def wrong_marks(self) -> Marks:
+        return Marks.build(self.wrong[None])
+
+    @cached_property
+    def mute_marks(self) -> Marks:
+        return Marks.build(self.mute[None])
+
     def surer(self, bar: float) -> Marks:
         """The columns with at least this confidence."""
         if self.confidence is None:
@@ -353,11 +365,13 @@ class SplitCounts:
     @cached_property
     def wrong(self) -> Marks:
         """Wrong calibration rows."""
-        return self.calibration & Marks.build(self.table.wrong[None])
+        return self.calibration & self.table.wrong_marks
 
     @cached_property
     def tests(self) -> Marks:
-        return Marks.build(self.tested)
+        if self.halves.apart is None:
+            return Marks(self.table.all_marks.words & ~self.calibration.words)
+        return Marks.build(self.halves.apart)
 
     @cached_property
     def n_calibration(self) -> IntArray:
@@ -372,25 +386,26 @@ class SplitCounts:
         return self.tests.total
 
     @cached_property
-    def _error_ranks(self) -> tuple[Counts, IntArray]:
-        """The ranks of all wrong calibration rows, then n + 1; where those of a split begin."""
-        ranks = np.cumsum(self.calibrates, axis=1, dtype=np.int32)
-        ranks = np.take(ranks, np.flatnonzero(self.calibrates & self.table.wrong))
-        return np.append(ranks, self.n_calibration[0] + 1), np.cumsum(self.n_wrong) - self.n_wrong
+    def _cells(self) -> tuple[IntArray, IntArray]:
+        """The cells of the table that calibrate, and where those of each split begin."""
+        return np.flatnonzero(self.calibrates), np.cumsum(self.n_calibration) - self.n_calibration
+
+    @cached_property
+    def _wrong_cells(self) -> tuple[IntArray, IntArray]:
+        """Which of these cells are wrong, and where those of each split begin."""
+        wrong = np.tile(self.table.wrong, len(self))[self._cells[0]]
+        return np.append(np.flatnonzero(wrong), -1), np.cumsum(self.n_wrong) - self.n_wrong
 
     def error_ranks(self, splits: IntArray, errors: IntArray) -> IntArray:
         """In these splits, the ranks of the wrong calibration rows number `errors`, from 0.
 
         n + 1 if there are not as many.
         """
-        ranks, begins = self._error_ranks
+        wrong, begins = self._wrong_cells
         there = errors < self.n_wrong[splits, None]
-        return np.asarray(ranks[np.where(there, begins[splits, None] + errors, -1)])
-
-    @cached_property
-    def _cells(self) -> tuple[IntArray, IntArray]:
-        """The cells of the table that calibrate, and where those of each split begin."""
-        return np.flatnonzero(self.calibrates), np.cumsum(self.n_calibration) - self.n_calibration
+        cells = wrong[np.where(there, begins[splits, None] + errors, -1)]
+        ranks = cells - self._cells[1][splits, None] + 1
+        return np.where(there, ranks, self.n_calibration[0] + 1)
 
     def column(self, splits: IntArray, rank: IntArray) -> IntArray:
         """The column of calibration row number `rank`, from 1, in each of `splits`."""
@@ -427,8 +442,9 @@ class SplitCounts:
                 errors, among = errors * weights[0][splits, None], among * weights[1][splits, None]
             return within_ratio(errors, among, ratio)
 
-        surely = passes(wrong.starts[:, 1:], rows.starts[:, :-1], slice(None)) & (cuts.words != 0)
-        possibly = passes(wrong.starts[:, :-1], rows.starts[:, 1:], slice(None))
+        has_cut = cuts.words != 0
+        surely = has_cut & passes(wrong.starts[:, 1:], rows.starts[:, :-1], slice(None))
+        possibly = has_cut & passes(wrong.starts[:, :-1], rows.starts[:, 1:], slice(None))
         possibly &= np.arange(possibly.shape[1]) >= last_passing(surely)[:, None]
         split, word = np.nonzero(possibly)
         exact = passes(wrong.within(split, word), rows.within(split, word), split)
@@ -460,8 +476,8 @@ class SplitCounts:
     @cached_property
     def acceptable(self) -> tuple[Marks, Marks]:
         """Tested rows with a verdict, and the wrong ones of them."""
-        tested = self.tests & Marks.build(~self.table.mute[None])
-        return tested, tested & Marks.build(self.table.wrong[None])
+        tested = Marks(self.tests.words & ~self.table.mute_marks.words)
+        return tested, tested & self.table.wrong_marks
 
 
 def last_passing(passes: BoolArray) -> IntArray:
