@@ -31,6 +31,8 @@ BOTH = f"{OLD} and {NEW}"
 def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for maker in ("OPENAI", "ANTHROPIC"):
         monkeypatch.setenv(f"{maker}_API_KEY", "k" * 20)
+    # Progress after every reply, so that a run can be stopped at an exact call.
+    monkeypatch.setattr("adjudge.judges.runner._SHOW_EVERY_S", 0.0)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -41,7 +43,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def ask(server: Any, place: str, model: str, **options: Any) -> JudgingRun:
-    server.script("ok", named={"model": model}, latency_s=options.pop("latency_s", 0.0))
+    server.script("ok", named={"model": model})
     asked = {"judge": "openai:gpt-x", "store": place, "base_url": server.base_url, **options}
     return judge_pairs(PAIRS, **asked)
 
@@ -54,7 +56,7 @@ def stopped(server: Any, place: str, calls: int, **options: Any) -> JudgingRun:
         if now.made >= calls:
             stop.request("max_cost")
 
-    how: dict[str, Any] = {"concurrency": 1, "latency_s": 0.15, "stop": stop, "progress": watch}
+    how: dict[str, Any] = {"concurrency": 1, "stop": stop, "progress": watch}
     run = ask(server, place, OLD, **how, **options)
     assert sum(run.summary.calls.values()) == calls
     return run
