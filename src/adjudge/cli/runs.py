@@ -1,4 +1,7 @@
-"""Verbs that are more than the call of a function. Each takes the arguments and the options."""
+"""Verbs that are more than the call of a function. Each takes the arguments and the options.
+
+It returns the result, or whether the finding is bad if it has shown what there is to show.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,7 @@ from importlib.util import find_spec
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, get_args
 
-from adjudge.cli.output import (
-    SCORE_SETS,
-    Watch,
-    any_above,
-    command_line,
-    deliver,
-    deliver_rows,
-    echo,
-    finish_board,
-    finish_comparison,
-    finish_judging,
-    remark,
-    show,
-    watch_run,
-    write,
-)
+from adjudge.cli.output import Watch, command_line, echo, remark, show, watch_run, write
 from adjudge.errors import (
     AdjudgeError,
     ArgumentError,
@@ -36,7 +24,7 @@ from adjudge.errors import (
     StoreError,
     how_to_install,
 )
-from adjudge.present.text import count, group_name, number, safe, safe_json
+from adjudge.present.text import count, number, safe, safe_json
 
 if TYPE_CHECKING:
     from adjudge.judges.judging import JudgingRun
@@ -101,7 +89,7 @@ def run_demo(arguments: Values, options: Values) -> bool:
     return False
 
 
-def run_judge(arguments: Values, options: Values) -> bool:
+def run_judge(arguments: Values, options: Values) -> Any:
     from adjudge.judges.flow import Stop
     from adjudge.judges.judging import make_plans
     from adjudge.judges.options import JudgingOptions
@@ -124,8 +112,7 @@ def run_judge(arguments: Values, options: Values) -> bool:
     if options["dry_run"]:
         if policy is not None:
             remark("at most: every judge about every row; a cascade asks fewer")
-        deliver(make_plans(pairs, asking), {**options, "output": options["summary"]})
-        return False
+        return make_plans(pairs, asking)
     if asking.output is None and not options["json"]:
         raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
 
@@ -137,7 +124,7 @@ def run_judge(arguments: Values, options: Values) -> bool:
         # The run is ending: another Ctrl-C would only lose its last messages.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     remark(f"replies are kept in {run.summaries[0].store}")
-    return finish_judging(run, options)
+    return run.result
 
 
 def _ask(pairs: Any, options: JudgingOptions, watch: Watch) -> JudgingRun:
@@ -156,7 +143,7 @@ def _ask(pairs: Any, options: JudgingOptions, watch: Watch) -> JudgingRun:
         raise
 
 
-def run_convert(arguments: Values, options: Values) -> bool:
+def run_convert(arguments: Values, options: Values) -> Any:
     from adjudge.data import convert_log
     from adjudge.data.formats import Kind
     from adjudge.data.writing import check_output
@@ -166,12 +153,20 @@ def run_convert(arguments: Values, options: Values) -> bool:
         check_output(options["output"])
     if "kind" in arguments:
         one_of(arguments["kind"], get_args(Kind), "rows")
-    log = convert_log(**arguments)
-    deliver_rows(log.rows, log.summary, options)
-    return False
+    return convert_log(**arguments)
 
 
-def run_compare(arguments: Values, options: Values) -> bool:
+def run_estimate(arguments: Values, options: Values) -> Any:
+    from adjudge.estimation import estimate
+
+    result: Any = estimate(**arguments)
+    if options["json"]:
+        for text in getattr(result, "all_warnings", result.warnings):
+            remark(f"warning: {text}")
+    return result
+
+
+def run_compare(arguments: Values, options: Values) -> Any:
     from adjudge.data import write_rows
     from adjudge.estimation import Comparison, ReadingSystems, compare
     from adjudge.estimation.systems import read_systems
@@ -180,7 +175,10 @@ def run_compare(arguments: Values, options: Values) -> bool:
     if isinstance(result, Comparison):
         if path is not None:
             raise ArgumentError("write_ids", str(path), "is for --until-sure")
-        return finish_comparison(result, options)
+        if options["json"]:
+            for text in result.warnings:
+                remark(f"warning: {text}")
+        return result
     if options["plot"] is not None:
         raise ArgumentError("plot", str(options["plot"]), "--until-sure has no picture")
     reading = ("data", "other", "a", "b", *ReadingSystems.__annotations__)
@@ -195,7 +193,7 @@ def run_compare(arguments: Values, options: Values) -> bool:
             remark("no page: the rows have no id, or no texts to label (prompt, response)")
         else:
             result = _ask_people(result, texts, arguments, options)
-    return finish_comparison(result, options)
+    return result
 
 
 def _ask_people(result: Any, rows: Any, arguments: Values, options: Values) -> Any:
@@ -238,7 +236,7 @@ def _ask_people(result: Any, rows: Any, arguments: Values, options: Values) -> A
     return result
 
 
-def run_plan_rate(arguments: Values, options: Values) -> bool:
+def run_plan_rate(arguments: Values, options: Values) -> Any:
     from adjudge.data import open_table, write_rows
     from adjudge.data.source import Source
     from adjudge.estimation import plan_rate, rows_to_label
@@ -273,11 +271,10 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
                 remark(f"{wanted} ({plan.labelled:,} exist): width {number(plan.verdict_width)}")
         else:
             remark(f"the table has enough labels for this plan: {write_ids} not written")
-    deliver(plan, options)
-    return not plan.feasible
+    return plan
 
 
-def run_plan_selection(arguments: Values, options: Values) -> bool:
+def run_plan_selection(arguments: Values, options: Values) -> Any:
     from adjudge.data import write_rows
     from adjudge.data.judgments import prepare_judgments
     from adjudge.selection import plan_labels, plan_selection
@@ -297,15 +294,10 @@ def run_plan_selection(arguments: Values, options: Values) -> bool:
             chosen = drawn.to_frame()
             write_rows(chosen, write_ids)
             remark(f"wrote {count(chosen.height, 'id')} to {write_ids}")
-    deliver(plan, options)
-    bad = plan.points[-1].coverage < plan.gain
-    if bad:
-        share, alpha = plan.gain, plan.alpha
-        remark(f"no planned number of labels accepts {share:g} of the verdicts at alpha {alpha:g}")
-    return bad
+    return plan
 
 
-def run_plan_battles(arguments: Values, options: Values) -> bool:
+def run_plan_battles(arguments: Values, options: Values) -> Any:
     from adjudge.data import Source, open_table, write_rows
     from adjudge.ranking import plan_battles
 
@@ -317,11 +309,10 @@ def run_plan_battles(arguments: Values, options: Values) -> bool:
     if (target := options["write_rows"]) is not None:
         write_rows(pool.frame[list(plan.rows)], target)
         remark(f"wrote {target}")
-    deliver(plan, options)
-    return False
+    return plan
 
 
-def run_plan_labels(arguments: Values, options: Values) -> bool:
+def run_plan_labels(arguments: Values, options: Values) -> Any:
     from adjudge.data import write_rows
     from adjudge.selection import plan_labels
 
@@ -331,11 +322,10 @@ def run_plan_labels(arguments: Values, options: Values) -> bool:
         remark(f"wrote {count(plan.n, 'id')} to {write_ids}")
     elif options["output"] is None and not options["json"]:
         remark("nothing was written: give --write-ids FILE to write the ids")
-    deliver(plan, options)
-    return False
+    return plan
 
 
-def run_monitor_draw(arguments: Values, options: Values) -> bool:
+def run_monitor_draw(arguments: Values, options: Values) -> Any:
     from adjudge.monitoring import draw_audits
     from adjudge.monitoring.drawing import read_served_audits
     from adjudge.selection import read_policy
@@ -355,8 +345,7 @@ def run_monitor_draw(arguments: Values, options: Values) -> bool:
         run = draw_audits(**arguments)
     if options["output"] is None and options["summary"] is None and not options["json"]:
         remark("nothing was written: give -o FILE to write the rows to label")
-    deliver_rows(run.rows, run.summary, options)
-    return False
+    return run
 
 
 def _required_secret(secret: str | None) -> str:
@@ -365,17 +354,16 @@ def _required_secret(secret: str | None) -> str:
     return secret
 
 
-def run_monitor_check(arguments: Values, options: Values) -> bool:
+def run_monitor_check(arguments: Values, _: Values) -> Any:
     from adjudge.auditing import check_audits
 
     monitor = check_audits(**arguments)
     if "state" not in arguments:
         remark("no --state: the next check starts again without these counts")
-    deliver(monitor, options)
-    return monitor.alarm
+    return monitor
 
 
-def run_diagnose_scores(arguments: Values, options: Values) -> bool:
+def run_diagnose_scores(arguments: Values, options: Values) -> Any:
     from adjudge.data import write_rows
     from adjudge.data.scores import prepare_scores
     from adjudge.diagnosis import diagnose_scores, score_set_rows
@@ -392,16 +380,11 @@ def run_diagnose_scores(arguments: Values, options: Values) -> bool:
         rows = score_set_rows(prepared, alpha=alphas[0], **how)
         used = ", ".join(rows["sets"].drop_nulls().unique())
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
-    deliver(result, options)
-    amounts = []
-    for group in result.groups:
-        if (group.method, group.alpha) == (result.main_method, float(alphas[0])):
-            values = dict(zip(SCORE_SETS, (group.mean_size, 1 - group.coverage), strict=True))
-            amounts.append((group_name(group.judge, group.criterion), values))
-    return any_above(options, amounts) or all(group.whole_scale for group in result.groups)
+    options["first_alpha"] = float(alphas[0])
+    return result
 
 
-def run_rank(arguments: Values, options: Values) -> bool:
+def run_rank(arguments: Values, options: Values) -> Any:
     from adjudge.data.battles import prepare_battles
     from adjudge.ranking import make_anchors, place, rank
 
@@ -423,7 +406,11 @@ def run_rank(arguments: Values, options: Values) -> bool:
         saved = make_anchors(prepared, **taken)
         write(saved, save_anchors)
         remark(f"wrote {save_anchors}: {str(saved).splitlines()[0]}")
-    return finish_board(board, options)
+    if board.held_out:
+        options["figure"] = options["figure"] or "evaluation"
+    if not board.feasible:
+        options["plot"] = None
+    return board
 
 
 def _refuse_with_anchors(values: Values) -> None:
@@ -436,22 +423,21 @@ def _refuse_with_anchors(values: Values) -> None:
             raise ArgumentError("--" + name.replace("_", "-"), str(value), remedy)
 
 
-def run_align(arguments: Values, options: Values) -> bool:
+def run_align(arguments: Values, options: Values) -> Any:
     from adjudge.alignment import align, plan_alignment
     from adjudge.atomic import check_writable
 
     arguments["announce"] = remark
+    folder = options.pop("output")
     if options["dry_run"]:
-        deliver(plan_alignment(**arguments), {**options, "output": None})
-        return False
-    if (folder := options["output"]) is not None:
+        return plan_alignment(**arguments)
+    if folder is not None:
         check_writable(folder / "result.json")
     run = align(**arguments)
     if folder is not None:
         for path in run.write(folder, command=command_line()):
             remark(f"wrote {path}")
-    deliver(run.result, {**options, "output": None})
-    return not run.result.shown
+    return run.result
 
 
 def run_report(arguments: Values, options: Values) -> bool:
@@ -489,7 +475,7 @@ def run_pull(arguments: Values, _: Values) -> bool:
     return False
 
 
-def run_label(arguments: Values, options: Values) -> bool:
+def run_label(arguments: Values, options: Values) -> Any:
     page = not options["export_only"] and options["label_studio"] is None
     if page:
         require_extra("server", "fastapi", "uvicorn")
@@ -514,9 +500,7 @@ def run_label(arguments: Values, options: Values) -> bool:
             rows = labels_frame(round_.book, plan=plan, kind=round_.kind)
             write_rows(rows, options["output"])
             remark(f"wrote {options['output']}")
-        summary = summarise(round_.book, list(round_.subjects.values()), round_.kind)
-        deliver(summary, {**options, "output": options["summary"]})
-    return False
+        return summarise(round_.book, list(round_.subjects.values()), round_.kind)
 
 
 def _write_tasks(round_: Any, path: Any, limit: int | None, plan: Any) -> None:

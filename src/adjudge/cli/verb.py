@@ -77,12 +77,8 @@ class Option:
 
     def over(self, other: Option) -> Option:
         """This option, with the other's value wherever this one has none."""
-        given = {
-            field.name: value
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not None
-        }
-        return replace(other, **given)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(other, **{k: value for k, value in values.items() if value is not None})
 
 
 #: What a type of an argument is on the command line. The first of these that it takes counts.
@@ -99,33 +95,33 @@ _SEVERAL = re.compile(r"(?:Sequence|Collection)\[(\w+)[^\]]*\]|tuple\[(\w+), \.\
 def option_for(argument: Argument, spelled: Option | None = None) -> Option | None:
     """The option for an argument; None if it can only be given in Python (an array, a callback)."""
     spelled = spelled or SPELLED.get(argument.name) or Option(argument.name)
-    kind = _kind(argument.types)
-    if kind is None and argument.takes_literals:
-        kind = Option("", type=str)
-    if kind is None and spelled.type is None:
+    typed = _typed(argument)
+    if not typed and spelled.type is None:
         return None
     constant = argument.default not in (REQUIRED, COMPUTED, (), None)
-    made = Option(
+    declared = Option(
         argument.name,
         help=argument.help,
         argument=argument.name,
         default=argument.default if constant else None,
         words=argument.default_in_words,
         required=argument.default is REQUIRED,
+        **typed,
     )
-    return spelled.over(made if kind is None else kind.over(made))
+    return spelled.over(declared)
 
 
-def _kind(types: Sequence[str]) -> Option | None:
+def _typed(argument: Argument) -> dict[str, Any]:
+    """The type of the option and its number of values; empty if it has none."""
     for name, kind in _TYPES.items():
-        if name in types:
-            return Option("", type=kind)
-    for member in types:
+        if name in argument.types:
+            return {"type": kind}
+    for member in argument.types:
         if several := _SEVERAL.fullmatch(member):
-            return Option("", type=_TYPES.get(several[1] or several[2], str), repeats=True)
+            return {"type": _TYPES.get(several[1] or several[2], str), "repeats": True}
         if member.startswith("tuple["):
-            return Option("", type=str, values=member.count(",") + 1)
-    return None
+            return {"type": str, "values": member.count(",") + 1}
+    return {"type": str} if argument.takes_literals else {}
 
 
 def _load(target: str) -> Any:
@@ -296,24 +292,19 @@ def store_option(text: str, argument: str | None = None) -> Option:
     )
 
 
-_OURS_YOURS = "write OURS=YOURS, like prompt=question"
+def _renaming(name: str, text: str) -> Option:
+    """OURS=YOURS for columns with other names."""
+    read = named("--" + name.replace("_", "-"), "write OURS=YOURS, like prompt=question")
+    return Option(name, text, str, metavar="OURS=YOURS", repeats=True, read=read)
+
+
 #: Arguments that are written differently on the command line than in Python, in every verb.
 SPELLED: Mapping[str, Option] = {
-    "columns": Option(
-        "column",
-        "Columns with other names: OURS=YOURS; repeatable, for all files of the command.",
-        str,
-        metavar="OURS=YOURS",
-        repeats=True,
-        read=named("--column", _OURS_YOURS),
+    "columns": _renaming(
+        "column", "Columns with other names: OURS=YOURS; repeatable, for all files of the command."
     ),
-    "labels_columns": Option(
-        "labels_column",
-        "Columns of the labels file with other names: OURS=YOURS; repeatable.",
-        str,
-        metavar="OURS=YOURS",
-        repeats=True,
-        read=named("--labels-column", _OURS_YOURS),
+    "labels_columns": _renaming(
+        "labels_column", "Columns of the labels file with other names: OURS=YOURS; repeatable."
     ),
     "labels_as": Option(
         "labels_as",
@@ -408,17 +399,7 @@ PANELS: Mapping[str, str] = {
 OTHER = "Method"
 PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}
 Values = dict[str, Any]
-#: Prints a result and says whether the finding is bad. It gets the options of the command line.
-Finish = Callable[[Any, Values], bool]
-#: Does the work instead of the plain call, from the function's arguments and the other options.
-Run = Callable[[Values, Values], bool]
 _STANDARD_INPUT = Path("-")
-
-
-def finish_plainly(result: Any, options: Values) -> bool:
-    """Deliver the result; no finding is bad."""
-    deliver(result, options)
-    return False
 
 
 @dataclass(frozen=True)
@@ -436,9 +417,10 @@ class Verb:
         added: Options of the command line that it has, of `DELIVERED`.
         options: Options of its own, and what differs from an argument or from `SPELLED`.
         without: Arguments of the function that are no options.
-        finish: Delivers the result.
+        bad: Says whether the finding is bad, from the result and the options of the command line.
         step: Returns the command that comes next.
-        run: Replaces the plain call.
+        run: Replaces the plain call. It gets the function's arguments and the other options, and
+            returns the result, or whether the finding is bad if there is nothing more to show.
     """
 
     name: str
@@ -451,9 +433,9 @@ class Verb:
     added: str = "output plot explain json"
     options: Sequence[Option] = ()
     without: str = ""
-    finish: Finish = finish_plainly
+    bad: Callable[[Any, Values], bool] | None = None
     step: Step = no_step
-    run: Run | None = None
+    run: Callable[[Values, Values], Any] | None = None
 
     @cached_property
     def parameters(self) -> Mapping[str, Option]:
@@ -502,11 +484,16 @@ class Verb:
                     options[name] = bool(value) if option.type is bool else value
                 elif value is not None:
                     arguments[option.argument] = value
-            if self.run is not None:
-                return self.run(arguments, options)
-            if "announce" in read_arguments(self.target):
-                arguments["announce"] = remark
-            return self.finish(self.function(**arguments), options)
+            if self.run is None:
+                if "announce" in read_arguments(self.target):
+                    arguments["announce"] = remark
+                result = self.function(**arguments)
+            else:
+                result = self.run(arguments, options)
+                if isinstance(result, bool):
+                    return result
+            deliver(result, options)
+            return self.bad is not None and self.bad(result, options)
 
     @property
     def function(self) -> Callable[..., Any]:
