@@ -477,7 +477,7 @@ def bad_alignment(result: Any, options: Options) -> bool:
 def bad_judging(result: Any, options: Options) -> bool:
     if options["dry_run"]:
         return False
-    judges = getattr(result, "judges", (result,))
+    judges: Sequence[Judging] = getattr(result, "judges", (result,))
     if judges[0].stopped == "interrupted":
         remark("stopped; run the same command again to resume")
         raise click.exceptions.Exit(FAILED)

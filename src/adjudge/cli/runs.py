@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -16,6 +16,8 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, get_args
 
 from adjudge.cli.output import Watch, command_line, echo, remark, show, watch_run, write
+from adjudge.cli.signature import read_arguments
+from adjudge.cli.verb import Values, load
 from adjudge.errors import (
     AdjudgeError,
     ArgumentError,
@@ -31,26 +33,22 @@ if TYPE_CHECKING:
     from adjudge.judges.options import JudgingOptions
     from adjudge.server.guard import Guard
 
-Values = dict[str, Any]
 #: Options of rank that --anchors refuses: the anchors fix them, or only a full board has them.
 _NOT_WITH_ANCHORS = (
     *("method", "human", "beta", "smoothing", "l2", "interval", "confidence_level", "replicates"),
     *("cluster", "by", "against", "jury", "evaluate", "mix", "splits", "time_limit"),
     *("engine", "workers", "ray_address"),
 )
-#: Options of rank that say how battles are read.
-_BATTLES = (
-    *("battles", "format", "baseline", "human", "verdict", "score", "cluster", "by", "against"),
-    *("model_labels", "jury", "columns", "labels_as"),
-)
 
 
-def _take(values: Values, *names: str) -> Values:
-    return {name: values.pop(name) for name in names if name in values}
-
-
-def _some(values: Mapping[str, Any], *names: str) -> Values:
+def _some(values: Values, *names: str) -> Values:
     return {name: values[name] for name in names if name in values}
+
+
+def _prepare(reader: str, arguments: Values) -> Any:
+    """The rows that a reader makes of those arguments that it takes; the others stay."""
+    names = [name for name in read_arguments(reader) if name in arguments]
+    return load(reader)(**{name: arguments.pop(name) for name in names})
 
 
 def require_extra(extra: str, *modules: str) -> None:
@@ -241,10 +239,10 @@ def run_plan_rate(arguments: Values, options: Values) -> Any:
     from adjudge.data.source import Source
     from adjudge.estimation import plan_rate, rows_to_label
 
-    names = _take(arguments, "columns", "labels_as")
     if (labels := str(arguments.get("labels", ""))).isdigit():
         remedy = f"is a file of human labels; a number of labels is --budget {labels}"
         raise ArgumentError("--labels", labels, remedy)
+    names = {name: arguments.pop(name, None) for name in ("columns", "labels_as")}
     if "data" in arguments:
         with Source(arguments["data"], labels=arguments.get("labels"), **names) as source:
             arguments["data"] = open_table(source.rows)
@@ -265,10 +263,10 @@ def run_plan_rate(arguments: Values, options: Values) -> Any:
             write_rows(drawn, write_ids)
             remark(f"wrote {count(drawn.height, 'row')} to {write_ids}")
             if options["draw"] == "verdict":
-                wanted = (
-                    f"{plan.verdict_m1:,} labels of verdict 1, {plan.verdict_m0:,} of verdict 0"
+                remark(
+                    f"{plan.verdict_m1:,} labels of verdict 1, {plan.verdict_m0:,} of verdict 0 "
+                    f"({plan.labelled:,} exist): width {number(plan.verdict_width)}"
                 )
-                remark(f"{wanted} ({plan.labelled:,} exist): width {number(plan.verdict_width)}")
         else:
             remark(f"the table has enough labels for this plan: {write_ids} not written")
     return plan
@@ -276,14 +274,9 @@ def run_plan_rate(arguments: Values, options: Values) -> Any:
 
 def run_plan_selection(arguments: Values, options: Values) -> Any:
     from adjudge.data import write_rows
-    from adjudge.data.judgments import prepare_judgments
     from adjudge.selection import plan_labels, plan_selection
 
-    reading = _take(
-        arguments,
-        *("judgments", "labels", "judge", "protocol", "columns", "labels_columns", "labels_as"),
-    )
-    prepared = prepare_judgments(**reading)
+    prepared = _prepare("adjudge.data.judgments:prepare_judgments", arguments)
     plan = plan_selection(prepared, **arguments)
     if (write_ids := options["write_ids"]) is not None:
         wanted = (plan.recommended or plan.points[-1].n) - plan.n_labelled
@@ -291,9 +284,8 @@ def run_plan_selection(arguments: Values, options: Values) -> Any:
             remark(f"no more labels are needed, {plan.n_labelled} exist: {write_ids} not written")
         else:
             drawn = plan_labels(prepared, n=wanted, **_some(arguments, "cluster", "seed"))
-            chosen = drawn.to_frame()
-            write_rows(chosen, write_ids)
-            remark(f"wrote {count(chosen.height, 'id')} to {write_ids}")
+            write_rows(drawn.to_frame(), write_ids)
+            remark(f"wrote {count(drawn.n, 'id')} to {write_ids}")
     return plan
 
 
@@ -301,7 +293,7 @@ def run_plan_battles(arguments: Values, options: Values) -> Any:
     from adjudge.data import Source, open_table, write_rows
     from adjudge.ranking import plan_battles
 
-    names = _take(arguments, "columns", "labels_as")
+    names = {name: arguments.pop(name, None) for name in ("columns", "labels_as")}
     others = {"judged": arguments.pop("judged", None)}
     with Source(arguments.pop("pool"), others=others, **names) as source:
         pool = open_table(source.rows)
@@ -365,15 +357,11 @@ def run_monitor_check(arguments: Values, _: Values) -> Any:
 
 def run_diagnose_scores(arguments: Values, options: Values) -> Any:
     from adjudge.data import write_rows
-    from adjudge.data.scores import prepare_scores
     from adjudge.diagnosis import diagnose_scores, score_set_rows
     from adjudge.diagnosis.scores.diagnose import ALPHAS
 
     alphas = arguments.pop("alphas", None) or [str(level) for level in ALPHAS]
-    reading = _take(
-        arguments, "source", "raters", "columns", "labels", "labels_columns", "model_labels"
-    )
-    prepared = prepare_scores(**reading)
+    prepared = _prepare("adjudge.data.scores:prepare_scores", arguments)
     result = diagnose_scores(prepared, alphas=alphas, **arguments)
     if (write_sets := options["write_sets"]) is not None:
         how = _some(arguments, "sets", "scale", "target", "seed")
@@ -385,7 +373,6 @@ def run_diagnose_scores(arguments: Values, options: Values) -> Any:
 
 
 def run_rank(arguments: Values, options: Values) -> Any:
-    from adjudge.data.battles import prepare_battles
     from adjudge.ranking import make_anchors, place, rank
 
     anchors, save_anchors = options["anchors"], options["save_anchors"]
@@ -394,7 +381,7 @@ def run_rank(arguments: Values, options: Values) -> Any:
     if options["fail_above"] is not None and not arguments.get("evaluate"):
         raise ArgumentError("--fail-above", options["fail_above"], "add --evaluate")
     # Prepared once for both the board and the anchors.
-    prepared = prepare_battles(**_take(arguments, *_BATTLES))
+    prepared = _prepare("adjudge.data.battles:prepare_battles", arguments)
     if anchors is not None:
         how = _some(arguments, "alpha", "families", "seed")
         board = place(prepared, anchors, quantile=options["quantile"], **how)
@@ -402,8 +389,8 @@ def run_rank(arguments: Values, options: Values) -> Any:
         plain = {} if arguments.get("evaluate") or save_anchors is None else {"mix": None}
         board = rank(prepared, **{**arguments, **plain})
     if save_anchors is not None:
-        taken = _some(arguments, "method", "smoothing", "l2", "mix", "seed")
-        saved = make_anchors(prepared, **taken)
+        how = _some(arguments, "method", "smoothing", "l2", "mix", "seed")
+        saved = make_anchors(prepared, **how)
         write(saved, save_anchors)
         remark(f"wrote {save_anchors}: {str(saved).splitlines()[0]}")
     if board.held_out:
@@ -444,13 +431,12 @@ def run_report(arguments: Values, options: Values) -> bool:
     from adjudge.report import FORMATS, read_folder, render_report, write_report
     from adjudge.validation import one_of
 
-    how = _take(arguments, "title")
-    chosen = one_of("json" if options["json"] else arguments.pop("format"), FORMATS, "format")
+    how = {"title": arguments.get("title")}
+    chosen = one_of("json" if options["json"] else arguments["format"], FORMATS, "format")
     folder = read_folder(arguments["folder"], store=options["store"])
-    for name, reason in folder.skipped.items():
-        remark(f"not in the report: {name} ({reason})")
-    for name, reason in folder.damaged.items():
-        remark(f"damaged, not in the report: {name} ({reason})")
+    for state, files in (("", folder.skipped), ("damaged, ", folder.damaged)):
+        for name, reason in files.items():
+            remark(f"{state}not in the report: {name} ({reason})")
     output = options["output"]
     if output is None and chosen == "html":
         output = arguments["folder"] / "report.html"

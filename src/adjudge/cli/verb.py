@@ -124,14 +124,15 @@ def _typed(argument: Argument) -> dict[str, Any]:
     return {"type": str} if argument.takes_literals else {}
 
 
-def _load(target: str) -> Any:
+def load(target: str) -> Any:
+    """The object at "package.module:name"."""
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)
 
 
 def read_by(target: str, **options: Any) -> Callable[[Any], Any]:
     """Reads a value by a function, which is imported only then."""
-    return lambda value: _load(target)(value, **options)
+    return lambda value: load(target)(value, **options)
 
 
 def named(
@@ -487,17 +488,13 @@ class Verb:
             if self.run is None:
                 if "announce" in read_arguments(self.target):
                     arguments["announce"] = remark
-                result = self.function(**arguments)
+                result = load(self.target)(**arguments)
             else:
                 result = self.run(arguments, options)
                 if isinstance(result, bool):
                     return result
             deliver(result, options)
             return self.bad is not None and self.bad(result, options)
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return _load(self.target)  # type: ignore[no-any-return]
 
     def _inputs(self, files: Mapping[str, Path]) -> dict[str, Path]:
         """The input files. An output that is one of them, or another output, is refused."""

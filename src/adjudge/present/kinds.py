@@ -32,101 +32,78 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-#: The sections of a report in order: key, title, and its kinds, most important first.
-SECTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "reading": (
-        "What the logs hold",
-        {"log": "adjudge.data.conversion:LogSummary", "guide": "adjudge.cli.start:Guide"},
-    ),
-    "judging": (
-        "What was judged",
-        {
-            "judging": "adjudge.judges.summary:Judging",
-            "judging_panel": "adjudge.judges.summary:JudgingPanel",
-            "judging_cascade": "adjudge.judges.summary:JudgingCascade",
-            "plan_judging": "adjudge.judges.summary:JudgingPlan",
-            "plan_judging_panel": "adjudge.judges.summary:JudgingPlans",
-            "models": "adjudge.judges.weights:ModelList",
-        },
-    ),
-    "replies": ("What the judge wrote", {"replies": "adjudge.judges.transcript:Replies"}),
-    "selection": (
-        "Which verdicts can be trusted",
-        {
-            "policy": "adjudge.policy.result:Policy",
-            "policy_check": "adjudge.selection.verifying:PolicyCheck",
-            "selection": "adjudge.selection.selecting:Selection",
-            "evaluation": "adjudge.selection.evaluating:Evaluation",
-            "plan_selection": "adjudge.selection.planning:SelectionPlan",
-            "plan_labels": "adjudge.selection.planning:LabelPlan",
-            "plan_cascade": "adjudge.selection.cascade_plan:CascadePlan",
-        },
-    ),
-    "estimation": (
-        "The rate to report",
-        {
-            "estimate": "adjudge.estimation.rate:Estimate",
-            "grouped_estimate": "adjudge.estimation.groups:GroupedEstimate",
-            "class_estimate": "adjudge.estimation.classes:ClassEstimate",
-            "mean_estimate": "adjudge.estimation.means:MeanEstimate",
-            "comparison": "adjudge.estimation.comparison:Comparison",
-            "comparison_until_sure": "adjudge.estimation.until_sure:SequentialComparison",
-            "plan_compare": "adjudge.estimation.difference_plan:ComparisonPlan",
-            "plan_rate": "adjudge.estimation.plan:RatePlan",
-            "panel_estimate": "adjudge.estimation.panel:PanelEstimate",
-        },
-    ),
-    "diagnosis": (
-        "Where the judge breaks",
-        {
-            "bias_report": "adjudge.diagnosis.bias:BiasReport",
-            "transitivity": "adjudge.diagnosis.transitivity:Transitivity",
-            "score_diagnosis": "adjudge.diagnosis.scores.result:ScoreDiagnosis",
-            "prompt_sensitivity": "adjudge.diagnosis.prompts:PromptSensitivity",
-        },
-    ),
-    "ranking": (
-        "How the models rank",
-        {
-            "leaderboard": "adjudge.ranking.leaderboard:Leaderboard",
-            "anchors": "adjudge.ranking.anchors:Anchors",
-            "plan_battles": "adjudge.ranking.plan:BattlePlan",
-        },
-    ),
-    "alignment": (
-        "A better prompt",
-        {
-            "alignment": "adjudge.alignment.result:Alignment",
-            "plan_alignment": "adjudge.alignment.result:AlignmentPlan",
-        },
-    ),
-    "monitoring": (
-        "Is the promise still kept",
-        {
-            "monitor": "adjudge.policy.audits:Monitor",
-            "audit_draw": "adjudge.monitoring.drawing:AuditDraw",
-        },
-    ),
-    "labelling": (
-        "Human labels",
-        {"labelling": "adjudge.server.label_summary:LabellingSummary"},
-    ),
-    "store": (
-        "What the store holds",
-        {
-            "store_check": "adjudge.store.checking:StoreCheck",
-            "store_copy": "adjudge.store.copying:StoreCopy",
-        },
-    ),
-    "demo": (
-        "The demo",
-        {"judge_check": "adjudge.demo.check:JudgeCheck", "demo": "adjudge.demo.run:Demo"},
-    ),
+#: The sections of a report in order, by key and title: their kinds, most important first.
+SECTIONS: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("reading", "What the logs hold"): {
+        "log": "adjudge.data.conversion:LogSummary",
+        "guide": "adjudge.cli.start:Guide",
+    },
+    ("judging", "What was judged"): {
+        "judging": "adjudge.judges.summary:Judging",
+        "judging_panel": "adjudge.judges.summary:JudgingPanel",
+        "judging_cascade": "adjudge.judges.summary:JudgingCascade",
+        "plan_judging": "adjudge.judges.summary:JudgingPlan",
+        "plan_judging_panel": "adjudge.judges.summary:JudgingPlans",
+        "models": "adjudge.judges.weights:ModelList",
+    },
+    ("replies", "What the judge wrote"): {
+        "replies": "adjudge.judges.transcript:Replies",
+    },
+    ("selection", "Which verdicts can be trusted"): {
+        "policy": "adjudge.policy.result:Policy",
+        "policy_check": "adjudge.selection.verifying:PolicyCheck",
+        "selection": "adjudge.selection.selecting:Selection",
+        "evaluation": "adjudge.selection.evaluating:Evaluation",
+        "plan_selection": "adjudge.selection.planning:SelectionPlan",
+        "plan_labels": "adjudge.selection.planning:LabelPlan",
+        "plan_cascade": "adjudge.selection.cascade_plan:CascadePlan",
+    },
+    ("estimation", "The rate to report"): {
+        "estimate": "adjudge.estimation.rate:Estimate",
+        "grouped_estimate": "adjudge.estimation.groups:GroupedEstimate",
+        "class_estimate": "adjudge.estimation.classes:ClassEstimate",
+        "mean_estimate": "adjudge.estimation.means:MeanEstimate",
+        "comparison": "adjudge.estimation.comparison:Comparison",
+        "comparison_until_sure": "adjudge.estimation.until_sure:SequentialComparison",
+        "plan_compare": "adjudge.estimation.difference_plan:ComparisonPlan",
+        "plan_rate": "adjudge.estimation.plan:RatePlan",
+        "panel_estimate": "adjudge.estimation.panel:PanelEstimate",
+    },
+    ("diagnosis", "Where the judge breaks"): {
+        "bias_report": "adjudge.diagnosis.bias:BiasReport",
+        "transitivity": "adjudge.diagnosis.transitivity:Transitivity",
+        "score_diagnosis": "adjudge.diagnosis.scores.result:ScoreDiagnosis",
+        "prompt_sensitivity": "adjudge.diagnosis.prompts:PromptSensitivity",
+    },
+    ("ranking", "How the models rank"): {
+        "leaderboard": "adjudge.ranking.leaderboard:Leaderboard",
+        "anchors": "adjudge.ranking.anchors:Anchors",
+        "plan_battles": "adjudge.ranking.plan:BattlePlan",
+    },
+    ("alignment", "A better prompt"): {
+        "alignment": "adjudge.alignment.result:Alignment",
+        "plan_alignment": "adjudge.alignment.result:AlignmentPlan",
+    },
+    ("monitoring", "Is the promise still kept"): {
+        "monitor": "adjudge.policy.audits:Monitor",
+        "audit_draw": "adjudge.monitoring.drawing:AuditDraw",
+    },
+    ("labelling", "Human labels"): {
+        "labelling": "adjudge.server.label_summary:LabellingSummary",
+    },
+    ("store", "What the store holds"): {
+        "store_check": "adjudge.store.checking:StoreCheck",
+        "store_copy": "adjudge.store.copying:StoreCopy",
+    },
+    ("demo", "The demo"): {
+        "judge_check": "adjudge.demo.check:JudgeCheck",
+        "demo": "adjudge.demo.run:Demo",
+    },
 }
 KINDS = Registry[type[Result]](
     "kind",
     "adjudge.results",
-    {kind: Builtin(at) for _, kinds in SECTIONS.values() for kind, at in kinds.items()},
+    {kind: Builtin(at) for kinds in SECTIONS.values() for kind, at in kinds.items()},
 )
 
 

@@ -44,7 +44,7 @@ from adjudge.present.render.html import render_html
 from adjudge.present.render.markdown import render_markdown
 from adjudge.present.text import clip, count, group_name
 from adjudge.records import MEASURED
-from adjudge.report.folder import Folder, ResultFile, read_folder
+from adjudge.report.folder import Folder, read_folder
 from adjudge.validation import one_of
 
 FORMATS = ("html", "md", "json")
@@ -54,28 +54,24 @@ _LONG_NAME = 24
 def build_document(folder: str | Path | Folder, *, title: str | None = None) -> Document:
     """The report of a folder, before it has a format: a section for each room with results."""
     held = _read(folder)
-    sections = [_damaged_section(held)] if held.damaged else []
-    for key, (heading, kinds) in SECTIONS.items():
-        order = list(kinds)
-        files = [file for file in held.files if file.result.kind in kinds]
-        files.sort(key=lambda file: (order.index(file.result.kind), file.path.name))
-        parts = [_part(file) for file in files]
-        if key == "selection":
-            parts += doubtful_part(held)
-        if parts:
-            sections.append(Section(key=key, title=heading, parts=parts))
-    built_in = {kind for _, kinds in SECTIONS.values() for kind in kinds}
-    added: dict[tuple[str, str], list[Part]] = {}
-    for file in held.files:
-        if file.result.kind not in built_in:
-            added.setdefault(file.result.section, []).append(_part(file))
-    sections += [
-        Section(key=key, title=heading, parts=parts) for (key, heading), parts in added.items()
-    ]
+    section_of = {kind: section for section, kinds in SECTIONS.items() for kind in kinds}
+    order = {kind: at for at, kind in enumerate(section_of)}
+    parts: dict[tuple[str, str], list[Part]] = {section: [] for section in SECTIONS}
+    for file in sorted(held.files, key=lambda file: order.get(file.result.kind, len(order))):
+        section = section_of.get(file.result.kind, file.result.section)
+        part = Part(name=file.path.name, blocks=file.result.view())
+        parts.setdefault(section, []).append(part)
+    parts[section_of[Policy.kind]] += doubtful_part(held)
+    if held.damaged:
+        parts = {("damaged", "Damaged files"): [_damaged_part(held)], **parts}
     names = short_names(held)
-    sections = [replace(each, parts=rename(each.parts, names)) for each in sections]
-    sections.append(appendix_section(held))
-    return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=sections)
+    shown = [
+        Section(key=key, title=heading, parts=rename(several, names))
+        for (key, heading), several in parts.items()
+        if several
+    ]
+    shown.append(appendix_section(held))
+    return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=shown)
 
 
 def short_names(folder: Folder) -> dict[str, str]:
@@ -163,18 +159,13 @@ def _read(folder: str | Path | Folder) -> Folder:
     return folder if isinstance(folder, Folder) else read_folder(folder)
 
 
-def _part(file: ResultFile) -> Part:
-    return Part(name=file.path.name, blocks=file.result.view())
-
-
-def _damaged_section(held: Folder) -> Section:
+def _damaged_part(held: Folder) -> Part:
     """Files that could not be read come first: without a note, they would not be missed."""
     many = count(len(held.damaged), "damaged file is", "damaged files are")
     finding = f"{many} not in this report: {', '.join(held.damaged)}"
     action = "Write them again; nothing of them is shown below."
     table = Table(("file", "reason"), list(held.damaged.items()), text_columns=2)
-    part = Part(name="Damaged files", blocks=[Headline(finding, action, tone="bad"), table])
-    return Section(key="damaged", title="Damaged files", parts=[part])
+    return Part(name="Damaged files", blocks=[Headline(finding, action, tone="bad"), table])
 
 
 def _subtitle(held: Folder) -> str:

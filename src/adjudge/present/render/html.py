@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import groupby
@@ -79,34 +80,12 @@ POLICY = (
     "form-action 'none'"
 )
 _SENTENCE = 40
-#: Mixed with the notebook's own text colour, so that they are readable on light and dark.
-_CELL_STYLE = (
-    ".adjudge { --ink: currentColor; --muted: color-mix(in srgb, currentColor 72%, transparent); "
-    "--grid: color-mix(in srgb, currentColor 15%, transparent); "
-    "--series-0: color-mix(in srgb, #0b6e99 80%, currentColor); "
-    "--series-2: color-mix(in srgb, #6a3fb5 75%, currentColor); "
-    "--series-6: color-mix(in srgb, #777f8a 75%, currentColor); } "
-    ".adjudge .finding { font-weight: 600; } "
-    ".adjudge .bad { color: color-mix(in srgb, #d9541e 75%, currentColor); } "
-    ".adjudge .good { color: color-mix(in srgb, #2b9a63 65%, currentColor); } "
-    ".adjudge .numbers { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; margin: .6rem 0; } "
-    ".adjudge .numbers dt, .adjudge small, .adjudge figcaption { font-weight: 400; opacity: .75; } "
-    ".adjudge .numbers dd { margin: 0; font-weight: 600; } .adjudge .wide { overflow-x: auto; } "
-    # Jupyter floats terms next to their values, and aligns all cells of a table alike.
-    ".adjudge .numbers :is(dt, dd) { float: none; width: auto; } "
-    ".adjudge :is(td, th) { text-align: left !important; } "
-    ".adjudge .num { text-align: right !important; white-space: nowrap; } "
-    ".adjudge .sentence { min-width: 16em; } "
-    ".adjudge figure { width: auto; max-width: none; margin: .8rem 0; } "
-    ".adjudge svg { width: 100%; max-width: 40rem; height: auto; }"
-)
 #: A section's answers in the table of contents; the rest are counted.
 _IN_SHORT = 4
 
 
 def render_html(document: Document) -> str:
     """The whole page."""
-    style = (files("adjudge.present.render") / "report.css").read_text(encoding="utf-8")
     contents = "".join(_contents(section) for section in document.summary)
     body = "\n".join(_section(section) for section in document.sections)
     return f"""<!doctype html>
@@ -118,7 +97,7 @@ def render_html(document: Document) -> str:
 <meta name="color-scheme" content="light dark">
 <title>{_text(document.title)}</title>
 <style>
-{style}</style>
+{_style("report.css")}</style>
 </head>
 <body>
 <header><h1>{_text(document.title)}</h1><p>{_text(document.subtitle)}</p>
@@ -138,8 +117,19 @@ def render_fragment(blocks: Iterable[Block]) -> str:
 
 
 def render_cell(blocks: Iterable[Block]) -> str:
-    """The same for a notebook: with a small style, and the colours and fonts of the notebook."""
-    return f"<style>{_CELL_STYLE}</style>{render_fragment(blocks)}"
+    """The same for a notebook, whose fonts it has.
+
+    Its colours are mixed with the notebook's own text colour, so that they are readable on light
+    and dark. Jupyter floats terms next to their values and aligns all cells of a table alike: the
+    style undoes both.
+    """
+    style = " ".join(_style("cell.css").splitlines())
+    return f"<style>{style}</style>{render_fragment(blocks)}"
+
+
+@cache
+def _style(name: str) -> str:
+    return (files("adjudge.present.render") / name).read_text(encoding="utf-8")
 
 
 def _contents(section: Section) -> str:
