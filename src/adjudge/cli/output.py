@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from adjudge.errors import ArgumentError
-from adjudge.present.text import group_name, percent, safe, safe_json, without_passwords
+from adjudge.present.text import count, group_name, percent, safe, safe_json, without_passwords
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console, RenderableType
     from rich.progress import Progress, TaskID
 
@@ -104,6 +105,14 @@ def write(result: Result, path: Path) -> None:
     write_result(result, path, command=command_line())
 
 
+def save_rows(rows: pl.DataFrame, path: Path, noun: str | None = None) -> None:
+    """Write rows and name their file; with a noun, also their number."""
+    from adjudge.data import write_rows
+
+    write_rows(rows, path)
+    remark(f"wrote {path}" if noun is None else f"wrote {count(rows.height, noun)} to {path}")
+
+
 def deliver(result: Any, options: Mapping[str, Any]) -> None:
     """Write a result and its pictures to the given files, then print it: as JSON, or for a person.
 
@@ -112,15 +121,13 @@ def deliver(result: Any, options: Mapping[str, Any]) -> None:
     command to print at the end. Of rows with a `summary`, output has the rows and summary the
     result.
     """
-    from adjudge.data import write_rows
     from adjudge.present.figure import save_figure
     from adjudge.present.result import Result
 
     output = options.get("output")
     if not isinstance(result, Result):
         if output is not None:
-            write_rows(result.rows, output)
-            remark(f"wrote {output}")
+            save_rows(result.rows, output)
         result = result.summary
     if (output := options.get("summary", output)) is not None:
         write(result, output)
@@ -347,13 +354,13 @@ def bad_evaluation(evaluation: Any, options: Options) -> bool:
 
 def bad_estimate(result: Any, options: Options) -> bool:
     lows = [rate.low for rate in result.intervals()]
-    if any(low is None for low in lows):
+    if None in lows:
         return True
     limit = options["fail_below"]
-    if limit is not None and any(low is not None and low < limit for low in lows):
+    below = limit is not None and any(low < limit for low in lows)
+    if below:
         remark(f"adjudge estimate: an interval reaches below {limit:g}")
-        return True
-    return False
+    return below
 
 
 def bad_comparison(result: Any, options: Options) -> bool:

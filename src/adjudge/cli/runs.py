@@ -12,12 +12,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from pkgutil import resolve_name
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, get_args
 
-from adjudge.cli.output import Watch, command_line, echo, remark, show, watch_run, write
+from adjudge.cli.output import (
+    Watch,
+    command_line,
+    echo,
+    remark,
+    save_rows,
+    show,
+    watch_run,
+    write,
+)
 from adjudge.cli.signature import read_arguments
-from adjudge.cli.verb import Values, load
+from adjudge.cli.verb import Values
 from adjudge.errors import (
     AdjudgeError,
     ArgumentError,
@@ -48,7 +58,7 @@ def _some(values: Values, *names: str) -> Values:
 def _prepare(reader: str, arguments: Values) -> Any:
     """The rows that a reader makes of those arguments that it takes; the others stay."""
     names = [name for name in read_arguments(reader) if name in arguments]
-    return load(reader)(**{name: arguments.pop(name) for name in names})
+    return resolve_name(reader)(**{name: arguments.pop(name) for name in names})
 
 
 def require_extra(extra: str, *modules: str) -> None:
@@ -165,7 +175,6 @@ def run_estimate(arguments: Values, options: Values) -> Any:
 
 
 def run_compare(arguments: Values, options: Values) -> Any:
-    from adjudge.data import write_rows
     from adjudge.estimation import Comparison, ReadingSystems, compare
     from adjudge.estimation.systems import read_systems
 
@@ -183,8 +192,7 @@ def run_compare(arguments: Values, options: Values) -> Any:
     texts = read_systems(**_some(arguments, *reading))[None].texts()
     if path is not None:
         rows = result.rows_to_label()
-        write_rows(rows if texts is None else rows.join(texts, "id", maintain_order="left"), path)
-        remark(f"wrote {path}")
+        save_rows(rows if texts is None else rows.join(texts, "id", maintain_order="left"), path)
     asks = path is None and not options["json"] and "labels" not in arguments
     if asks and result.next and sys.stdin.isatty() and sys.stderr.isatty():
         if texts is None:
@@ -235,8 +243,7 @@ def _ask_people(result: Any, rows: Any, arguments: Values, options: Values) -> A
 
 
 def run_plan_rate(arguments: Values, options: Values) -> Any:
-    from adjudge.data import open_table, write_rows
-    from adjudge.data.source import Source
+    from adjudge.data import Source, open_table
     from adjudge.estimation import plan_rate, rows_to_label
 
     if (labels := str(arguments.get("labels", ""))).isdigit():
@@ -260,8 +267,7 @@ def run_plan_rate(arguments: Values, options: Values) -> Any:
             arguments.get("data"), plan, **columns, draw=options["draw"], seed=options["seed"]
         )
         if drawn.height:
-            write_rows(drawn, write_ids)
-            remark(f"wrote {count(drawn.height, 'row')} to {write_ids}")
+            save_rows(drawn, write_ids, "row")
             if options["draw"] == "verdict":
                 remark(
                     f"{plan.verdict_m1:,} labels of verdict 1, {plan.verdict_m0:,} of verdict 0 "
@@ -273,7 +279,6 @@ def run_plan_rate(arguments: Values, options: Values) -> Any:
 
 
 def run_plan_selection(arguments: Values, options: Values) -> Any:
-    from adjudge.data import write_rows
     from adjudge.selection import plan_labels, plan_selection
 
     prepared = _prepare("adjudge.data.judgments:prepare_judgments", arguments)
@@ -284,13 +289,12 @@ def run_plan_selection(arguments: Values, options: Values) -> Any:
             remark(f"no more labels are needed, {plan.n_labelled} exist: {write_ids} not written")
         else:
             drawn = plan_labels(prepared, n=wanted, **_some(arguments, "cluster", "seed"))
-            write_rows(drawn.to_frame(), write_ids)
-            remark(f"wrote {count(drawn.n, 'id')} to {write_ids}")
+            save_rows(drawn.to_frame(), write_ids, "id")
     return plan
 
 
 def run_plan_battles(arguments: Values, options: Values) -> Any:
-    from adjudge.data import Source, open_table, write_rows
+    from adjudge.data import Source, open_table
     from adjudge.ranking import plan_battles
 
     names = {name: arguments.pop(name, None) for name in ("columns", "labels_as")}
@@ -299,19 +303,16 @@ def run_plan_battles(arguments: Values, options: Values) -> Any:
         pool = open_table(source.rows)
         plan = plan_battles(pool, judged=source.other("judged"), **arguments)
     if (target := options["write_rows"]) is not None:
-        write_rows(pool.frame[list(plan.rows)], target)
-        remark(f"wrote {target}")
+        save_rows(pool.frame[list(plan.rows)], target)
     return plan
 
 
 def run_plan_labels(arguments: Values, options: Values) -> Any:
-    from adjudge.data import write_rows
     from adjudge.selection import plan_labels
 
     plan = plan_labels(**arguments)
     if (write_ids := options["write_ids"]) is not None:
-        write_rows(plan.to_frame(), write_ids)
-        remark(f"wrote {count(plan.n, 'id')} to {write_ids}")
+        save_rows(plan.to_frame(), write_ids, "id")
     elif options["output"] is None and not options["json"]:
         remark("nothing was written: give --write-ids FILE to write the ids")
     return plan
@@ -465,7 +466,6 @@ def run_label(arguments: Values, options: Values) -> Any:
     page = not options["export_only"] and options["label_studio"] is None
     if page:
         require_extra("server", "fastapi", "uvicorn")
-    from adjudge.data import write_rows
     from adjudge.server.label_summary import labels_frame, summarise
     from adjudge.server.rounds import open_round
     from adjudge.store import check_not_store
@@ -483,9 +483,7 @@ def run_label(arguments: Values, options: Values) -> Any:
         if page:
             _open_page(round_, arguments["store"], options)
         if options["output"] is not None:
-            rows = labels_frame(round_.book, plan=plan, kind=round_.kind)
-            write_rows(rows, options["output"])
-            remark(f"wrote {options['output']}")
+            save_rows(labels_frame(round_.book, plan=plan, kind=round_.kind), options["output"])
         return summarise(round_.book, list(round_.subjects.values()), round_.kind)
 
 

@@ -11,7 +11,6 @@ from adjudge.cli.verb import (
     Group,
     Option,
     Verb,
-    at_least,
     parsed,
     read_by,
     scale_option,
@@ -25,14 +24,6 @@ _SCORE_FIGURE = read_by(
     choices=("sizes", "coverage", "width", "agreement"),
     name="--figure",
 )
-_HOST = Option(
-    "host",
-    "Address to listen on; other than loopback needs ADJUDGE_TOKEN.",
-    str,
-    default="127.0.0.1",
-)
-_BROWSER = Option("browser", "Open the page in a browser.", bool, default=True)
-_STORE_OF_REPLIES = store_option("Store of the judge's replies.")
 
 
 def _written(name: str, text: str) -> Option:
@@ -46,9 +37,16 @@ _SHARES = parsed(
 )
 
 
-def _port(default: int) -> Option:
-    text, check = "Port to listen on; 0 picks a free one.", at_least("port", 0, 65535)
-    return Option("port", text, int, default=default, read=check)
+def _address(port: int) -> list[Option]:
+    host = "Address to listen on; other than loopback needs ADJUDGE_TOKEN."
+    free = "Port to listen on; 0 picks a free one."
+    return [
+        Option("host", host, default="127.0.0.1"),
+        Option("port", free, int, default=port, least=0, most=65535),
+    ]
+
+
+_PAGE = [*_address(8477), Option("browser", "Open the page in a browser.", bool, default=True)]
 
 
 _DEMO = Verb(
@@ -76,12 +74,12 @@ _JUDGE = Verb(
     "judge pairs.jsonl --judge openai:gpt-4.1-mini -o judgments.jsonl",
     "A stopped run resumes where it stopped: replies in the store are not asked again.",
     main="judge protocol output store prompt column max_cost dry_run reason samples json",
-    without="stop_rule poll_s progress announce stop handle_signals",
+    without="poll_s progress handle_signals",
     added="summary explain json",
     options=[
-        Option("judge", repeats=True, required=False),
+        Option("judge", repeats=True),
         Option("protocol", words="preference; the policy's"),
-        Option("output", type=Path, written=True, short="-o"),
+        Option("output", written=True, short="-o"),
         store_option(
             "Store of all replies: a file or postgresql://... Stored replies are not asked again."
         ),
@@ -111,7 +109,7 @@ _REPLIES = Verb(
     "Show what was asked and what the judge wrote.",
     "replies --status off_answer",
     "Shows the latest reply of every call.",
-    options=[Option("row_id", metavar="ID"), _STORE_OF_REPLIES],
+    options=[Option("row_id", metavar="ID"), store_option("Store of the judge's replies.")],
     added="output json",
 )
 _CONVERT = Verb(
@@ -139,7 +137,7 @@ _CALIBRATE = Verb(
     "calibrate judgments.jsonl --alpha 0.1 -o policy.json",
     "Writes a policy for `select` and `serve`.",
     main="alpha labels guarantee by cluster jury doubt cascade column output plot json",
-    options=[Option("cascade", type=str), Option("output", "Write the policy here (JSON).")],
+    options=[Option("output", "Write the policy here (JSON).")],
     bad=output.bad_policy,
     step=steps.after_calibration,
 )
@@ -198,7 +196,6 @@ _EVALUATE = Verb(
         Option(
             "figure",
             "The picture to save: risk, coverage, reliability or risk-coverage.",
-            str,
             words="risk",
         ),
     ],
@@ -236,14 +233,12 @@ _COMPARE = Verb(
     "plot json",
     options=[
         Option("data", metavar="TABLE"),
-        Option("judges", type=bool, repeats=False, argument="judges"),
+        Option("judges", type=bool, repeats=False),
         scale_option("With --until-sure: lowest and highest score, such as 1-5."),
         store_option("With --until-sure: store of the state and of labels.", "store"),
         _written("write_ids", "With --until-sure: write the rows to label next here."),
-        Option("figure", "For --plot: difference, or of many systems matrix.", str),
-        _HOST,
-        _port(8477),
-        _BROWSER,
+        Option("figure", "For --plot: difference, or of many systems matrix."),
+        *_PAGE,
         Option("fail_unless_better", "Exit 2 unless B is shown to be better.", bool),
         Option("fail_if_worse", "Exit 2 if B is shown to be worse.", bool),
     ],
@@ -267,7 +262,6 @@ _PLAN_RATE = Verb(
             "draw",
             "How --write-ids draws. random: all rows alike. verdict: the plan by "
             "verdict, for method conditional.",
-            str,
             default="random",
         ),
         replace(SPELLED["seed"], help="Seed of everything random.", type=int, default=0),
@@ -339,7 +333,6 @@ _PLAN_CASCADE = Verb(
     "Uses a share of the labels. The plan is for `calibrate --plan`.\n\n"
     "Drops judges that do not pay off. The labels outside that share are left for calibration.",
     main="cascade alpha costs tau candidate labels pairs learning_share output plot json",
-    options=[Option("cascade", type=str)],
     bad=output.bad_cascade_plan,
     step=steps.after_cascade_plan,
 )
@@ -372,7 +365,7 @@ _MONITOR_CHECK = Verb(
     "Audits count in the order of drawing.\n\n"
     "Run it as often as you like: delta bounds false alarms over all checks together.",
     without="now",
-    options=[Option("figure", "With --by: the group to plot.", str)],
+    options=[Option("figure", "With --by: the group to plot.")],
     run=runs.run_monitor_check,
     bad=output.bad_if("alarm"),
     step=steps.after_check,
@@ -403,17 +396,10 @@ _DIAGNOSE_SCORES = Verb(
         Option("file", argument="source"),
         Option("alpha", argument="alphas", type=str),
         scale_option("Lowest and highest score, such as 1-5."),
-        Option(
-            "labels",
-            "Human scores by id, as `adjudge label --scale` writes them.",
-            Path,
-            argument="labels",
-        ),
         _written("write_sets", "Write every row with its set and advice (first alpha) here."),
         Option(
             "figure",
             "For --plot: sizes, coverage, width or agreement.",
-            str,
             default="sizes",
             read=_SCORE_FIGURE,
         ),
@@ -435,7 +421,7 @@ _DIAGNOSE_BIAS = Verb(
     main="pairs labels by floor families column fail_above output plot explain json",
     options=[
         Option("judgments", argument="source"),
-        Option("figure", "For --plot: bias, or reliability of one judge.", str),
+        Option("figure", "For --plot: bias, or reliability of one judge."),
         thresholds(*output.BIASES),
     ],
     bad=output.bad_bias,
@@ -469,13 +455,12 @@ _RANK = Verb(
     main="method interval cluster by against evaluate save_anchors anchors column format output "
     "plot json",
     options=[
-        Option("splits", read=at_least("splits", 1)),
+        Option("splits", least=1),
         _written("save_anchors", "Save the anchors that are needed to place new models."),
         Option("anchors", "Place the new models of BATTLES among these anchors.", Path),
         Option(
             "quantile",
             "With --anchors: pooled, or family (only models of the same maker).",
-            str,
             default="pooled",
         ),
         Option(
@@ -487,7 +472,6 @@ _RANK = Verb(
             "figure",
             "What --plot draws: leaderboard, reliability; with --evaluate also evaluation, "
             "held-out, residuals, widths, intervals or budgets.",
-            str,
         ),
     ],
     run=runs.run_rank,
@@ -502,11 +486,10 @@ _ALIGN = Verb(
     "Exit 0: a gain is shown. Exit 2: no gain is shown, or your own prompt stays.\n\n"
     "The labels are divided once, and the store remembers the parts and the looks.",
     main="judge prompt proposer protocol candidates looks store max_cost dry_run output json",
-    without="output reason demonstrations repeats retry keep_going stop_rule engine workers "
-    "ray_address batch batch_folder poll_s scale progress announce stop handle_signals",
-    added="output plot explain json",
+    without="output reason demonstrations repeats retry keep_going engine workers ray_address "
+    "batch batch_folder poll_s scale progress handle_signals",
     options=[
-        Option("judge", "The judge, such as openai:MODEL.", str, repeats=False, required=True),
+        Option("judge", "The judge, such as openai:MODEL.", repeats=False, required=True),
         Option("protocol", "How to ask: preference for pairs, grade for single answers."),
         Option("seed", "Seed of the parts, and of what a protocol draws.", words="0"),
         Option("shares", type=str, repeats=False, words="20,30,50", read=_SHARES),
@@ -514,8 +497,6 @@ _ALIGN = Verb(
             "output",
             "Write prompt, demonstrations, result, policy, changed rows and suspect labels into "
             "this folder.",
-            Path,
-            short="-o",
             written=False,
         ),
         store_option("Store of replies, parts and looks: a file or postgresql://..."),
@@ -532,7 +513,6 @@ _LABEL = Verb(
     "label pairs.jsonl -o labels.csv",
     "Every label is stored immediately: a reload or kill loses nothing.",
     main="output store scale instructions plan abstentions import export_only column host port",
-    without="announce",
     added="output summary json",
     options=[
         Option("output", "Write the labels here when the page is closed."),
@@ -546,9 +526,7 @@ _LABEL = Verb(
             Path,
         ),
         Option("limit", "With --label-studio: only the first N rows of the queue.", int),
-        _HOST,
-        _port(8477),
-        _BROWSER,
+        *_PAGE,
     ],
     run=runs.run_label,
     step=steps.after_labelling,
@@ -564,27 +542,20 @@ _SERVE = Verb(
     main="policy judge protocol prompt reason audit_rate secret_env store state host port",
     added="",
     options=[
-        Option("policy", "The policy that calibrate wrote.", Path),
-        Option(
-            "timeout",
-            "Seconds until a request times out.",
-            float,
-            default=120.0,
-            read=at_least("timeout", 0.1),
-        ),
+        Option("policy", type=Path),
+        Option("timeout", "Seconds until a request times out.", float, default=120.0, least=0.1),
         Option(
             "grace",
             "Seconds for running requests to finish after a stop signal.",
             float,
             default=1.0,
-            read=at_least("grace", 0),
+            least=0,
         ),
         Option("audit_rate", "Share of accepted verdicts that people audit, such as 0.05.", float),
         SPELLED["secret"],
         store_option("With --audit-rate: store of the served verdicts and the audits."),
-        Option("state", "State of `monitor check`, a file or a store, for /metrics.", str),
-        _HOST,
-        _port(8478),
+        Option("state", "State of `monitor check`, a file or a store, for /metrics."),
+        *_address(8478),
     ],
     run=runs.run_serve,
 )
@@ -597,12 +568,10 @@ _REPORT = Verb(
     without="path",
     added="output json",
     options=[
-        Option("folder", type=Path),
         Option("format", always=True),
         Option(
             "store",
             "Store of the judge's replies, shown for doubtful and failed rows.",
-            str,
             words="adjudge.db in the folder",
         ),
         Option("json", "The same as --format json."),

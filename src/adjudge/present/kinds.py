@@ -114,8 +114,8 @@ _AGAIN = "write it again: do not edit files of results"
 _NEWER = "update adjudge, or write it again with this one"
 
 
-def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
-    """The result that `to_dict` wrote; its `kind` must be that of `made` or of a subclass.
+def from_dict(loaded: object, base: type[R], *, source: str | Path) -> R:
+    """The result that `to_dict` wrote; its `kind` must be that of `base` or of a subclass.
 
     `Result` itself accepts every kind. `source` names the file in errors.
     """
@@ -124,10 +124,10 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
         raise NotAResultError(source, "has no kind", remedy=_WRITTEN)
     if kind not in KINDS:
         raise NotAResultError(source, f"kind {clip(kind)!r} is not known", remedy=_NEWER)
-    known = KINDS.load(kind)
-    if not issubclass(known, made):
-        raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {made.kind!r}")
-    newest = getattr(known, "schema_version", None)  # the field's default: what this adjudge writes
+    cls = KINDS.load(kind)
+    if not issubclass(cls, base):
+        raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {base.kind!r}")
+    newest = getattr(cls, "schema_version", None)  # the field's default: what this adjudge writes
     schema = loaded.get("schema_version")
     if newest is not None and isinstance(schema, int) and schema > newest:
         raise DataError(source, f"schema_version {schema} is newer than {newest}", remedy=_NEWER)
@@ -136,30 +136,30 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     fields = {name: value for name, value in loaded.items() if name not in ("kind", COMMAND)}
     if not isinstance(loaded.get(COMMAND), str | None):
         raise DataError(source, f"field {COMMAND} is not text", remedy=_AGAIN)
-    if issubclass(known, ResultWithDigest):
+    if issubclass(cls, ResultWithDigest):
         fields.pop("digest", None)
-    result = _validate(known, fields, source)
+    result = _validate(cls, fields, source)
     if (problem := problem_in_parts(result)) is not None:
-        raise DataError(source, f"kind {known.kind!r}, {problem}", remedy=_AGAIN)
-    if issubclass(known, ResultWithDigest):
+        raise DataError(source, f"kind {cls.kind!r}, {problem}", remedy=_AGAIN)
+    if issubclass(cls, ResultWithDigest):
         # Last, so that a problem in a field is reported with the name of the field.
         check_digest(loaded, source)
     return result
 
 
-def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
+def _validate(cls: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
     from pydantic import ValidationError
 
     # Read as JSON: a list can be a tuple, but a text is never a number.
     text = json.dumps(fields, allow_nan=False)
     try:
-        checked: R = _adapter(known.kind).validate_json(text)
+        checked: R = _adapter(cls.kind).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         place = clip(".".join(str(part) for part in first["loc"]), 80)
-        problem, remedy = f"field {place} of kind {known.kind!r}: {first['msg']}", _AGAIN
+        problem, remedy = f"field {place} of kind {cls.kind!r}: {first['msg']}", _AGAIN
         if first["type"] == "unexpected_keyword_argument":
-            problem, remedy = f"field {place} is not known in kind {known.kind!r}", _NEWER
+            problem, remedy = f"field {place} is not known in kind {cls.kind!r}", _NEWER
         raise DataError(source, problem, remedy=remedy) from None
     return checked
 

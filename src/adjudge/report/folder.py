@@ -63,10 +63,10 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
     `store` is where the judge's replies are, if not in the folder's own adjudge.db.
     """
     path = Path(path)
-    own = path / DEFAULT_STORE
-    kept = store if store is not None else own if own.is_file() else None
-    if kept is not None and scheme_of(kept) is None and not Path(kept).is_file():
-        raise DataError(kept, "no such file", remedy="check --store")
+    if store is None and (path / DEFAULT_STORE).is_file():
+        store = path / DEFAULT_STORE
+    if store is not None and scheme_of(store) is None and not Path(store).is_file():
+        raise DataError(store, "no such file", remedy="check --store")
     if not path.is_dir():
         raise DataError(path, "is not a folder", remedy="give the folder adjudge wrote into")
     files: list[ResultFile] = []
@@ -110,7 +110,7 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
         judgments=tuple(frames["judgments"]),
         items=_texts(frames["items"]),
         grades=tuple(frames["grades"]),
-        store=kept,
+        store=store,
         damaged=damaged,
         skipped=skipped,
     )

@@ -172,8 +172,8 @@ def _subtitle(held: Folder) -> str:
     # SOURCE_DATE_EPOCH is the usual way to ask for the same bytes again.
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     at = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
-    made = at.strftime("%Y-%m-%d %H:%M UTC")
-    return f"{held.path.resolve().name}, {count(len(held.files), 'result')}, made {made}"
+    name, results = held.path.resolve().name, count(len(held.files), "result")
+    return f"{name}, {results}, made {at:%Y-%m-%d %H:%M} UTC"
 
 
 def _as_json(held: Folder) -> str:
@@ -287,8 +287,8 @@ def _doubtful(
 ) -> list[Block]:
     doubtful: list[dict[str, Any]] = []
     if texts is not None:
-        known = rows.drop_nulls("uncertainty").join(texts, on="id", how="inner")
-        ordered = known.sort("uncertainty", descending=True, maintain_order=True)
+        measured = rows.drop_nulls("uncertainty").join(texts, on="id", how="inner")
+        ordered = measured.sort("uncertainty", descending=True, maintain_order=True)
         first = ordered.unique("id", keep="first", maintain_order=True)
         doubtful = first.head(_MOST).to_dicts()
     unmeasured = rows.filter(~pl.col("status").is_in(list(MEASURED)))
@@ -321,10 +321,10 @@ def _read_written(folder: Folder, rows: Sequence[Mapping[str, Any]]) -> tuple[Wr
         return {}, None
     written: dict[tuple[str, str, str], list[JudgeReply]] = defaultdict(list)
     try:
-        kept = read_replies({row["id"] for row in rows}, store=folder.store, limit=None)
+        stored = read_replies({row["id"] for row in rows}, store=folder.store, limit=None)
     except StoreError as error:
         return {}, str(error)
-    for reply in kept.replies:
+    for reply in stored.replies:
         written[reply.id, reply.judge, reply.protocol].append(reply)
     return written, None
 

@@ -55,9 +55,7 @@ def inline_svg(figure: Drawing, *, prefix: str, label: str) -> str:
     text = written.getvalue()
     svg = text[text.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\b(id)="([^"]+)"', rf'\1="{prefix}-\2"', svg)
-    svg = re.sub(r'((?:xlink:)?href)="#([^"]+)"', rf'\1="#{prefix}-\2"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{prefix}-", svg)
     for colour, variable in VARIABLES.items():
         svg = re.sub(re.escape(colour), f"var({variable}, {colour})", svg, flags=re.IGNORECASE)
     # Width and height come from the page; the viewBox keeps the proportions.
@@ -157,13 +155,13 @@ def _section(section: Section) -> str:
 
 
 def _blocks(blocks: Sequence[Block], prefix: str) -> str:
-    made = [(block, _block(block, f"{prefix}-{i}")) for i, block in enumerate(blocks)]
+    rendered = [(block, _block(block, f"{prefix}-{i}")) for i, block in enumerate(blocks)]
     # Pictures that follow one another are side by side if there is space.
     return "\n".join(
         f'<div class="pictures">{"".join(html for _, html in run)}</div>'
         if pictures
         else "\n".join(html for _, html in run)
-        for pictures, run in groupby(made, key=lambda entry: isinstance(entry[0], Figure))
+        for pictures, run in groupby(rendered, key=lambda entry: isinstance(entry[0], Figure))
     )
 
 
@@ -218,10 +216,10 @@ def _table(block: Table) -> str:
     write = _text if block.detail else _short
 
     def row(cells: Sequence[str], tag: str) -> str:
-        made = "".join(
+        filled = "".join(
             f"<{tag}{_kind(cell, i < words)}>{write(cell)}</{tag}>" for i, cell in enumerate(cells)
         )
-        return f"<tr>{made}</tr>"
+        return f"<tr>{filled}</tr>"
 
     body = "".join(row(cells, "td") for cells in block.rows)
     table = (
