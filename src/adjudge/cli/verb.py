@@ -268,17 +268,13 @@ def scale_option(text: str) -> Option:
     return Option("scale", text, str, values=1, words="1-5", read=read)
 
 
+#: A URL in the environment is not in the list of processes.
+_STORE = Option("store", type=str, default="adjudge.db", always=True, environment="ADJUDGE_STORE")
+
+
 def store_option(text: str, argument: str | None = None) -> Option:
-    """--store. A URL in the environment is not in the list of processes."""
-    return Option(
-        "store",
-        text,
-        str,
-        argument=argument,
-        default="adjudge.db",
-        always=True,
-        environment="ADJUDGE_STORE",
-    )
+    """--store, with its line of help."""
+    return replace(_STORE, help=text, argument=argument)
 
 
 def _renaming(name: str, text: str) -> Option:
@@ -322,7 +318,7 @@ SPELLED: Mapping[str, Option] = {
     ),
     "raters": Option("raters", read=_names),
     "seed": Option("seed", least=0),
-    "store": store_option("Store of the judge's replies, to name what differs between judges."),
+    "store": _STORE,
     "state": Option("state", type=str),
     "secret": Option(
         "secret_env",
@@ -348,25 +344,17 @@ SPELLED: Mapping[str, Option] = {
     ),
 }
 
+_check_picture = read_by("adjudge.present.figure:check_picture")
+_DELIVERED = (
+    Option("output", "Write the result to this file (JSON).", Path, short="-o", written=True),
+    Option("summary", "Write the summary here as JSON, for `adjudge report`.", Path, written=True),
+    Option("plot", "Save a picture (.png, .svg or .pdf).", Path, written=True, read=_check_picture),
+    Option("figures", "Save all pictures into this folder.", Path, read=_folder),
+    Option("explain", "Also print the details, and what is assumed and promised.", bool),
+    Option("json", "Print one JSON object to standard output, nothing else.", bool),
+)
 #: Options that the command line adds, by name.
-DELIVERED: Mapping[str, Option] = {
-    "output": Option(
-        "output", "Write the result to this file (JSON).", Path, short="-o", written=True
-    ),
-    "summary": Option(
-        "summary", "Write the summary here as JSON, for `adjudge report`.", Path, written=True
-    ),
-    "plot": Option(
-        "plot",
-        "Save a picture (.png, .svg or .pdf).",
-        Path,
-        written=True,
-        read=read_by("adjudge.present.figure:check_picture"),
-    ),
-    "figures": Option("figures", "Save all pictures into this folder.", Path, read=_folder),
-    "explain": Option("explain", "Also print the details, and what is assumed and promised.", bool),
-    "json": Option("json", "Print one JSON object to standard output, nothing else.", bool),
-}
+DELIVERED: Mapping[str, Option] = {option.name: option for option in _DELIVERED}
 
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, str] = {

@@ -26,7 +26,6 @@ from annotated_types import Interval as Between
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.blocks import Block, Figure, Note
-from adjudge.records import Interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -334,7 +333,7 @@ def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = [_with_ends(part, plain(part)) for part in parts]
+    rows = [_with_ends(plain(part)) for part in parts]
     names = dict.fromkeys(name for row in rows for name in row)
     nested = {k for row in rows for k, value in row.items() if isinstance(value, (list, dict))}
     columns = [name for name in names if name not in nested]
@@ -359,19 +358,13 @@ class ResultWithRows(HasTable):
         return self.summary._repr_html_()
 
 
-def _with_ends(part: Any, row: dict[str, Any]) -> dict[str, Any]:
+def _with_ends(row: dict[str, Any]) -> dict[str, Any]:
     """The row with the ends of each interval in its place."""
-    if is_dataclass(part):
-        typed = {field.name: "Interval" in str(field.type) for field in fields(part)}
-    else:
-        typed = {name: value is None or isinstance(value, Interval) for name, value in part.items()}
-    intervals = {name for name, is_interval in typed.items() if is_interval}
     flat: dict[str, Any] = {}
     for name, value in row.items():
-        if name in intervals and name.endswith("interval"):
-            ends = value or {"low": None, "high": None}
-            stem = name.removesuffix("interval")
-            flat |= {f"{stem}low": ends["low"], f"{stem}high": ends["high"]}
+        if name.endswith("interval") and isinstance(value, dict | None):
+            stem, ends = name.removesuffix("interval"), value or {}
+            flat |= {f"{stem}low": ends.get("low"), f"{stem}high": ends.get("high")}
         else:
             flat[name] = value
     return flat
@@ -395,7 +388,7 @@ def plain(value: Any) -> Any:
         return float(value)
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
-    if isinstance(value, Result) or is_dataclass(value):
+    if is_dataclass(value):
         return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
