@@ -110,8 +110,7 @@ def run_judge(arguments: Values, options: Values) -> Any:
         remedy = "name a judge with --judge openai:MODEL or the like, or give the --policy of a "
         remedy += "cascade, not both"
         raise ArgumentError("judge", list(arguments.get("judge", ())) or None, remedy)
-    asked = {"judge": [], **arguments, "announce": remark, "handle_signals": True}
-    asking = JudgingOptions(**asked)
+    asking = JudgingOptions(**{"judge": [], **arguments}, handle_signals=True)
     if policy is not None:
         from adjudge.selection import read_policy
         from adjudge.selection.cascade_judging import cascade_options
@@ -415,7 +414,6 @@ def run_align(arguments: Values, options: Values) -> Any:
     from adjudge.alignment import align, plan_alignment
     from adjudge.atomic import check_writable
 
-    arguments["announce"] = remark
     folder = options.pop("output")
     if options["dry_run"]:
         return plan_alignment(**arguments)
@@ -477,7 +475,7 @@ def run_label(arguments: Values, options: Values) -> Any:
     for written in (options["output"], options["label_studio"]):
         if written is not None:
             check_not_store(arguments["store"], written)
-    with open_round(**arguments, announce=remark) as round_:
+    with open_round(**arguments) as round_:
         if options["label_studio"] is not None:
             _write_tasks(round_, options["label_studio"], limit, plan)
         if page:

@@ -454,14 +454,14 @@ class Verb:
                     options[name] = bool(value) if option.type is bool else value
                 elif value is not None:
                     arguments[option.argument] = value
+            if "announce" in read_arguments(self.target):
+                arguments["announce"] = remark
             if self.run is None:
-                if "announce" in read_arguments(self.target):
-                    arguments["announce"] = remark
                 result = resolve_name(self.target)(**arguments)
             else:
                 result = self.run(arguments, options)
-                if isinstance(result, bool):
-                    return result
+            if isinstance(result, bool):
+                return result
             deliver(result, options)
             return self.bad is not None and self.bad(result, options)
 

@@ -70,7 +70,7 @@ def build_document(folder: str | Path | Folder, *, title: str | None = None) -> 
         for (key, heading), several in parts.items()
         if several
     ]
-    shown.append(appendix_section(held))
+    shown.append(appendix_section(held, names))
     return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=shown)
 
 
@@ -192,7 +192,7 @@ _LIBRARIES = ("adjudge", "numpy", "scipy", "polars", "pydantic", "aiohttp", "mat
 _LONGEST = 300
 
 
-def appendix_section(folder: Folder) -> Section:
+def appendix_section(folder: Folder, names: Mapping[str, str]) -> Section:
     """The commands, the files, then a folded table per result file, and the versions."""
 
     def table(columns: tuple[str, str], rows: Any, caption: str, detail: bool = False) -> Table:
@@ -208,7 +208,7 @@ def appendix_section(folder: Folder) -> Section:
         *_commands(folder),
         table(("file", "content"), listed.items(), "Files"),
     ]
-    if names := short_names(folder):
+    if names:
         blocks.append(table(("judge", "called here"), names.items(), "Judges"))
     for file in folder.files:
         caption = f"{file.path.name} ({file.result.kind})"
