@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
 from typing import Generic, TypeVar, cast
 
 from adjudge.errors import ArgumentError, BackendMissingError, how_to_install
@@ -87,11 +87,7 @@ class Registry(Generic[T]):
         try:
             if builtin is None:
                 return cast(T, self._plugins[name].load())
-            module, _, path = builtin.target.partition(":")
-            thing: object = import_module(module)
-            for part in path.split("."):
-                thing = getattr(thing, part)
-            return cast(T, thing)
+            return cast(T, resolve_name(builtin.target))
         except (ImportError, AttributeError) as error:
             if builtin is None:
                 owner = self._plugins[name].dist

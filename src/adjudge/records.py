@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Order = Literal["ab", "ba"]
 Verdict = Literal["A", "B", "tie"]
@@ -25,9 +25,7 @@ LabelledBy = Literal["person", "model"]
 StartedFrom = Literal["nothing", "judge"]
 Status = Literal["ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"]
 
-STATUSES: tuple[Status, ...] = (
-    *("ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"),
-)
+STATUSES: tuple[Status, ...] = get_args(Status)
 #: Below this probability of the requested letters, the judge was about to write something else.
 MIN_ANSWER_MASS = 0.1
 #: The only statuses whose rows have a score.

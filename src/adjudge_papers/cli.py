@@ -9,14 +9,13 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from adjudge.cli.output import deliver, echo, remark, show, watch_run
+from adjudge.cli.output import echo, remark, show, watch_run
 from adjudge.cli.verb import (
     SPELLED,
     Group,
     Option,
     Values,
     Verb,
-    at_least,
     files_by_name,
     store_option,
 )
@@ -45,7 +44,7 @@ def _prompts(protocols: str) -> Option:
 
 
 def _at_least(**least: int) -> list[Option]:
-    return [Option(name, read=at_least(name, number)) for name, number in least.items()]
+    return [Option(name, least=number) for name, number in least.items()]
 
 
 def _open_files(arguments: Values, options: Values, *names: str) -> None:
@@ -79,8 +78,8 @@ def _open_files(arguments: Values, options: Values, *names: str) -> None:
                 arguments[name] = opened(name, files)
 
 
-def _run(paper: str, arguments: Values, options: Values) -> bool:
-    """One paper: the figure and the files are checked first, then it runs and is shown."""
+def _run(paper: str, arguments: Values, options: Values) -> Any:
+    """One paper: the figure and the files are checked first, then it runs."""
     module = paper.replace("-", "_")
     if options.get("figure") is not None:
         from adjudge_papers.paper import read_published
@@ -94,9 +93,7 @@ def _run(paper: str, arguments: Values, options: Values) -> bool:
         arguments["announce"] = remark
     call = getattr(import_module(f"adjudge_papers.{module}"), f"reproduce_{module}")
     with watch_run("asked") as watch:
-        result = call(**arguments, progress=watch.show)
-    deliver(result, options)
-    return False
+        return call(**arguments, progress=watch.show)
 
 
 def run_all(arguments: Values, options: Values) -> bool:

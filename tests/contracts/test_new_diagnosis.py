@@ -87,7 +87,7 @@ LINES = {
         "from adjudge.diagnosis.transitivity": "from adjudge.diagnosis.ties import Ties, ties\n",
     },
     "present/kinds.py": {
-        '            "prompt_sensitivity":': '            "ties": "adjudge.diagnosis.ties:Ties",\n',
+        '        "prompt_sensitivity":': '        "ties": "adjudge.diagnosis.ties:Ties",\n',
     },
 }
 USE = """

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import get_completion_class
+from click.shell_completion import CompletionItem, get_completion_class
 
 from adjudge.cli.output import (
     BAD_FINDING,
@@ -57,8 +57,6 @@ class _Place(click.ParamType):  # type: ignore[type-arg]  # generic since click 
         return value if "://" in value else Path(value)
 
     def shell_complete(self, *_: Any) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
         return [CompletionItem("", type="file")]
 
 

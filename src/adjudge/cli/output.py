@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from adjudge.errors import ArgumentError
-from adjudge.present.text import group_name, percent, safe, safe_json, without_passwords
+from adjudge.present.text import count, group_name, percent, safe, safe_json, without_passwords
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console, RenderableType
     from rich.progress import Progress, TaskID
 
     from adjudge.diagnosis.bias import JudgeBias
     from adjudge.judges.flow import Progress as Snapshot
-    from adjudge.judges.judging import JudgingRun
     from adjudge.judges.summary import Judging
     from adjudge.present.blocks import Block
     from adjudge.present.result import Result
@@ -105,16 +105,31 @@ def write(result: Result, path: Path) -> None:
     write_result(result, path, command=command_line())
 
 
-def deliver(result: Result, options: Mapping[str, Any]) -> None:
+def save_rows(rows: pl.DataFrame, path: Path, noun: str | None = None) -> None:
+    """Write rows and name their file; with a noun, also their number."""
+    from adjudge.data import write_rows
+
+    write_rows(rows, path)
+    remark(f"wrote {path}" if noun is None else f"wrote {count(rows.height, noun)} to {path}")
+
+
+def deliver(result: Any, options: Mapping[str, Any]) -> None:
     """Write a result and its pictures to the given files, then print it: as JSON, or for a person.
 
-    Files are written first, so that a closed pipe loses nothing. The options are output, plot,
-    figure, figures, explain and json, of which a verb can have fewer; `next_step` returns the
-    command to print at the end.
+    Files are written first, so that a closed pipe loses nothing. The options are output, summary,
+    plot, figure, figures, explain and json, of which a verb can have fewer; `next_step` returns the
+    command to print at the end. Of rows with a `summary`, output has the rows and summary the
+    result.
     """
     from adjudge.present.figure import save_figure
+    from adjudge.present.result import Result
 
-    if (output := options.get("output")) is not None:
+    output = options.get("output")
+    if not isinstance(result, Result):
+        if output is not None:
+            save_rows(result.rows, output)
+        result = result.summary
+    if (output := options.get("summary", output)) is not None:
         write(result, output)
         remark(f"wrote {output}")
     if (plot := options.get("plot")) is not None:
@@ -154,16 +169,6 @@ def _with_hint(blocks: Sequence[Block]) -> list[Block]:
     *before, last = [notes[at].brief] if notes[at].brief else notes[at].lines
     hinted[at] = Note([*before, f"{last} (--explain: more)"], notes[at].tone)
     return hinted
-
-
-def deliver_rows(rows: Any, summary: Result, options: Mapping[str, Any]) -> None:
-    """Write rows to --output, then deliver their summary; --summary is its file."""
-    from adjudge.data import write_rows
-
-    if (output := options["output"]) is not None:
-        write_rows(rows, output)
-        remark(f"wrote {output}")
-    deliver(summary, {**options, "output": options["summary"]})
 
 
 class Watch:
@@ -312,26 +317,19 @@ BIASES = {
 
 
 def bad_if(field: str, state: bool = True) -> Callable[[Any, Options], bool]:
-    """Deliver the result; the finding is bad if this field of the result is in this state."""
-
-    def finish(result: Any, options: Options) -> bool:
-        deliver(result, options)
-        return bool(getattr(result, field)) is state
-
-    return finish
+    """The finding is bad if this field of the result is in this state."""
+    return lambda result, _: bool(getattr(result, field)) is state
 
 
-def finish_policy(policy: Any, options: Options) -> bool:
-    deliver(policy, options)
+def bad_policy(policy: Any, _: Options) -> bool:
     if not policy.feasible:
         remark(f"nothing can be accepted at alpha {policy.alpha:g} under {policy.guarantee}")
     return not policy.feasible
 
 
-def finish_selection(run: Any, options: Options) -> bool:
+def bad_selection(run: Any, _: Options) -> bool:
     from adjudge.records import LABELLED
 
-    deliver_rows(run.rows, run.summary, options)
     drifted = bool(run.summary.drift.flagged)
     if drifted:
         remark(
@@ -343,8 +341,7 @@ def finish_selection(run: Any, options: Options) -> bool:
     return drifted or run.summary.n_accepted == 0
 
 
-def finish_evaluation(evaluation: Any, options: Options) -> bool:
-    deliver(evaluation, options)
+def bad_evaluation(evaluation: Any, options: Options) -> bool:
     if (limit := options["fail_above"]) is None:
         return False
     main = map(evaluation.main_signal, evaluation.judges)
@@ -355,26 +352,18 @@ def finish_evaluation(evaluation: Any, options: Options) -> bool:
     return bool(bad)
 
 
-def finish_estimate(result: Any, options: Options) -> bool:
-    if options["json"]:
-        for text in getattr(result, "all_warnings", result.warnings):
-            remark(f"warning: {text}")
-    deliver(result, options)
+def bad_estimate(result: Any, options: Options) -> bool:
     lows = [rate.low for rate in result.intervals()]
-    if any(low is None for low in lows):
+    if None in lows:
         return True
     limit = options["fail_below"]
-    if limit is not None and any(low is not None and low < limit for low in lows):
+    below = limit is not None and any(low < limit for low in lows)
+    if below:
         remark(f"adjudge estimate: an interval reaches below {limit:g}")
-        return True
-    return False
+    return below
 
 
-def finish_comparison(result: Any, options: Options) -> bool:
-    if options["json"]:
-        for text in getattr(result, "warnings", ()):
-            remark(f"warning: {text}")
-    deliver(result, options)
+def bad_comparison(result: Any, options: Options) -> bool:
     for option, bad in (("fail_unless_better", "better"), ("fail_if_worse", "worse")):
         if options[option] and getattr(result, "of_many", False):
             raise ArgumentError(option, True, "is for two systems: name them, --a and --b")
@@ -387,8 +376,15 @@ def finish_comparison(result: Any, options: Options) -> bool:
     return bool(pairs) and all(pair.reported.estimate is None for pair in pairs)
 
 
-def finish_cascade_plan(plan: Any, options: Options) -> bool:
-    deliver(plan, options)
+def bad_selection_plan(plan: Any, _: Options) -> bool:
+    bad = plan.points[-1].coverage < plan.gain
+    if bad:
+        share, alpha = plan.gain, plan.alpha
+        remark(f"no planned number of labels accepts {share:g} of the verdicts at alpha {alpha:g}")
+    return bool(bad)
+
+
+def bad_cascade_plan(plan: Any, _: Options) -> bool:
     if not plan.feasible and plan.candidate == "jury":
         remark(f"the jury accepts nothing at alpha {plan.alpha:g}")
     elif not plan.feasible:
@@ -396,30 +392,36 @@ def finish_cascade_plan(plan: Any, options: Options) -> bool:
     return not plan.feasible
 
 
-def finish_transitivity(result: Any, options: Options) -> bool:
-    deliver(result, options)
+def bad_transitivity(result: Any, options: Options) -> bool:
     amounts = [
         (group_name(group.judge, group.criterion), {name: getattr(group, name) for name in CYCLES})
         for group in result.groups
     ]
-    return any_above(options, amounts) or all(group.mean_rate is None for group in result.groups)
+    return _any_above(options, amounts) or all(group.mean_rate is None for group in result.groups)
 
 
-def finish_prompts(result: Any, options: Options) -> bool:
-    deliver(result, options)
+def bad_scores(result: Any, options: Options) -> bool:
+    amounts = []
+    for group in result.groups:
+        if (group.method, group.alpha) == (result.main_method, options["first_alpha"]):
+            values = dict(zip(SCORE_SETS, (group.mean_size, 1 - group.coverage), strict=True))
+            amounts.append((group_name(group.judge, group.criterion), values))
+    return _any_above(options, amounts) or all(group.whole_scale for group in result.groups)
+
+
+def bad_prompts(result: Any, options: Options) -> bool:
     amounts = []
     for group in result.groups:
         shift = None if group.shift is None else abs(group.shift)
         values = {"changed": group.changed, "excess": group.excess, "shift": shift}
         amounts.append((group_name(group.judge, group.criterion), values))
-    return any_above(options, amounts)
+    return _any_above(options, amounts)
 
 
-def finish_bias(result: Any, options: Options) -> bool:
-    deliver(result, options)
+def bad_bias(result: Any, options: Options) -> bool:
     limits = options["fail_above"] or {}
     amounts = [_bias_amounts(judge, limits) for judge in result.judges]
-    return any_above(options, amounts) or not any(judge.parts() for judge in result.judges)
+    return _any_above(options, amounts) or not any(judge.parts() for judge in result.judges)
 
 
 def _bias_amounts(
@@ -445,7 +447,7 @@ def _bias_amounts(
     return who, amounts
 
 
-def any_above(options: Options, groups: Sequence[tuple[str, Mapping[str, float | None]]]) -> bool:
+def _any_above(options: Options, groups: Sequence[tuple[str, Mapping[str, float | None]]]) -> bool:
     """Print each group above a threshold of --fail-above. True if there is one."""
     above = [
         f"{who}: {name} {value:.4g} is above {limit:g}"
@@ -458,10 +460,7 @@ def any_above(options: Options, groups: Sequence[tuple[str, Mapping[str, float |
     return bool(above)
 
 
-def finish_board(board: Leaderboard, options: Options) -> bool:
-    figure = options["figure"] or ("evaluation" if board.held_out else None)
-    plot = options["plot"] if board.feasible else None
-    deliver(board, {**options, "figure": figure, "plot": plot})
+def bad_board(board: Leaderboard, options: Options) -> bool:
     placed = [row for row in board.models if row.origin == "new"]
     if not board.feasible or (placed and all(row.unbounded for row in placed)):
         return True
@@ -478,9 +477,14 @@ def finish_board(board: Leaderboard, options: Options) -> bool:
     return False
 
 
-def finish_judging(run: JudgingRun, options: Options) -> bool:
-    deliver(run.result, {**options, "output": options["summary"]})
-    judges = run.summaries
+def bad_alignment(result: Any, options: Options) -> bool:
+    return not options["dry_run"] and not result.shown
+
+
+def bad_judging(result: Any, options: Options) -> bool:
+    if options["dry_run"]:
+        return False
+    judges: Sequence[Judging] = getattr(result, "judges", (result,))
     if judges[0].stopped == "interrupted":
         remark("stopped; run the same command again to resume")
         raise click.exceptions.Exit(FAILED)

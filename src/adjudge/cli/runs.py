@@ -1,33 +1,33 @@
-"""Verbs that are more than the call of a function. Each takes the arguments and the options."""
+"""Verbs that are more than the call of a function. Each takes the arguments and the options.
+
+It returns the result, or whether the finding is bad if it has shown what there is to show.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from pkgutil import resolve_name
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, get_args
 
 from adjudge.cli.output import (
-    SCORE_SETS,
     Watch,
-    any_above,
     command_line,
-    deliver,
-    deliver_rows,
     echo,
-    finish_board,
-    finish_comparison,
-    finish_judging,
     remark,
+    save_rows,
     show,
     watch_run,
     write,
 )
+from adjudge.cli.signature import read_arguments
+from adjudge.cli.verb import Values
 from adjudge.errors import (
     AdjudgeError,
     ArgumentError,
@@ -36,33 +36,29 @@ from adjudge.errors import (
     StoreError,
     how_to_install,
 )
-from adjudge.present.text import count, group_name, number, safe, safe_json
+from adjudge.present.text import count, number, safe, safe_json
 
 if TYPE_CHECKING:
     from adjudge.judges.judging import JudgingRun
     from adjudge.judges.options import JudgingOptions
     from adjudge.server.guard import Guard
 
-Values = dict[str, Any]
 #: Options of rank that --anchors refuses: the anchors fix them, or only a full board has them.
 _NOT_WITH_ANCHORS = (
     *("method", "human", "beta", "smoothing", "l2", "interval", "confidence_level", "replicates"),
     *("cluster", "by", "against", "jury", "evaluate", "mix", "splits", "time_limit"),
     *("engine", "workers", "ray_address"),
 )
-#: Options of rank that say how battles are read.
-_BATTLES = (
-    *("battles", "format", "baseline", "human", "verdict", "score", "cluster", "by", "against"),
-    *("model_labels", "jury", "columns", "labels_as"),
-)
 
 
-def _take(values: Values, *names: str) -> Values:
-    return {name: values.pop(name) for name in names if name in values}
-
-
-def _some(values: Mapping[str, Any], *names: str) -> Values:
+def _some(values: Values, *names: str) -> Values:
     return {name: values[name] for name in names if name in values}
+
+
+def _prepare(reader: str, arguments: Values) -> Any:
+    """The rows that a reader makes of those arguments that it takes; the others stay."""
+    names = [name for name in read_arguments(reader) if name in arguments]
+    return resolve_name(reader)(**{name: arguments.pop(name) for name in names})
 
 
 def require_extra(extra: str, *modules: str) -> None:
@@ -101,7 +97,7 @@ def run_demo(arguments: Values, options: Values) -> bool:
     return False
 
 
-def run_judge(arguments: Values, options: Values) -> bool:
+def run_judge(arguments: Values, options: Values) -> Any:
     from adjudge.judges.flow import Stop
     from adjudge.judges.judging import make_plans
     from adjudge.judges.options import JudgingOptions
@@ -114,8 +110,7 @@ def run_judge(arguments: Values, options: Values) -> bool:
         remedy = "name a judge with --judge openai:MODEL or the like, or give the --policy of a "
         remedy += "cascade, not both"
         raise ArgumentError("judge", list(arguments.get("judge", ())) or None, remedy)
-    asked = {"judge": [], **arguments, "announce": remark, "handle_signals": True}
-    asking = JudgingOptions(**asked)
+    asking = JudgingOptions(**{"judge": [], **arguments}, handle_signals=True)
     if policy is not None:
         from adjudge.selection import read_policy
         from adjudge.selection.cascade_judging import cascade_options
@@ -124,8 +119,7 @@ def run_judge(arguments: Values, options: Values) -> bool:
     if options["dry_run"]:
         if policy is not None:
             remark("at most: every judge about every row; a cascade asks fewer")
-        deliver(make_plans(pairs, asking), {**options, "output": options["summary"]})
-        return False
+        return make_plans(pairs, asking)
     if asking.output is None and not options["json"]:
         raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
 
@@ -137,7 +131,7 @@ def run_judge(arguments: Values, options: Values) -> bool:
         # The run is ending: another Ctrl-C would only lose its last messages.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     remark(f"replies are kept in {run.summaries[0].store}")
-    return finish_judging(run, options)
+    return run.result
 
 
 def _ask(pairs: Any, options: JudgingOptions, watch: Watch) -> JudgingRun:
@@ -156,7 +150,7 @@ def _ask(pairs: Any, options: JudgingOptions, watch: Watch) -> JudgingRun:
         raise
 
 
-def run_convert(arguments: Values, options: Values) -> bool:
+def run_convert(arguments: Values, options: Values) -> Any:
     from adjudge.data import convert_log
     from adjudge.data.formats import Kind
     from adjudge.data.writing import check_output
@@ -166,13 +160,20 @@ def run_convert(arguments: Values, options: Values) -> bool:
         check_output(options["output"])
     if "kind" in arguments:
         one_of(arguments["kind"], get_args(Kind), "rows")
-    log = convert_log(**arguments)
-    deliver_rows(log.rows, log.summary, options)
-    return False
+    return convert_log(**arguments)
 
 
-def run_compare(arguments: Values, options: Values) -> bool:
-    from adjudge.data import write_rows
+def run_estimate(arguments: Values, options: Values) -> Any:
+    from adjudge.estimation import estimate
+
+    result: Any = estimate(**arguments)
+    if options["json"]:
+        for text in getattr(result, "all_warnings", result.warnings):
+            remark(f"warning: {text}")
+    return result
+
+
+def run_compare(arguments: Values, options: Values) -> Any:
     from adjudge.estimation import Comparison, ReadingSystems, compare
     from adjudge.estimation.systems import read_systems
 
@@ -180,22 +181,24 @@ def run_compare(arguments: Values, options: Values) -> bool:
     if isinstance(result, Comparison):
         if path is not None:
             raise ArgumentError("write_ids", str(path), "is for --until-sure")
-        return finish_comparison(result, options)
+        if options["json"]:
+            for text in result.warnings:
+                remark(f"warning: {text}")
+        return result
     if options["plot"] is not None:
         raise ArgumentError("plot", str(options["plot"]), "--until-sure has no picture")
     reading = ("data", "other", "a", "b", *ReadingSystems.__annotations__)
     texts = read_systems(**_some(arguments, *reading))[None].texts()
     if path is not None:
         rows = result.rows_to_label()
-        write_rows(rows if texts is None else rows.join(texts, "id", maintain_order="left"), path)
-        remark(f"wrote {path}")
+        save_rows(rows if texts is None else rows.join(texts, "id", maintain_order="left"), path)
     asks = path is None and not options["json"] and "labels" not in arguments
     if asks and result.next and sys.stdin.isatty() and sys.stderr.isatty():
         if texts is None:
             remark("no page: the rows have no id, or no texts to label (prompt, response)")
         else:
             result = _ask_people(result, texts, arguments, options)
-    return finish_comparison(result, options)
+    return result
 
 
 def _ask_people(result: Any, rows: Any, arguments: Values, options: Values) -> Any:
@@ -238,15 +241,14 @@ def _ask_people(result: Any, rows: Any, arguments: Values, options: Values) -> A
     return result
 
 
-def run_plan_rate(arguments: Values, options: Values) -> bool:
-    from adjudge.data import open_table, write_rows
-    from adjudge.data.source import Source
+def run_plan_rate(arguments: Values, options: Values) -> Any:
+    from adjudge.data import Source, open_table
     from adjudge.estimation import plan_rate, rows_to_label
 
-    names = _take(arguments, "columns", "labels_as")
     if (labels := str(arguments.get("labels", ""))).isdigit():
         remedy = f"is a file of human labels; a number of labels is --budget {labels}"
         raise ArgumentError("--labels", labels, remedy)
+    names = {name: arguments.pop(name, None) for name in ("columns", "labels_as")}
     if "data" in arguments:
         with Source(arguments["data"], labels=arguments.get("labels"), **names) as source:
             arguments["data"] = open_table(source.rows)
@@ -264,29 +266,21 @@ def run_plan_rate(arguments: Values, options: Values) -> bool:
             arguments.get("data"), plan, **columns, draw=options["draw"], seed=options["seed"]
         )
         if drawn.height:
-            write_rows(drawn, write_ids)
-            remark(f"wrote {count(drawn.height, 'row')} to {write_ids}")
+            save_rows(drawn, write_ids, "row")
             if options["draw"] == "verdict":
-                wanted = (
-                    f"{plan.verdict_m1:,} labels of verdict 1, {plan.verdict_m0:,} of verdict 0"
+                remark(
+                    f"{plan.verdict_m1:,} labels of verdict 1, {plan.verdict_m0:,} of verdict 0 "
+                    f"({plan.labelled:,} exist): width {number(plan.verdict_width)}"
                 )
-                remark(f"{wanted} ({plan.labelled:,} exist): width {number(plan.verdict_width)}")
         else:
             remark(f"the table has enough labels for this plan: {write_ids} not written")
-    deliver(plan, options)
-    return not plan.feasible
+    return plan
 
 
-def run_plan_selection(arguments: Values, options: Values) -> bool:
-    from adjudge.data import write_rows
-    from adjudge.data.judgments import prepare_judgments
+def run_plan_selection(arguments: Values, options: Values) -> Any:
     from adjudge.selection import plan_labels, plan_selection
 
-    reading = _take(
-        arguments,
-        *("judgments", "labels", "judge", "protocol", "columns", "labels_columns", "labels_as"),
-    )
-    prepared = prepare_judgments(**reading)
+    prepared = _prepare("adjudge.data.judgments:prepare_judgments", arguments)
     plan = plan_selection(prepared, **arguments)
     if (write_ids := options["write_ids"]) is not None:
         wanted = (plan.recommended or plan.points[-1].n) - plan.n_labelled
@@ -294,48 +288,36 @@ def run_plan_selection(arguments: Values, options: Values) -> bool:
             remark(f"no more labels are needed, {plan.n_labelled} exist: {write_ids} not written")
         else:
             drawn = plan_labels(prepared, n=wanted, **_some(arguments, "cluster", "seed"))
-            chosen = drawn.to_frame()
-            write_rows(chosen, write_ids)
-            remark(f"wrote {count(chosen.height, 'id')} to {write_ids}")
-    deliver(plan, options)
-    bad = plan.points[-1].coverage < plan.gain
-    if bad:
-        share, alpha = plan.gain, plan.alpha
-        remark(f"no planned number of labels accepts {share:g} of the verdicts at alpha {alpha:g}")
-    return bad
+            save_rows(drawn.to_frame(), write_ids, "id")
+    return plan
 
 
-def run_plan_battles(arguments: Values, options: Values) -> bool:
-    from adjudge.data import Source, open_table, write_rows
+def run_plan_battles(arguments: Values, options: Values) -> Any:
+    from adjudge.data import Source, open_table
     from adjudge.ranking import plan_battles
 
-    names = _take(arguments, "columns", "labels_as")
+    names = {name: arguments.pop(name, None) for name in ("columns", "labels_as")}
     others = {"judged": arguments.pop("judged", None)}
     with Source(arguments.pop("pool"), others=others, **names) as source:
         pool = open_table(source.rows)
         plan = plan_battles(pool, judged=source.other("judged"), **arguments)
     if (target := options["write_rows"]) is not None:
-        write_rows(pool.frame[list(plan.rows)], target)
-        remark(f"wrote {target}")
-    deliver(plan, options)
-    return False
+        save_rows(pool.frame[list(plan.rows)], target)
+    return plan
 
 
-def run_plan_labels(arguments: Values, options: Values) -> bool:
-    from adjudge.data import write_rows
+def run_plan_labels(arguments: Values, options: Values) -> Any:
     from adjudge.selection import plan_labels
 
     plan = plan_labels(**arguments)
     if (write_ids := options["write_ids"]) is not None:
-        write_rows(plan.to_frame(), write_ids)
-        remark(f"wrote {count(plan.n, 'id')} to {write_ids}")
+        save_rows(plan.to_frame(), write_ids, "id")
     elif options["output"] is None and not options["json"]:
         remark("nothing was written: give --write-ids FILE to write the ids")
-    deliver(plan, options)
-    return False
+    return plan
 
 
-def run_monitor_draw(arguments: Values, options: Values) -> bool:
+def run_monitor_draw(arguments: Values, options: Values) -> Any:
     from adjudge.monitoring import draw_audits
     from adjudge.monitoring.drawing import read_served_audits
     from adjudge.selection import read_policy
@@ -355,8 +337,7 @@ def run_monitor_draw(arguments: Values, options: Values) -> bool:
         run = draw_audits(**arguments)
     if options["output"] is None and options["summary"] is None and not options["json"]:
         remark("nothing was written: give -o FILE to write the rows to label")
-    deliver_rows(run.rows, run.summary, options)
-    return False
+    return run
 
 
 def _required_secret(secret: str | None) -> str:
@@ -365,44 +346,33 @@ def _required_secret(secret: str | None) -> str:
     return secret
 
 
-def run_monitor_check(arguments: Values, options: Values) -> bool:
+def run_monitor_check(arguments: Values, _: Values) -> Any:
     from adjudge.auditing import check_audits
 
     monitor = check_audits(**arguments)
     if "state" not in arguments:
         remark("no --state: the next check starts again without these counts")
-    deliver(monitor, options)
-    return monitor.alarm
+    return monitor
 
 
-def run_diagnose_scores(arguments: Values, options: Values) -> bool:
+def run_diagnose_scores(arguments: Values, options: Values) -> Any:
     from adjudge.data import write_rows
-    from adjudge.data.scores import prepare_scores
     from adjudge.diagnosis import diagnose_scores, score_set_rows
     from adjudge.diagnosis.scores.diagnose import ALPHAS
 
     alphas = arguments.pop("alphas", None) or [str(level) for level in ALPHAS]
-    reading = _take(
-        arguments, "source", "raters", "columns", "labels", "labels_columns", "model_labels"
-    )
-    prepared = prepare_scores(**reading)
+    prepared = _prepare("adjudge.data.scores:prepare_scores", arguments)
     result = diagnose_scores(prepared, alphas=alphas, **arguments)
     if (write_sets := options["write_sets"]) is not None:
         how = _some(arguments, "sets", "scale", "target", "seed")
         rows = score_set_rows(prepared, alpha=alphas[0], **how)
         used = ", ".join(rows["sets"].drop_nulls().unique())
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
-    deliver(result, options)
-    amounts = []
-    for group in result.groups:
-        if (group.method, group.alpha) == (result.main_method, float(alphas[0])):
-            values = dict(zip(SCORE_SETS, (group.mean_size, 1 - group.coverage), strict=True))
-            amounts.append((group_name(group.judge, group.criterion), values))
-    return any_above(options, amounts) or all(group.whole_scale for group in result.groups)
+    options["first_alpha"] = float(alphas[0])
+    return result
 
 
-def run_rank(arguments: Values, options: Values) -> bool:
-    from adjudge.data.battles import prepare_battles
+def run_rank(arguments: Values, options: Values) -> Any:
     from adjudge.ranking import make_anchors, place, rank
 
     anchors, save_anchors = options["anchors"], options["save_anchors"]
@@ -411,7 +381,7 @@ def run_rank(arguments: Values, options: Values) -> bool:
     if options["fail_above"] is not None and not arguments.get("evaluate"):
         raise ArgumentError("--fail-above", options["fail_above"], "add --evaluate")
     # Prepared once for both the board and the anchors.
-    prepared = prepare_battles(**_take(arguments, *_BATTLES))
+    prepared = _prepare("adjudge.data.battles:prepare_battles", arguments)
     if anchors is not None:
         how = _some(arguments, "alpha", "families", "seed")
         board = place(prepared, anchors, quantile=options["quantile"], **how)
@@ -419,11 +389,15 @@ def run_rank(arguments: Values, options: Values) -> bool:
         plain = {} if arguments.get("evaluate") or save_anchors is None else {"mix": None}
         board = rank(prepared, **{**arguments, **plain})
     if save_anchors is not None:
-        taken = _some(arguments, "method", "smoothing", "l2", "mix", "seed")
-        saved = make_anchors(prepared, **taken)
+        how = _some(arguments, "method", "smoothing", "l2", "mix", "seed")
+        saved = make_anchors(prepared, **how)
         write(saved, save_anchors)
         remark(f"wrote {save_anchors}: {str(saved).splitlines()[0]}")
-    return finish_board(board, options)
+    if board.held_out:
+        options["figure"] = options["figure"] or "evaluation"
+    if not board.feasible:
+        options["plot"] = None
+    return board
 
 
 def _refuse_with_anchors(values: Values) -> None:
@@ -436,35 +410,32 @@ def _refuse_with_anchors(values: Values) -> None:
             raise ArgumentError("--" + name.replace("_", "-"), str(value), remedy)
 
 
-def run_align(arguments: Values, options: Values) -> bool:
+def run_align(arguments: Values, options: Values) -> Any:
     from adjudge.alignment import align, plan_alignment
     from adjudge.atomic import check_writable
 
-    arguments["announce"] = remark
+    folder = options.pop("output")
     if options["dry_run"]:
-        deliver(plan_alignment(**arguments), {**options, "output": None})
-        return False
-    if (folder := options["output"]) is not None:
+        return plan_alignment(**arguments)
+    if folder is not None:
         check_writable(folder / "result.json")
     run = align(**arguments)
     if folder is not None:
         for path in run.write(folder, command=command_line()):
             remark(f"wrote {path}")
-    deliver(run.result, {**options, "output": None})
-    return not run.result.shown
+    return run.result
 
 
 def run_report(arguments: Values, options: Values) -> bool:
     from adjudge.report import FORMATS, read_folder, render_report, write_report
     from adjudge.validation import one_of
 
-    how = _take(arguments, "title")
-    chosen = one_of("json" if options["json"] else arguments.pop("format"), FORMATS, "format")
+    how = {"title": arguments.get("title")}
+    chosen = one_of("json" if options["json"] else arguments["format"], FORMATS, "format")
     folder = read_folder(arguments["folder"], store=options["store"])
-    for name, reason in folder.skipped.items():
-        remark(f"not in the report: {name} ({reason})")
-    for name, reason in folder.damaged.items():
-        remark(f"damaged, not in the report: {name} ({reason})")
+    for state, files in (("", folder.skipped), ("damaged, ", folder.damaged)):
+        for name, reason in files.items():
+            remark(f"{state}not in the report: {name} ({reason})")
     output = options["output"]
     if output is None and chosen == "html":
         output = arguments["folder"] / "report.html"
@@ -489,11 +460,10 @@ def run_pull(arguments: Values, _: Values) -> bool:
     return False
 
 
-def run_label(arguments: Values, options: Values) -> bool:
+def run_label(arguments: Values, options: Values) -> Any:
     page = not options["export_only"] and options["label_studio"] is None
     if page:
         require_extra("server", "fastapi", "uvicorn")
-    from adjudge.data import write_rows
     from adjudge.server.label_summary import labels_frame, summarise
     from adjudge.server.rounds import open_round
     from adjudge.store import check_not_store
@@ -505,18 +475,14 @@ def run_label(arguments: Values, options: Values) -> bool:
     for written in (options["output"], options["label_studio"]):
         if written is not None:
             check_not_store(arguments["store"], written)
-    with open_round(**arguments, announce=remark) as round_:
+    with open_round(**arguments) as round_:
         if options["label_studio"] is not None:
             _write_tasks(round_, options["label_studio"], limit, plan)
         if page:
             _open_page(round_, arguments["store"], options)
         if options["output"] is not None:
-            rows = labels_frame(round_.book, plan=plan, kind=round_.kind)
-            write_rows(rows, options["output"])
-            remark(f"wrote {options['output']}")
-        summary = summarise(round_.book, list(round_.subjects.values()), round_.kind)
-        deliver(summary, {**options, "output": options["summary"]})
-    return False
+            save_rows(labels_frame(round_.book, plan=plan, kind=round_.kind), options["output"])
+        return summarise(round_.book, list(round_.subjects.values()), round_.kind)
 
 
 def _write_tasks(round_: Any, path: Any, limit: int | None, plan: Any) -> None:

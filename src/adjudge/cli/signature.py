@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Final
 
@@ -106,7 +105,7 @@ def _parameters(declared: ast.arguments) -> list[tuple[str, ast.expr | None, ast
 def _texts(node: ast.AST) -> dict[str, tuple[str, ...]]:
     """The sentences about each argument."""
     docstring = ast.get_docstring(node) if isinstance(node, _DEFINITIONS) else None
-    section = _SECTION.search(cleandoc(docstring or ""))
+    section = _SECTION.search(docstring or "")
     entries = _ENTRY.findall(section[1]) if section else []
     return {name: tuple(_SENTENCE_END.split(" ".join(text.split()))) for name, text in entries}
 

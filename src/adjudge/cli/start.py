@@ -34,7 +34,6 @@ from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import count
 
 _LABELS = ("labels", "labels_columns")
-_Size = tuple[int, int | None]
 _LABEL_FIRST = {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"}
 
 
@@ -53,6 +52,10 @@ class _Kind:
     #: What its commands take in addition to names of columns and words.
     takes: tuple[str, ...] = _LABELS
 
+    def taken(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of these options that it takes."""
+        return {name: options.get(name) for name in ("columns", "labels_as", *self.takes)}
+
 
 def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, int]:
     prepared = prepare_judgments(file, **reading)
@@ -62,7 +65,9 @@ def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, i
     return frame.height, frame["label"].count() if "label" in frame.columns else 0
 
 
-def _grades(file: Path, by: str | None = None, what: str = "grades", **reading: Any) -> _Size:
+def _grades(
+    file: Path, by: str | None = None, rows: str = "grades", **reading: Any
+) -> tuple[int, int]:
     grades = prepare_grades(file, by=by, scores=True, needs_labels=False, **reading)
     labelled = (grades.labels >= 0) if grades.scale == "classes" else ~np.isnan(grades.human)
     several = len(grades.group_names) > 1
@@ -76,8 +81,8 @@ def _grades(file: Path, by: str | None = None, what: str = "grades", **reading: 
         "grades of two metrics": grades.scale != "scores" and several,
         "numbers of two systems": grades.scale != "classes" and several,
     }
-    if not fits[what]:
-        raise DataError(str(file), f"has no {what} in the columns of grades")
+    if not fits[rows]:
+        raise DataError(str(file), f"has no {rows} in the columns of grades")
     return grades.frame.height, int(labelled.sum())
 
 
@@ -124,7 +129,7 @@ _KINDS = (
     ),
     _Kind(
         "grades",
-        partial(_grades, what="verdicts to plan labels for"),
+        partial(_grades, rows="verdicts to plan labels for"),
         {
             "What rate can I report?": "estimate {}",
             "How many more labels do I need?": "plan rate {} --width 0.1",
@@ -133,12 +138,12 @@ _KINDS = (
     _Kind("grades", _grades, {"What rate can I report?": "estimate {}"}),
     _Kind(
         "scores of answers",
-        partial(_grades, what="scores"),
+        partial(_grades, rows="scores"),
         {"What mean would people give?": "estimate {}"},
     ),
     _Kind(
         "grades by several metrics",
-        partial(_grades, by="metric", what="grades of two metrics"),
+        partial(_grades, by="metric", rows="grades of two metrics"),
         {"What rate can I report for each metric?": "estimate {} --by metric"},
     ),
     _Kind(
@@ -149,7 +154,7 @@ _KINDS = (
     ),
     _Kind(
         "several systems",
-        partial(_grades, by="model", what="numbers of two systems"),
+        partial(_grades, by="model", rows="numbers of two systems"),
         {"Is one system better than another?": "compare {}"},
         {"Is one system better than another, by the judge?": "compare {}"},
     ),
@@ -271,11 +276,10 @@ def start(
     refused: dict[str, AdjudgeError] = {}
     options: dict[str, Any] = {**reading, "labels": labels, "raters": raters}
     for kind in _KINDS:
-        taken = {name: options.get(name) for name in ("columns", "labels_as", *kind.takes)}
         remarks: list[str] = []
         with reader_remarks(remarks.append):  # a kind that is only tried must not print any
             try:
-                rows, labelled = kind.measure(file, **taken)
+                rows, labelled = kind.measure(file, **kind.taken(options))
             except FileError:
                 raise
             except AdjudgeError as error:
@@ -293,7 +297,7 @@ def start(
     answers = []
     for kind, read_as in readable.items():
         commands = kind.unlabelled if read_as.labels == 0 else kind.commands
-        again = _typed_again(options, kind)
+        again = _typed_again(kind.taken(options))
         for question, command in commands.items():
             typed = f"adjudge {command.format(shlex.quote(str(file)))}{again}"
             answers.append(Answer(question=question, command=typed))
@@ -320,17 +324,16 @@ def _unreadable(file: Path, errors: list[AdjudgeError]) -> AdjudgeError:
     )
 
 
-def _typed_again(options: Mapping[str, Any], kind: _Kind) -> str:
-    """The names of columns and words, and what else the commands of a kind take, as options."""
+def _typed_again(taken: Mapping[str, Any]) -> str:
+    """What the commands of a kind take, as options."""
     words: list[str] = []
     for name, flag in (("columns", "--column"), ("labels_columns", "--labels-column")):
-        if name == "columns" or name in kind.takes:
-            for ours, theirs in (options.get(name) or {}).items():
-                words += [flag, f"{ours}={theirs}"]
-    if meaning := options.get("labels_as"):
+        for ours, theirs in (taken.get(name) or {}).items():
+            words += [flag, f"{ours}={theirs}"]
+    if meaning := taken["labels_as"]:
         words += ["--labels-as", ",".join(f"{theirs}={ours}" for theirs, ours in meaning.items())]
-    if options["labels"] is not None and "labels" in kind.takes:
-        words += ["--labels", str(options["labels"])]
-    if options["raters"] and "raters" in kind.takes:
-        words += ["--raters", ",".join(options["raters"])]
+    if (labels := taken.get("labels")) is not None:
+        words += ["--labels", str(labels)]
+    if raters := taken.get("raters"):
+        words += ["--raters", ",".join(raters)]
     return "".join(f" {shlex.quote(word)}" for word in words)

@@ -155,12 +155,12 @@ def after_conversion(result: Any, typed: Typed) -> str | None:
     rows, kind = typed["output"] or typed.rows, result.rows_kind
     if rows is None:
         return None
-    if kind in ("judgments", "grades") and not any(part.labels for part in result.metrics):
+    if kind in ("judgments", "grades") and not any(metric.labels for metric in result.metrics):
         if typed.rows is not None and {"items", "pairs"} & kinds_of(result.format):
             return command("label", typed.rows, "-o", "labels.csv")
         return command("plan labels", rows, "--write-ids", "to_label.csv")
     verbs = {"judgments": "calibrate", "grades": "estimate", "battles": "rank"}
-    many = len({part.metric for part in result.metrics}) > 1
+    many = len({metric.metric for metric in result.metrics}) > 1
     groups = ("--by", "metric") if kind == "grades" and many else ()
     return command(verbs[kind], rows, *groups) if kind in verbs else None
 
@@ -200,8 +200,8 @@ def after_estimate(result: Any, typed: Typed) -> str | None:
     complete = all(rate.low is not None for rate in result.intervals())
     if complete or getattr(result, "n_test", None) == 0:
         return save_as("estimate.json")(result, typed)
-    known = {getattr(result, name, None) for name in ("sensitivity", "specificity")}
-    plan = ("plan labels",) if None in known else ("plan rate", "--width", "0.1")
+    rates = {getattr(result, name, None) for name in ("sensitivity", "specificity")}
+    plan = ("plan labels",) if None in rates else ("plan rate", "--width", "0.1")
     return typed.on_same_rows(*plan, "--write-ids", "to_label.csv")
 
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -35,23 +35,12 @@ from adjudge.errors import ArgumentError
 class Option:
     """An option, or a positional argument. None: as the function's argument says.
 
-    Args:
-        name: Name in Python; the option is --name.
-        help: Its line of help.
-        type: str, int, float, Path, or bool for a flag.
-        argument: Argument of the function that it sets. None for an option of the command line.
-        default: Default. The function has its own; of other options it is the value.
-        words: Default as text, shown instead of it.
-        values: Number of values.
-        repeats: Whether it can be given several times.
-        short: Short form, such as -o.
-        metavar: What stands for the value in help.
-        required: Whether it must be given.
-        environment: Environment variable that gives its value.
-        written: Whether the verb overwrites this file.
-        can_be_output: Whether this input file can also be the output.
-        read: Makes the function's value from what was typed; checks it before the work starts.
-        always: Whether the default is also passed to the function.
+    `type` is str, int, float, Path, or bool for a flag. `argument` is the function's argument that
+    it sets. An option of the command line has none; it is text unless it has a type, and `default`
+    is its value. A function has its own default, and gets this one only if `always`. Help shows
+    `words` in its place. `values` is how many it takes at a time. The verb overwrites a file that
+    is `written`; an input that `can_be_output` can be the same file. `read` makes the function's
+    value from what was typed. It is checked before the work starts: a number is `least` or more.
     """
 
     name: str
@@ -69,20 +58,28 @@ class Option:
     written: bool | None = None
     can_be_output: bool | None = None
     read: Callable[[Any], Any] | None = None
+    least: float | None = None
+    most: float | None = None
     always: bool | None = None
 
     @property
     def flag(self) -> str:
         return "--" + self.name.rstrip("_").replace("_", "-")
 
+    def value(self, typed: Any) -> Any:
+        """The function's value of what was typed, checked."""
+        value = typed if self.read is None else self.read(typed)
+        if self.least is not None and not self.least <= value <= (self.most or value):
+            limits = f"{self.least:g} or more"
+            if self.most is not None:
+                limits = f"from {self.least:g} to {self.most:g}"
+            raise ArgumentError(self.name, value, f"give a number, {limits}")
+        return value
+
     def over(self, other: Option) -> Option:
         """This option, with the other's value wherever this one has none."""
-        given = {
-            field.name: value
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not None
-        }
-        return replace(other, **given)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(other, **{k: value for k, value in values.items() if value is not None})
 
 
 #: What a type of an argument is on the command line. The first of these that it takes counts.
@@ -96,46 +93,46 @@ _TYPES: Mapping[str, type] = {
 _SEVERAL = re.compile(r"(?:Sequence|Collection)\[(\w+)[^\]]*\]|tuple\[(\w+), \.\.\.\]")
 
 
-def option_for(argument: Argument, spelled: Option | None = None) -> Option | None:
-    """The option for an argument; None if it can only be given in Python (an array, a callback)."""
-    spelled = spelled or SPELLED.get(argument.name) or Option(argument.name)
-    kind = _kind(argument.types)
-    if kind is None and argument.takes_literals:
-        kind = Option("", type=str)
-    if kind is None and spelled.type is None:
+def option_for(argument: Argument, stated: Option | None = None) -> Option | None:
+    """The option for an argument; None if it can only be given in Python (an array, a callback).
+
+    What a verb has `stated` about it comes first, then how it is spelled, then the function.
+    """
+    spelled = SPELLED.get(argument.name) or Option(argument.name)
+    if stated is not None:
+        spelled = stated.over(spelled)
+    typed = _typed(argument)
+    if not typed and spelled.type is None:
         return None
     constant = argument.default not in (REQUIRED, COMPUTED, (), None)
-    made = Option(
+    declared = Option(
         argument.name,
         help=argument.help,
         argument=argument.name,
         default=argument.default if constant else None,
         words=argument.default_in_words,
         required=argument.default is REQUIRED,
+        **typed,
     )
-    return spelled.over(made if kind is None else kind.over(made))
+    return spelled.over(declared)
 
 
-def _kind(types: Sequence[str]) -> Option | None:
+def _typed(argument: Argument) -> dict[str, Any]:
+    """The type of the option and its number of values; empty if it has none."""
     for name, kind in _TYPES.items():
-        if name in types:
-            return Option("", type=kind)
-    for member in types:
+        if name in argument.types:
+            return {"type": kind}
+    for member in argument.types:
         if several := _SEVERAL.fullmatch(member):
-            return Option("", type=_TYPES.get(several[1] or several[2], str), repeats=True)
+            return {"type": _TYPES.get(several[1] or several[2], str), "repeats": True}
         if member.startswith("tuple["):
-            return Option("", type=str, values=member.count(",") + 1)
-    return None
-
-
-def _load(target: str) -> Any:
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
+            return {"type": str, "values": member.count(",") + 1}
+    return {"type": str} if argument.takes_literals else {}
 
 
 def read_by(target: str, **options: Any) -> Callable[[Any], Any]:
     """Reads a value by a function, which is imported only then."""
-    return lambda value: _load(target)(value, **options)
+    return lambda value: resolve_name(target)(value, **options)
 
 
 def named(
@@ -237,7 +234,7 @@ def files_by_name(option: str) -> Callable[[Sequence[str]], dict[str, Path]]:
 
 def thresholds(default: str, *names: str) -> Option:
     """--fail-above for measures by name. A number without a name is the threshold of `default`."""
-    known = (default, *names)
+    measures = (default, *names)
     number = parsed("--fail-above", "give a number, like 0.05", float)
 
     def read(texts: Sequence[str]) -> dict[str, float]:
@@ -245,8 +242,8 @@ def thresholds(default: str, *names: str) -> Option:
         for text in texts:
             name, equals, value = text.rpartition("=")
             name = name.strip() if equals else default
-            if name not in known:
-                raise ArgumentError("--fail-above", text, "name one of " + ", ".join(known))
+            if name not in measures:
+                raise ArgumentError("--fail-above", text, "name one of " + ", ".join(measures))
             limits[name] = number(value)
         return limits
 
@@ -257,18 +254,6 @@ def thresholds(default: str, *names: str) -> Option:
 def share(name: str) -> Callable[[float], float]:
     """Refuses a number that is not a share."""
     return read_by("adjudge.validation:unit", name=name)
-
-
-def at_least(name: str, least: float, most: float | None = None) -> Callable[[Any], Any]:
-    """Refuses a number outside these limits."""
-
-    def check(value: float) -> float:
-        if not least <= value <= (value if most is None else most):
-            limits = f"{least:g} or more" if most is None else f"from {least:g} to {most:g}"
-            raise ArgumentError(name, value, f"give a number, {limits}")
-        return value
-
-    return check
 
 
 def _scale(text: str) -> tuple[int, int]:
@@ -283,37 +268,28 @@ def scale_option(text: str) -> Option:
     return Option("scale", text, str, values=1, words="1-5", read=read)
 
 
+#: A URL in the environment is not in the list of processes.
+_STORE = Option("store", type=str, default="adjudge.db", always=True, environment="ADJUDGE_STORE")
+
+
 def store_option(text: str, argument: str | None = None) -> Option:
-    """--store. A URL in the environment is not in the list of processes."""
-    return Option(
-        "store",
-        text,
-        str,
-        argument=argument,
-        default="adjudge.db",
-        always=True,
-        environment="ADJUDGE_STORE",
-    )
+    """--store, with its line of help."""
+    return replace(_STORE, help=text, argument=argument)
 
 
-_OURS_YOURS = "write OURS=YOURS, like prompt=question"
+def _renaming(name: str, text: str) -> Option:
+    """OURS=YOURS for columns with other names."""
+    read = named("--" + name.replace("_", "-"), "write OURS=YOURS, like prompt=question")
+    return Option(name, text, str, metavar="OURS=YOURS", repeats=True, read=read)
+
+
 #: Arguments that are written differently on the command line than in Python, in every verb.
 SPELLED: Mapping[str, Option] = {
-    "columns": Option(
-        "column",
-        "Columns with other names: OURS=YOURS; repeatable, for all files of the command.",
-        str,
-        metavar="OURS=YOURS",
-        repeats=True,
-        read=named("--column", _OURS_YOURS),
+    "columns": _renaming(
+        "column", "Columns with other names: OURS=YOURS; repeatable, for all files of the command."
     ),
-    "labels_columns": Option(
-        "labels_column",
-        "Columns of the labels file with other names: OURS=YOURS; repeatable.",
-        str,
-        metavar="OURS=YOURS",
-        repeats=True,
-        read=named("--labels-column", _OURS_YOURS),
+    "labels_columns": _renaming(
+        "labels_column", "Columns of the labels file with other names: OURS=YOURS; repeatable."
     ),
     "labels_as": Option(
         "labels_as",
@@ -334,15 +310,15 @@ SPELLED: Mapping[str, Option] = {
         metavar="VALUE=SHARE,...",
         read=parsed("--mix", "write VALUE=SHARE,..., such as en=0.3,de=0.7", _mix),
     ),
-    "judges": Option("judge", type=str, repeats=True),
-    "alphas": Option("alpha", type=float, repeats=True),
+    "judges": Option("judge"),
+    "alphas": Option("alpha"),
     "costs": Option("costs", type=str, repeats=False, read=numbers("costs", "1,5,30")),
     "accuracies": Option(
         "accuracies", type=str, repeats=False, read=numbers("accuracies", "0.97,0.9,0.7")
     ),
-    "raters": Option("raters", type=str, repeats=True, read=_names),
-    "seed": Option("seed", read=at_least("seed", 0)),
-    "store": store_option("Store of the judge's replies, to name what differs between judges."),
+    "raters": Option("raters", read=_names),
+    "seed": Option("seed", least=0),
+    "store": _STORE,
     "state": Option("state", type=str),
     "secret": Option(
         "secret_env",
@@ -368,25 +344,17 @@ SPELLED: Mapping[str, Option] = {
     ),
 }
 
+_check_picture = read_by("adjudge.present.figure:check_picture")
+_DELIVERED = (
+    Option("output", "Write the result to this file (JSON).", Path, short="-o", written=True),
+    Option("summary", "Write the summary here as JSON, for `adjudge report`.", Path, written=True),
+    Option("plot", "Save a picture (.png, .svg or .pdf).", Path, written=True, read=_check_picture),
+    Option("figures", "Save all pictures into this folder.", Path, read=_folder),
+    Option("explain", "Also print the details, and what is assumed and promised.", bool),
+    Option("json", "Print one JSON object to standard output, nothing else.", bool),
+)
 #: Options that the command line adds, by name.
-DELIVERED: Mapping[str, Option] = {
-    "output": Option(
-        "output", "Write the result to this file (JSON).", Path, short="-o", written=True
-    ),
-    "summary": Option(
-        "summary", "Write the summary here as JSON, for `adjudge report`.", Path, written=True
-    ),
-    "plot": Option(
-        "plot",
-        "Save a picture (.png, .svg or .pdf).",
-        Path,
-        written=True,
-        read=read_by("adjudge.present.figure:check_picture"),
-    ),
-    "figures": Option("figures", "Save all pictures into this folder.", Path, read=_folder),
-    "explain": Option("explain", "Also print the details, and what is assumed and promised.", bool),
-    "json": Option("json", "Print one JSON object to standard output, nothing else.", bool),
-}
+DELIVERED: Mapping[str, Option] = {option.name: option for option in _DELIVERED}
 
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, str] = {
@@ -394,7 +362,7 @@ PANELS: Mapping[str, str] = {
     "human_column raters positive human verdict score pairs limit families cluster strata weights "
     "by choose_on leave_out scale target import abstentions plan sample scores earlier from_audits "
     "since_change",
-    "Judge": "judge_spec judge protocol prompt criteria demonstrations samples reason "
+    "Judge": "judge protocol prompt criteria demonstrations samples reason "
     "min_answer_mass keep_going max_tokens base_url api_key_env extra_body concurrency rpm timeout "
     "max_reply batch batch_folder retry store no_raw",
     "Cost": "dry_run max_cost prices costs",
@@ -402,23 +370,13 @@ PANELS: Mapping[str, str] = {
     "Server": "host port browser",
     "Output": "output summary plot figure figures explain json write_ids write_rows write_sets "
     "save_anchors title fail_above fail_below fail_unless_better fail_if_worse out export_only "
-    "label_studio rescue help help_all",
+    "label_studio rescue",
 }
 #: The group of all other options: those of the verb's method.
 OTHER = "Method"
 PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}
 Values = dict[str, Any]
-#: Prints a result and says whether the finding is bad. It gets the options of the command line.
-Finish = Callable[[Any, Values], bool]
-#: Does the work instead of the plain call, from the function's arguments and the other options.
-Run = Callable[[Values, Values], bool]
 _STANDARD_INPUT = Path("-")
-
-
-def finish_plainly(result: Any, options: Values) -> bool:
-    """Deliver the result; no finding is bad."""
-    deliver(result, options)
-    return False
 
 
 @dataclass(frozen=True)
@@ -436,9 +394,10 @@ class Verb:
         added: Options of the command line that it has, of `DELIVERED`.
         options: Options of its own, and what differs from an argument or from `SPELLED`.
         without: Arguments of the function that are no options.
-        finish: Delivers the result.
+        bad: Says whether the finding is bad, from the result and the options of the command line.
         step: Returns the command that comes next.
-        run: Replaces the plain call.
+        run: Replaces the plain call. It gets the function's arguments and the other options, and
+            returns the result, or whether the finding is bad if there is nothing more to show.
     """
 
     name: str
@@ -451,31 +410,24 @@ class Verb:
     added: str = "output plot explain json"
     options: Sequence[Option] = ()
     without: str = ""
-    finish: Finish = finish_plainly
+    bad: Callable[[Any, Values], bool] | None = None
     step: Step = no_step
-    run: Run | None = None
+    run: Callable[[Values, Values], Any] | None = None
 
     @cached_property
     def parameters(self) -> Mapping[str, Option]:
         """All options by name, the positional ones too."""
         own = {option.argument or option.name: option for option in self.options}
-        made = []
         arguments = read_arguments(self.target)
         without = self.without.split()
         if "labels" not in arguments or "TableLike" not in arguments["labels"].types:
             without.append("labels_columns")
-        for argument in arguments.values():
-            if argument.name in without:
-                continue
-            spelled = SPELLED.get(argument.name)
-            if (differs := own.pop(argument.name, None)) is not None:
-                spelled = differs if spelled is None else differs.over(spelled)
-            if (option := option_for(argument, spelled)) is not None:
-                made.append(option)
-        made += [own.pop(name, Option(name)).over(DELIVERED[name]) for name in self.added.split()]
-        made += own.values()
-        flags = {option.argument: option.flag for option in made if option.argument}
-        return {option.name: _with_flags(option, flags) for option in made}
+        taken = [argument for name, argument in arguments.items() if name not in without]
+        declared = [option_for(argument, own.pop(argument.name, None)) for argument in taken]
+        added = [own.pop(name, Option(name)).over(DELIVERED[name]) for name in self.added.split()]
+        options = [option for option in (*declared, *added, *own.values()) if option is not None]
+        flags = {option.argument: option.flag for option in options if option.argument}
+        return {option.name: _with_flags(option, flags) for option in options}
 
     @cached_property
     def positional(self) -> Sequence[str]:
@@ -492,9 +444,9 @@ class Verb:
             options: Values = {"next_step": next_step}
             for name, option in self.parameters.items():
                 value = typed.get(name)
-                if value is not None and option.read is not None:
-                    value = option.read(value)
-                if value is None and (option.always or option.argument is None):
+                if value is not None:
+                    value = option.value(value)
+                elif option.always or option.argument is None:
                     value = option.default
                     if option.type is Path and value is not None:
                         value = Path(value)
@@ -502,15 +454,16 @@ class Verb:
                     options[name] = bool(value) if option.type is bool else value
                 elif value is not None:
                     arguments[option.argument] = value
-            if self.run is not None:
-                return self.run(arguments, options)
             if "announce" in read_arguments(self.target):
                 arguments["announce"] = remark
-            return self.finish(self.function(**arguments), options)
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return _load(self.target)  # type: ignore[no-any-return]
+            if self.run is None:
+                result = resolve_name(self.target)(**arguments)
+            else:
+                result = self.run(arguments, options)
+            if isinstance(result, bool):
+                return result
+            deliver(result, options)
+            return self.bad is not None and self.bad(result, options)
 
     def _inputs(self, files: Mapping[str, Path]) -> dict[str, Path]:
         """The input files. An output that is one of them, or another output, is refused."""

@@ -25,7 +25,6 @@ from adjudge.validation import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.figure import Figure as Drawing
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
 
@@ -184,7 +183,7 @@ def legend_dot(label: str, colour: str, *, hollow: bool = False) -> Line2D:
     return legend_mark(label, marker="o", linestyle="", color=colour, **face)
 
 
-def draw_legend(figure: Drawing, marks: Sequence[Line2D], *, columns: int | None = None) -> None:
+def draw_legend(figure: Figure, marks: Sequence[Line2D], *, columns: int | None = None) -> None:
     """The legend below all panels; none without marks."""
     if marks:
         figure.legend(
@@ -228,7 +227,7 @@ def forest_figure(
     scale: float = 100,
     around_zero: bool = False,
     left: float | None = 0,
-) -> Drawing:
+) -> Figure:
     """A dot with its interval for each row, from the top down; a legend if there are rings.
 
     `around_zero` has a line at zero in the middle; otherwise the axis begins at `left`, or with
@@ -243,10 +242,12 @@ def forest_figure(
                 above = place if row.interval is None else place - 0.22  # not on its line
                 axes.text(0.01, above, "no estimate", color=MUTED, fontsize=8.5, va="center")
             else:
+                dot_style: Any = {"edgecolor": ACCENT, "linewidth": 1.0, "zorder": 3}
                 face = ACCENT if row.filled else "white"
-                draw_ring(axes, scale * row.value, place, ACCENT, face=face, size=44, width=1.0)
+                axes.scatter(scale * row.value, place, s=44, facecolor=face, **dot_style)
             if row.ring is not None:
-                draw_ring(axes, scale * row.ring, place, INK, size=40, width=1.5, zorder=4)
+                ring_style: Any = {"edgecolor": INK, "linewidth": 1.5, "zorder": 4}
+                axes.scatter(scale * row.ring, place, s=40, facecolor="white", **ring_style)
         name_rows(axes, [row.name for row in rows], fontsize=8.5)
         if around_zero:
             axes.axvline(0, color=MUTED, linestyle="--", linewidth=1.2)
@@ -277,22 +278,6 @@ def draw_interval(
         axes.plot(*([place, place], ends) if vertical else (ends, [place, place]), **style)
 
 
-def draw_ring(
-    axes: Axes,
-    x: float,
-    y: float,
-    colour: str,
-    *,
-    face: str = "white",
-    size: float = 42,
-    width: float = 1.6,
-    zorder: float = 3,
-) -> None:
-    """A dot with an edge: hollow, unless it has a `face`."""
-    style: dict[str, Any] = {"facecolor": face, "edgecolor": colour, "linewidth": width}
-    axes.scatter(x, y, s=size, zorder=zorder, **style)
-
-
 def name_rows(axes: Axes, names: Sequence[str], **style: Any) -> None:
     """The names of rows 0, 1, ... from the top down, without lines between them."""
     axes.set_yticks(range(len(names)), names, **style)
@@ -303,7 +288,7 @@ def name_rows(axes: Axes, names: Sequence[str], **style: Any) -> None:
 # --- panels and curves -----------------------------------------------------------------------
 
 
-def criterion_panels(criteria: Sequence[str | None]) -> tuple[Drawing, Sequence[Axes]]:
+def criterion_panels(criteria: Sequence[str | None]) -> tuple[Figure, Sequence[Axes]]:
     """A figure with a panel for each criterion."""
     figure = new_figure(max(6.0, 2.6 * len(criteria)), 3.7)
     panels: Sequence[Axes] = figure.subplots(1, len(criteria), sharey=True, squeeze=False)[0]

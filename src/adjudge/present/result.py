@@ -26,7 +26,6 @@ from annotated_types import Interval as Between
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.blocks import Block, Figure, Note
-from adjudge.records import Interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,11 +82,11 @@ def at_most(small: str, large: str) -> Check:
     """One field must be at most another, if both are there."""
 
     def check(part: Any) -> str | None:
-        one, other = getattr(part, small), getattr(part, large)
-        numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
-        if not numbers or one <= other + _ROUNDING * max(1, abs(other)):
+        low, high = getattr(part, small), getattr(part, large)
+        numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
+        if not numbers or low <= high + _ROUNDING * max(1, abs(high)):
             return None
-        return f"{small} {one:.6g} is above {large} {other:.6g}"
+        return f"{small} {low:.6g} is above {large} {high:.6g}"
 
     return check
 
@@ -101,16 +100,16 @@ def problem_in_tree(value: object) -> str | None:
     level: list[object] = [value]
     for _ in range(_DEEPEST):
         inner: list[object] = []
-        for one in level:
-            if isinstance(one, Mapping):
-                inner += [*one, *one.values()]
-            elif isinstance(one, list):
-                inner += one
-            elif isinstance(one, str) and len(one) > _LONGEST_TEXT:
-                return f"has a text of {len(one):,} characters"
-            elif isinstance(one, float) and not math.isfinite(one):
+        for entry in level:
+            if isinstance(entry, Mapping):
+                inner += [*entry, *entry.values()]
+            elif isinstance(entry, list):
+                inner += entry
+            elif isinstance(entry, str) and len(entry) > _LONGEST_TEXT:
+                return f"has a text of {len(entry):,} characters"
+            elif isinstance(entry, float) and not math.isfinite(entry):
                 return "has NaN or infinity"
-            elif isinstance(one, (int, float)) and abs(one) > _LARGEST:
+            elif isinstance(entry, (int, float)) and abs(entry) > _LARGEST:
                 return f"has a number above {_LARGEST:g}"
         if not inner:
             return None
@@ -121,29 +120,25 @@ def problem_in_tree(value: object) -> str | None:
 def problem_in_parts(part: Any, place: str = "") -> str | None:
     """The first rule that a result or one of its parts breaks, and where."""
     if is_dataclass(part):
-        for problem in _problems(part):
-            return f"{place or 'the result'}: {problem}"
         inner = {field.name: getattr(part, field.name) for field in fields(part)}
+        lows = [name for name in inner if name.endswith("low")]
+        ends = [(low, low.removesuffix("low") + "high") for low in lows]
+        ordered = [at_most(low, high) for low, high in ends if high in inner]
+        for check in (*ordered, *getattr(part, "checks", ())):
+            if (problem := check(part)) is not None:
+                return f"{place or 'the result'}: {problem}"
     elif isinstance(part, Mapping):
         inner = dict(part)
     elif isinstance(part, Sequence) and not isinstance(part, str):
         if not part or isinstance(part[0], (int, float, str)):
             return None
-        inner = {str(at): one for at, one in enumerate(part)}
+        inner = {str(at): entry for at, entry in enumerate(part)}
     else:
         return None
-    places = ((f"{place}.{name}" if place else name, one) for name, one in inner.items())
-    problems = (problem_in_parts(one, at) for at, one in places)
-    return next((problem for problem in problems if problem is not None), None)
-
-
-def _problems(part: Any) -> Iterator[str]:
-    names = {field.name for field in fields(part)}
-    ends = [(name, name.removesuffix("low") + "high") for name in names if name.endswith("low")]
-    ordered = [at_most(low, high) for low, high in ends if high in names]
-    for check in (*ordered, *getattr(part, "checks", ())):
-        if (problem := check(part)) is not None:
-            yield problem
+    for name, entry in inner.items():
+        if problem := problem_in_parts(entry, f"{place}.{name}" if place else name):
+            return problem
+    return None
 
 
 _T = TypeVar("_T")
@@ -212,14 +207,11 @@ class Result(HasTable):
         Raises ValueError on NaN or infinity: JSON has neither, and such a number in a result would
         hide a missing value.
         """
-        values: dict[str, Any] = plain(self._values())
-        return values
+        return {name: plain(value) for name, value in self._values().items()}
 
     def _values(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            **{entry.name: getattr(self, entry.name) for entry in fields(self)},
-        }
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {"kind": self.kind, **values}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """`to_dict` as text; with an indent, each part of a long list is one line."""
@@ -321,17 +313,17 @@ def _short(name: str, value: object) -> str:
     return f"{name}=<{type(value).__name__}>"
 
 
-def _same(one: object, other: object) -> bool:
+def _same(value: object, other: object) -> bool:
     """Equality that includes arrays; an array with NaN equals itself."""
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        a, b = np.asarray(one), np.asarray(other)
+    if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
+        a, b = np.asarray(value), np.asarray(other)
         floats = a.dtype.kind == b.dtype.kind == "f"
         return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=floats)
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    return bool(one == other)
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return value.keys() == other.keys() and all(_same(value[k], other[k]) for k in value)
+    return bool(value == other)
 
 
 def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
@@ -341,13 +333,12 @@ def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = [_with_ends(part, plain(part)) for part in parts]
+    rows = [_with_ends(plain(part)) for part in parts]
     names = dict.fromkeys(name for row in rows for name in row)
     nested = {k for row in rows for k, value in row.items() if isinstance(value, (list, dict))}
-    kept = [name for name in names if name not in nested]
-    return pl.DataFrame(
-        [{name: row.get(name) for name in kept} for row in rows], infer_schema_length=None
-    )
+    columns = [name for name in names if name not in nested]
+    values = [{name: row.get(name) for name in columns} for row in rows]
+    return pl.DataFrame(values, infer_schema_length=None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -367,19 +358,13 @@ class ResultWithRows(HasTable):
         return self.summary._repr_html_()
 
 
-def _with_ends(part: Any, row: dict[str, Any]) -> dict[str, Any]:
+def _with_ends(row: dict[str, Any]) -> dict[str, Any]:
     """The row with the ends of each interval in its place."""
-    if is_dataclass(part):
-        typed = {field.name: "Interval" in str(field.type) for field in fields(part)}
-    else:
-        typed = {name: value is None or isinstance(value, Interval) for name, value in part.items()}
-    intervals = {name for name, is_interval in typed.items() if is_interval}
     flat: dict[str, Any] = {}
     for name, value in row.items():
-        if name in intervals and name.endswith("interval"):
-            ends = value or {"low": None, "high": None}
-            stem = name.removesuffix("interval")
-            flat |= {f"{stem}low": ends["low"], f"{stem}high": ends["high"]}
+        if name.endswith("interval") and isinstance(value, dict | None):
+            stem, ends = name.removesuffix("interval"), value or {}
+            flat |= {f"{stem}low": ends.get("low"), f"{stem}high": ends.get("high")}
         else:
             flat[name] = value
     return flat
@@ -403,7 +388,7 @@ def plain(value: Any) -> Any:
         return float(value)
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
-    if isinstance(value, Result) or is_dataclass(value):
+    if is_dataclass(value):
         return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}

@@ -172,13 +172,13 @@ def interval(
     >>> interval(1510.2, None, 0, unbounded=True), interval(None, 1490, 0, unbounded=True)
     ('[1510, ∞)', '(-∞, 1490]')
     """
+    if (low is None or high is None) and not unbounded:
+        return DASH
     if low is None and high is None:
-        return "unbounded" if unbounded else DASH
-    if low is None:
-        return f"(-∞, {high:z.{digits}f}]" if unbounded else DASH
-    if high is None:
-        return f"[{low:z.{digits}f}, ∞)" if unbounded else DASH
-    return f"[{low:z.{digits}f}, {high:z.{digits}f}]"
+        return "unbounded"
+    left = "(-∞" if low is None else f"[{low:z.{digits}f}"
+    right = "∞)" if high is None else f"{high:z.{digits}f}]"
+    return f"{left}, {right}"
 
 
 def show_interval(ends: Interval | None, digits: int = 3) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,10 +63,10 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
     `store` is where the judge's replies are, if not in the folder's own adjudge.db.
     """
     path = Path(path)
-    own = path / DEFAULT_STORE
-    kept = store if store is not None else own if own.is_file() else None
-    if kept is not None and scheme_of(kept) is None and not Path(kept).is_file():
-        raise DataError(kept, "no such file", remedy="check --store")
+    if store is None and (path / DEFAULT_STORE).is_file():
+        store = path / DEFAULT_STORE
+    if store is not None and scheme_of(store) is None and not Path(store).is_file():
+        raise DataError(store, "no such file", remedy="check --store")
     if not path.is_dir():
         raise DataError(path, "is not a folder", remedy="give the folder adjudge wrote into")
     files: list[ResultFile] = []
@@ -92,18 +93,26 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
             f"holds no result of adjudge{first}",
             remedy="write results there with -o FILE.json",
         )
-    held, shown, unread = _read_tables(tables)
+    frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
+    shown: list[str] = []
+    for entry in tables:
+        try:
+            for kind, frame in _read_table(entry):
+                frames[kind].append(frame)
+                shown.append(entry.name)
+        except AdjudgeError as error:
+            skipped[entry.name] = _reason(error, entry)
     return Folder(
         path=path,
         files=tuple(files),
         tables=tuple(shown),
-        pairs=_texts(held["pairs"]),
-        judgments=tuple(held["judgments"]),
-        items=_texts(held["items"]),
-        grades=tuple(held["grades"]),
-        store=kept,
+        pairs=_texts(frames["pairs"]),
+        judgments=tuple(frames["judgments"]),
+        items=_texts(frames["items"]),
+        grades=tuple(frames["grades"]),
+        store=store,
         damaged=damaged,
-        skipped={**skipped, **unread},
+        skipped=skipped,
     )
 
 
@@ -119,34 +128,18 @@ def _reason(error: AdjudgeError, path: Path) -> str:
     return str(error).removeprefix(str(path)).lstrip(":, ")
 
 
-def _read_tables(
-    paths: Sequence[Path],
-) -> tuple[dict[str, list[pl.DataFrame]], list[str], dict[str, str]]:
-    """Every table of a known kind, the names of their files, and those that could not be read."""
-    held: dict[str, list[pl.DataFrame]] = {
-        kind: [] for kind in ("pairs", "judgments", "items", "grades")
-    }
-    shown: list[str] = []
-    skipped: dict[str, str] = {}
-    for path in paths:
-        if path.stat().st_size > _LARGEST_TABLE:
-            skipped[path.name] = "too large to be read for a report"
-            continue
-        try:
-            table = parse_table(path)
-            columns = set(table.frame.columns)
-            if set(_PAIR) <= columns:
-                held["pairs"].append(read_pairs(table).select(_PAIR))
-            elif set(_ITEM) <= columns:
-                texts = (*_ITEM, *(c for c in _WITH_ITEM if c in columns))
-                held["items"].append(read_items(table).select(texts))
-            elif {"id", "status"} <= columns and are_grades(columns):
-                held["grades"].append(read_grades(table))
-            elif {"id", "judge", "status"} <= columns and columns & {"p_a", "p_fwd"}:
-                held["judgments"].append(read_judgments(table))
-            else:
-                continue
-            shown.append(path.name)
-        except AdjudgeError as error:
-            skipped[path.name] = _reason(error, path)
-    return held, shown, skipped
+def _read_table(path: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The kind of a table and its rows; nothing if a report does not use it."""
+    if path.stat().st_size > _LARGEST_TABLE:
+        raise DataError(path, "too large to be read for a report")
+    table = parse_table(path)
+    columns = set(table.frame.columns)
+    if set(_PAIR) <= columns:
+        yield "pairs", read_pairs(table).select(_PAIR)
+    elif set(_ITEM) <= columns:
+        texts = (*_ITEM, *(c for c in _WITH_ITEM if c in columns))
+        yield "items", read_items(table).select(texts)
+    elif {"id", "status"} <= columns and are_grades(columns):
+        yield "grades", read_grades(table)
+    elif {"id", "judge", "status"} <= columns and columns & {"p_a", "p_fwd"}:
+        yield "judgments", read_judgments(table)

@@ -44,7 +44,7 @@ from adjudge.present.render.html import render_html
 from adjudge.present.render.markdown import render_markdown
 from adjudge.present.text import clip, count, group_name
 from adjudge.records import MEASURED
-from adjudge.report.folder import Folder, ResultFile, read_folder
+from adjudge.report.folder import Folder, read_folder
 from adjudge.validation import one_of
 
 FORMATS = ("html", "md", "json")
@@ -54,28 +54,24 @@ _LONG_NAME = 24
 def build_document(folder: str | Path | Folder, *, title: str | None = None) -> Document:
     """The report of a folder, before it has a format: a section for each room with results."""
     held = _read(folder)
-    sections = [_damaged_section(held)] if held.damaged else []
-    for key, (heading, kinds) in SECTIONS.items():
-        order = list(kinds)
-        files = [file for file in held.files if file.result.kind in kinds]
-        files.sort(key=lambda file: (order.index(file.result.kind), file.path.name))
-        parts = [_part(file) for file in files]
-        if key == "selection":
-            parts += doubtful_part(held)
-        if parts:
-            sections.append(Section(key=key, title=heading, parts=parts))
-    built_in = {kind for _, kinds in SECTIONS.values() for kind in kinds}
-    added: dict[tuple[str, str], list[Part]] = {}
-    for file in held.files:
-        if file.result.kind not in built_in:
-            added.setdefault(file.result.section, []).append(_part(file))
-    sections += [
-        Section(key=key, title=heading, parts=parts) for (key, heading), parts in added.items()
-    ]
+    section_of = {kind: section for section, kinds in SECTIONS.items() for kind in kinds}
+    order = {kind: at for at, kind in enumerate(section_of)}
+    parts: dict[tuple[str, str], list[Part]] = {section: [] for section in SECTIONS}
+    for file in sorted(held.files, key=lambda file: order.get(file.result.kind, len(order))):
+        section = section_of.get(file.result.kind, file.result.section)
+        part = Part(name=file.path.name, blocks=file.result.view())
+        parts.setdefault(section, []).append(part)
+    parts[section_of[Policy.kind]] += doubtful_part(held)
+    if held.damaged:
+        parts = {("damaged", "Damaged files"): [_damaged_part(held)], **parts}
     names = short_names(held)
-    sections = [replace(each, parts=rename(each.parts, names)) for each in sections]
-    sections.append(appendix_section(held))
-    return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=sections)
+    shown = [
+        Section(key=key, title=heading, parts=rename(several, names))
+        for (key, heading), several in parts.items()
+        if several
+    ]
+    shown.append(appendix_section(held, names))
+    return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=shown)
 
 
 def short_names(folder: Folder) -> dict[str, str]:
@@ -163,26 +159,21 @@ def _read(folder: str | Path | Folder) -> Folder:
     return folder if isinstance(folder, Folder) else read_folder(folder)
 
 
-def _part(file: ResultFile) -> Part:
-    return Part(name=file.path.name, blocks=file.result.view())
-
-
-def _damaged_section(held: Folder) -> Section:
+def _damaged_part(held: Folder) -> Part:
     """Files that could not be read come first: without a note, they would not be missed."""
     many = count(len(held.damaged), "damaged file is", "damaged files are")
     finding = f"{many} not in this report: {', '.join(held.damaged)}"
     action = "Write them again; nothing of them is shown below."
     table = Table(("file", "reason"), list(held.damaged.items()), text_columns=2)
-    part = Part(name="Damaged files", blocks=[Headline(finding, action, tone="bad"), table])
-    return Section(key="damaged", title="Damaged files", parts=[part])
+    return Part(name="Damaged files", blocks=[Headline(finding, action, tone="bad"), table])
 
 
 def _subtitle(held: Folder) -> str:
     # SOURCE_DATE_EPOCH is the usual way to ask for the same bytes again.
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     at = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
-    made = at.strftime("%Y-%m-%d %H:%M UTC")
-    return f"{held.path.resolve().name}, {count(len(held.files), 'result')}, made {made}"
+    name, results = held.path.resolve().name, count(len(held.files), "result")
+    return f"{name}, {results}, made {at:%Y-%m-%d %H:%M} UTC"
 
 
 def _as_json(held: Folder) -> str:
@@ -201,7 +192,7 @@ _LIBRARIES = ("adjudge", "numpy", "scipy", "polars", "pydantic", "aiohttp", "mat
 _LONGEST = 300
 
 
-def appendix_section(folder: Folder) -> Section:
+def appendix_section(folder: Folder, names: Mapping[str, str]) -> Section:
     """The commands, the files, then a folded table per result file, and the versions."""
 
     def table(columns: tuple[str, str], rows: Any, caption: str, detail: bool = False) -> Table:
@@ -217,7 +208,7 @@ def appendix_section(folder: Folder) -> Section:
         *_commands(folder),
         table(("file", "content"), listed.items(), "Files"),
     ]
-    if names := short_names(folder):
+    if names:
         blocks.append(table(("judge", "called here"), names.items(), "Judges"))
     for file in folder.files:
         caption = f"{file.path.name} ({file.result.kind})"
@@ -296,8 +287,8 @@ def _doubtful(
 ) -> list[Block]:
     doubtful: list[dict[str, Any]] = []
     if texts is not None:
-        known = rows.drop_nulls("uncertainty").join(texts, on="id", how="inner")
-        ordered = known.sort("uncertainty", descending=True, maintain_order=True)
+        measured = rows.drop_nulls("uncertainty").join(texts, on="id", how="inner")
+        ordered = measured.sort("uncertainty", descending=True, maintain_order=True)
         first = ordered.unique("id", keep="first", maintain_order=True)
         doubtful = first.head(_MOST).to_dicts()
     unmeasured = rows.filter(~pl.col("status").is_in(list(MEASURED)))
@@ -330,10 +321,10 @@ def _read_written(folder: Folder, rows: Sequence[Mapping[str, Any]]) -> tuple[Wr
         return {}, None
     written: dict[tuple[str, str, str], list[JudgeReply]] = defaultdict(list)
     try:
-        kept = read_replies({row["id"] for row in rows}, store=folder.store, limit=None)
+        stored = read_replies({row["id"] for row in rows}, store=folder.store, limit=None)
     except StoreError as error:
         return {}, str(error)
-    for reply in kept.replies:
+    for reply in stored.replies:
         written[reply.id, reply.judge, reply.protocol].append(reply)
     return written, None
 

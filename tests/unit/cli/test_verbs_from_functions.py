@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.cli import run
 from adjudge.cli.signature import COMPUTED, REQUIRED, read_arguments
-from adjudge.cli.verb import Option, Verb, at_least, files_by_name, option_for
+from adjudge.cli.verb import Option, Verb, files_by_name, option_for
 from adjudge.errors import ArgumentError
 
 MODULE = '''
@@ -137,9 +137,10 @@ def test_what_a_verb_states_replaces_what_the_function_states() -> None:
 
 @pytest.mark.parametrize("value", [0, 11])
 def test_numbers_outside_their_limits_are_refused(value: int) -> None:
-    assert at_least("n", 1, 10)(5) == 5
+    option = Option("n", least=1, most=10)
+    assert option.value(5) == 5
     with pytest.raises(ArgumentError, match=rf"n = {value}: give a number, from 1 to 10"):
-        at_least("n", 1, 10)(value)
+        option.value(value)
 
 
 def test_files_by_name() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import groupby
@@ -54,9 +55,7 @@ def inline_svg(figure: Drawing, *, prefix: str, label: str) -> str:
     text = written.getvalue()
     svg = text[text.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\b(id)="([^"]+)"', rf'\1="{prefix}-\2"', svg)
-    svg = re.sub(r'((?:xlink:)?href)="#([^"]+)"', rf'\1="#{prefix}-\2"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{prefix}-", svg)
     for colour, variable in VARIABLES.items():
         svg = re.sub(re.escape(colour), f"var({variable}, {colour})", svg, flags=re.IGNORECASE)
     # Width and height come from the page; the viewBox keeps the proportions.
@@ -79,34 +78,12 @@ POLICY = (
     "form-action 'none'"
 )
 _SENTENCE = 40
-#: Mixed with the notebook's own text colour, so that they are readable on light and dark.
-_CELL_STYLE = (
-    ".adjudge { --ink: currentColor; --muted: color-mix(in srgb, currentColor 72%, transparent); "
-    "--grid: color-mix(in srgb, currentColor 15%, transparent); "
-    "--series-0: color-mix(in srgb, #0b6e99 80%, currentColor); "
-    "--series-2: color-mix(in srgb, #6a3fb5 75%, currentColor); "
-    "--series-6: color-mix(in srgb, #777f8a 75%, currentColor); } "
-    ".adjudge .finding { font-weight: 600; } "
-    ".adjudge .bad { color: color-mix(in srgb, #d9541e 75%, currentColor); } "
-    ".adjudge .good { color: color-mix(in srgb, #2b9a63 65%, currentColor); } "
-    ".adjudge .numbers { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; margin: .6rem 0; } "
-    ".adjudge .numbers dt, .adjudge small, .adjudge figcaption { font-weight: 400; opacity: .75; } "
-    ".adjudge .numbers dd { margin: 0; font-weight: 600; } .adjudge .wide { overflow-x: auto; } "
-    # Jupyter floats terms next to their values, and aligns all cells of a table alike.
-    ".adjudge .numbers :is(dt, dd) { float: none; width: auto; } "
-    ".adjudge :is(td, th) { text-align: left !important; } "
-    ".adjudge .num { text-align: right !important; white-space: nowrap; } "
-    ".adjudge .sentence { min-width: 16em; } "
-    ".adjudge figure { width: auto; max-width: none; margin: .8rem 0; } "
-    ".adjudge svg { width: 100%; max-width: 40rem; height: auto; }"
-)
 #: A section's answers in the table of contents; the rest are counted.
 _IN_SHORT = 4
 
 
 def render_html(document: Document) -> str:
     """The whole page."""
-    style = (files("adjudge.present.render") / "report.css").read_text(encoding="utf-8")
     contents = "".join(_contents(section) for section in document.summary)
     body = "\n".join(_section(section) for section in document.sections)
     return f"""<!doctype html>
@@ -118,7 +95,7 @@ def render_html(document: Document) -> str:
 <meta name="color-scheme" content="light dark">
 <title>{_text(document.title)}</title>
 <style>
-{style}</style>
+{_style("report.css")}</style>
 </head>
 <body>
 <header><h1>{_text(document.title)}</h1><p>{_text(document.subtitle)}</p>
@@ -138,8 +115,19 @@ def render_fragment(blocks: Iterable[Block]) -> str:
 
 
 def render_cell(blocks: Iterable[Block]) -> str:
-    """The same for a notebook: with a small style, and the colours and fonts of the notebook."""
-    return f"<style>{_CELL_STYLE}</style>{render_fragment(blocks)}"
+    """The same for a notebook, whose fonts it has.
+
+    Its colours are mixed with the notebook's own text colour, so that they are readable on light
+    and dark. Jupyter floats terms next to their values and aligns all cells of a table alike: the
+    style undoes both.
+    """
+    style = " ".join(_style("cell.css").splitlines())
+    return f"<style>{style}</style>{render_fragment(blocks)}"
+
+
+@cache
+def _style(name: str) -> str:
+    return (files("adjudge.present.render") / name).read_text(encoding="utf-8")
 
 
 def _contents(section: Section) -> str:
@@ -167,13 +155,13 @@ def _section(section: Section) -> str:
 
 
 def _blocks(blocks: Sequence[Block], prefix: str) -> str:
-    made = [(block, _block(block, f"{prefix}-{i}")) for i, block in enumerate(blocks)]
+    rendered = [(block, _block(block, f"{prefix}-{i}")) for i, block in enumerate(blocks)]
     # Pictures that follow one another are side by side if there is space.
     return "\n".join(
         f'<div class="pictures">{"".join(html for _, html in run)}</div>'
         if pictures
         else "\n".join(html for _, html in run)
-        for pictures, run in groupby(made, key=lambda entry: isinstance(entry[0], Figure))
+        for pictures, run in groupby(rendered, key=lambda entry: isinstance(entry[0], Figure))
     )
 
 
@@ -228,10 +216,10 @@ def _table(block: Table) -> str:
     write = _text if block.detail else _short
 
     def row(cells: Sequence[str], tag: str) -> str:
-        made = "".join(
+        filled = "".join(
             f"<{tag}{_kind(cell, i < words)}>{write(cell)}</{tag}>" for i, cell in enumerate(cells)
         )
-        return f"<tr>{made}</tr>"
+        return f"<tr>{filled}</tr>"
 
     body = "".join(row(cells, "td") for cells in block.rows)
     table = (

@@ -92,23 +92,23 @@ class TerminalTable:
         cells = [row[at] for row in self._rows]
         if not self._is_text(at):
             return max(heading, *map(cell_len, cells), 0)
-        longest = max((cell_len(one) for cell in cells for one in cell.split()), default=0)
+        longest = max((cell_len(text) for cell in cells for text in cell.split()), default=0)
         return max(heading, min(longest, word))
 
     def _is_text(self, at: int) -> bool:
         return at < self._text_columns
 
     def _table(self, kept: Sequence[int], widths: Sequence[int]) -> RichTable:
-        made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         columns = []
         for at, width in zip(kept, widths, strict=True):
             justify: JustifyMethod = "left" if self._is_text(at) else "right"
-            made.add_column(Text(self._names[at]), justify=justify, width=width, overflow="fold")
+            table.add_column(Text(self._names[at]), justify=justify, width=width, overflow="fold")
             cells = [row[at] for row in self._rows]
             columns.append(_shorten(cells, width) if self._is_text(at) else cells)
         for row in zip(*columns, strict=True):
-            made.add_row(*map(Text, row))
-        return made
+            table.add_row(*map(Text, row))
+        return table
 
     def _heading(self) -> Iterable[Text]:
         # Not rich's title: that is as wide as the table, and a caption can be wider.
