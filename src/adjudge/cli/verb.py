@@ -35,12 +35,25 @@ from adjudge.errors import ArgumentError
 class Option:
     """An option, or a positional argument. None: as the function's argument says.
 
-    `type` is str, int, float, Path, or bool for a flag. `argument` is the function's argument that
-    it sets. An option of the command line has none; it is text unless it has a type, and `default`
-    is its value. A function has its own default, and gets this one only if `always`. Help shows
-    `words` in its place. `values` is how many it takes at a time. The verb overwrites a file that
-    is `written`; an input that `can_be_output` can be the same file. `read` makes the function's
-    value from what was typed. It is checked before the work starts: a number is `least` or more.
+    Args:
+        name: Name in Python; the option is --name.
+        help: Its line of help.
+        type: str, int, float, Path, or bool for a flag.
+        argument: Argument of the function that it sets. None for an option of the command line.
+        default: Default. The function has its own; of other options it is the value.
+        words: Default as text, shown instead of it.
+        values: Number of values.
+        repeats: Whether it can be given several times.
+        short: Short form, such as -o.
+        metavar: What stands for the value in help.
+        required: Whether it must be given.
+        environment: Environment variable that gives its value.
+        written: Whether the verb overwrites this file.
+        can_be_output: Whether this input file can also be the output.
+        read: Makes the function's value from what was typed; checks it before the work starts.
+        least: Smallest number that it takes.
+        most: Largest number that it takes.
+        always: Whether the default is also passed to the function.
     """
 
     name: str
