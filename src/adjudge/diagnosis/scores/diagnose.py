@@ -371,7 +371,7 @@ def evaluate_method(
                 continue
             widths = final[a][in_criterion]
             advice = advise(widths, scale=scale)
-            reached = {rule.quantiles[a] for rule in used}
+            reached = {rule.quantile(a) for rule in used}
             group = ScoreSetGroup(
                 judge=rows.judge,
                 criterion=criterion,
@@ -384,7 +384,7 @@ def evaluate_method(
                 mean_size=float(np.nanmean(size[c, a])),
                 spearman=mean_or_none(rank[c, a][~np.isnan(rank[c, a])]),
                 quantile=reached.pop() if len(reached) == 1 else None,
-                whole_scale=all(rule.whole[a] for rule in used),
+                whole_scale=all(rule.limits[a] is None for rule in used),
                 **{word: float((advice == word).mean()) for word in ("trust", "look", "human")},
                 by_width=error_by_width(
                     widths, rows.error[in_criterion], documents, scale, confidence_level

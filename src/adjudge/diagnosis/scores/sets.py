@@ -23,7 +23,6 @@ from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.diagnosis.measures import mean_or_none
 from adjudge.diagnosis.scores.nonconformity import (
-    JudgeScale,
     Target,
     document_quantiles,
     fewest_documents,
@@ -50,6 +49,8 @@ from adjudge.validation import (
 )
 
 _Group = TypeVar("_Group")
+#: From answers of the judge to a value for each score of the scale, (rows, scores).
+Nonconformity = Callable[[FloatArray], NDArray[Any]]
 WEIGHS = ("documents", "rows")
 #: The number of folds of documents; one per document if there are fewer.
 _FOLDS = 10
@@ -175,7 +176,7 @@ class ScoreSets:
     def quantile(self, group: object = None) -> float | None:
         """The calibrated quantile of a group; None: the entire scale, or cross-fitted sets."""
         rule = self._rules.get(group)
-        return None if rule is None else rule.quantiles[0]
+        return None if rule is None else rule.quantile(0)
 
     def predict(
         self, judge: ArrayLike, *, groups: ArrayLike | Sequence[Any] | None = None
@@ -382,10 +383,11 @@ class LabelledRows:
         """The rule of each group of entries."""
         return {group: RULES[rule](self.only(among)) for group, among in groups.items()}
 
-    def learn(self) -> tuple[JudgeScale, FloatArray]:
-        """The judge's scale from the entries, and the nonconformity at each place of it."""
+    def learn(self) -> Nonconformity:
+        """Learn the judge's scale from the entries."""
         learned = learn_scale(self.answers, self.entries, self.documents, scale=self.scale)
-        return learned, ordinal_nonconformity(learned.table)
+        values = ordinal_nonconformity(learned.table)
+        return lambda judge: values[learned.cells(judge)]
 
     def quantiles(self, values: FloatArray) -> tuple[float | None, ...]:
         """The quantile of these nonconformities, (rows, scores), at each level."""
@@ -395,55 +397,25 @@ class LabelledRows:
 
 
 @dataclass(frozen=True)
-class QuantileRule:
-    """C(x) = {y : nonconformity(x, y) <= q} at several levels; with q of None the entire scale."""
+class SetRule:
+    """C(x) = {y : nonconformity(x, y) <= limit} at several levels; without a limit the scale.
 
-    quantiles: tuple[float | None, ...]
-    nonconformity: Callable[[FloatArray], FloatArray]
+    The limits are quantiles of the nonconformity over documents, or with `ranked` numbers of
+    documents. There is none if too few documents are labelled.
+    """
 
-    @property
-    def whole(self) -> tuple[bool, ...]:
-        """Whether every set is the entire scale, because too few documents are labelled."""
-        return tuple(quantile is None for quantile in self.quantiles)
+    limits: tuple[float | None, ...]
+    nonconformity: Nonconformity
+    ranked: bool = False
+
+    def quantile(self, at: int) -> float | None:
+        """The quantile at one of the levels, if there is one."""
+        return None if self.ranked else self.limits[at]
 
     def members(self, answers: FloatArray) -> BoolArray:
         """Which scores are in the set of each row: (levels, rows, scores)."""
-        limits = np.array([np.inf if q is None else q for q in self.quantiles])
+        limits = np.array([np.inf if limit is None else limit for limit in self.limits])
         return np.asarray(self.nonconformity(answers)[None] <= limits[:, None, None])
-
-
-@dataclass(frozen=True)
-class CrossFittedRule:
-    """C(x) = {y : #{documents i : E_i < V_i(x, y)} < (1 - alpha)(D + 1)}, with gaps filled.
-
-    V_i is learned without the fold of document i, E_i is its value at the document's own row and
-    human score. The union of such a set with the scores between its ends is an interval.
-    """
-
-    ranks: tuple[int, ...]
-    documents: int
-    folds: tuple[tuple[JudgeScale, FloatArray, FloatArray], ...]
-
-    @property
-    def quantiles(self) -> tuple[None, ...]:
-        return (None,) * len(self.ranks)
-
-    @property
-    def whole(self) -> tuple[bool, ...]:
-        return tuple(rank > self.documents for rank in self.ranks)
-
-    def members(self, answers: FloatArray) -> BoolArray:
-        below = sum(
-            np.searchsorted(calibrated, values[learned.cells(answers)], side="left")
-            for learned, values, calibrated in self.folds
-        )
-        inside = np.asarray(below)[None] < np.array(self.ranks)[:, None, None]
-        from_low = np.logical_or.accumulate(inside, axis=2)
-        from_high = np.logical_or.accumulate(inside[:, :, ::-1], axis=2)[:, :, ::-1]
-        return np.asarray(from_low & from_high)
-
-
-SetRule = QuantileRule | CrossFittedRule
 
 
 def members_of(
@@ -453,7 +425,7 @@ def members_of(
     scale: tuple[int, int],
 ) -> BoolArray:
     """Which scores are in each row's set by the rule of its group, (levels, rows, scores)."""
-    levels = len(next(iter(rules.values())).quantiles)
+    levels = len(next(iter(rules.values())).limits)
     members = np.ones((levels, len(answers), scale[1] - scale[0] + 1), dtype=bool)
     for group, rule in rules.items():
         among = groups == group
@@ -463,7 +435,7 @@ def members_of(
 
 def calibrate_known(rows: LabelledRows) -> SetRule:
     """The answers are themselves the nonconformity of each score, (rows, scores)."""
-    return QuantileRule(rows.quantiles(rows.answers), nonconformity=np.asarray)
+    return SetRule(rows.quantiles(rows.answers), nonconformity=np.asarray)
 
 
 def calibrate_learned(rows: LabelledRows) -> SetRule:
@@ -473,44 +445,43 @@ def calibrate_learned(rows: LabelledRows) -> SetRule:
     document are exchangeable. Half of the documents for learning gives larger sets.
     """
     teaches = random_part(rows.documents[rows.entries.row], rows.random, _TEACHING)
-    learned, values = rows.only(teaches).learn()
-
-    def nonconformity(judge: FloatArray) -> FloatArray:
-        return values[learned.cells(judge)]
-
-    quantiles = rows.only(~teaches).quantiles(nonconformity(rows.answers))
-    return QuantileRule(quantiles, nonconformity)
+    nonconformity = rows.only(teaches).learn()
+    return SetRule(rows.only(~teaches).quantiles(nonconformity(rows.answers)), nonconformity)
 
 
 def calibrate_cross_fitted(rows: LabelledRows) -> SetRule:
     """CV+ (Barber et al. 2021; Romano, Sesia and Candes 2020) with one random entry per document.
 
-    Coverage is at least about 1 - 2 alpha - sqrt(2/D), usually near 1 - alpha.
+    C(x) = {y : #{documents i : E_i < V_i(x, y)} < (1 - alpha)(D + 1)}, with gaps filled: V_i is
+    learned without the fold of document i, E_i is its value at the document's own row and human
+    score. Coverage is at least about 1 - 2 alpha - sqrt(2/D), usually near 1 - alpha.
     """
     entries = rows.entries
     if len(entries.row) == 0:
         return calibrate_learned(rows)
-    names = rows.documents[entries.row]
-    drawn = _one_entry_per_document(entries, names, rows.random)
-    ordered = rows.random.permutation(drawn)
+    documents = rows.documents[entries.row]
+    # A random row of each document, with a random rater.
+    lot = rows.random.random(int(entries.row.max()) + 1)[entries.row]
+    order = np.lexsort((rows.random.random(len(documents)), lot, documents))
+    drawn = order[np.flatnonzero(np.diff(documents[order], prepend=-1))]
     folds = []
-    for fold in np.array_split(ordered, min(_FOLDS, len(ordered))):
-        learned, values = rows.only(~np.isin(names, names[fold])).learn()
-        at = learned.cells(rows.answers[entries.row[fold]])
-        calibrated = np.sort(values[at, entries.score[fold] - rows.scale[0]])
-        folds.append((learned, values, calibrated))
-    ranks = tuple(conformal_rank(len(drawn), alpha) for alpha in rows.alphas)
-    return CrossFittedRule(ranks, len(drawn), tuple(folds))
+    for fold in np.array_split(rows.random.permutation(drawn), min(_FOLDS, len(drawn))):
+        nonconformity = rows.only(~np.isin(documents, documents[fold])).learn()
+        values = nonconformity(rows.answers[entries.row[fold]])
+        calibrated = values[np.arange(len(fold)), entries.score[fold] - rows.scale[0]]
+        folds.append((nonconformity, np.sort(calibrated)))
 
+    def documents_below(judge: FloatArray) -> IntArray:
+        counts = [np.searchsorted(values, learned(judge)) for learned, values in folds]
+        below = np.sum(counts, axis=0)
+        # A score between two scores of the set is in it too: an interval for every limit.
+        from_low = np.minimum.accumulate(below, axis=1)
+        from_high = np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]
+        return np.maximum(from_low, from_high)
 
-def _one_entry_per_document(
-    entries: Target, names: IntArray, random: np.random.Generator
-) -> IntArray:
-    """A random row of each document, with a random rater; `names` are the entries' documents."""
-    lot = random.random(int(entries.row.max()) + 1)[entries.row]
-    order = np.lexsort((random.random(len(names)), lot, names))
-    first = np.flatnonzero(np.diff(names[order], prepend=-1))
-    return np.asarray(order[first], dtype=np.int64)
+    ranks = (conformal_rank(len(drawn), alpha) for alpha in rows.alphas)
+    limits = tuple(None if rank > len(drawn) else rank - 1 for rank in ranks)
+    return SetRule(limits, documents_below, ranked=True)
 
 
 def random_part(documents: IntArray, random: np.random.Generator, parts: int) -> BoolArray:
