@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
@@ -34,7 +34,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from adjudge.errors import ArgumentError
@@ -81,7 +80,7 @@ class SimulatedJudge:
         truth = self.truth(name, label)
         if truth is None:
             return 0.0
-        sure = float(self._confidence(np.asarray(self.uniform(name, "confidence"))))
+        sure = self._confidence(self.uniform(name, "confidence"))
         right = self.uniform(name, "right") < sure
         size = _logit(min(sure, _MOST_SURE))
         return size if (truth == "A") == right else -size
@@ -95,22 +94,6 @@ class SimulatedJudge:
         z = _NORMAL.inv_cdf(self.uniform(name, "noise", order or "", str(repeat)))
         return _sigmoid(self.margin(name, label) + bias + self.noise * z)
 
-    def draw(
-        self, labels: Sequence[str], seed: Seed = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """p_fwd and p_rev for many pairs, from `seed` instead of the pairs' names."""
-        source = generator(seed)
-        n = len(labels)
-        sure = np.minimum(self._confidence(source.random(n)), _MOST_SURE)
-        right = source.random(n) < sure
-        truth = np.asarray(labels, dtype=object)
-        sign = np.where((truth == "A") == right, 1.0, -1.0) * (truth != "tie")
-        margin = sign * np.log(sure / (1 - sure))
-        bias = _logit(0.5 + self.position_bias)
-        noise = self.noise * source.standard_normal((2, n))
-        forward, reverse = margin + bias + noise[0], margin - bias + noise[1]
-        return 1 / (1 + np.exp(-forward)), 1 / (1 + np.exp(-reverse))
-
     def uniform(self, *names: str) -> float:
         """A number in (0, 1) that depends only on these names and this judge's seed."""
         encoded = [name.encode("utf-8", "surrogatepass") for name in names]
@@ -118,11 +101,11 @@ class SimulatedJudge:
         digest = hashlib.blake2b(words, digest_size=8, key=str(self.seed).encode()).digest()
         return ((int.from_bytes(digest, "big") >> 11) + 0.5) / 2.0**53
 
-    def _confidence(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _confidence(self, u: float) -> float:
         if self.accuracy == 0.5:
-            return np.full_like(u, 0.5)
+            return 0.5
         power = 2 * (1 - self.accuracy) / (2 * self.accuracy - 1)
-        return np.asarray(0.5 + u**power / 2)
+        return float(0.5 + np.power(u, power) / 2)
 
 
 def simulate_pairs(n: int, *, seed: Seed = None, labelled: bool = True) -> list[Pair]:
