@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 
 from adjudge.data.rows import has_values, merge_dropped
 from adjudge.data.verdicts import CLUSTER, Verdicts
-from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Note, Table, table_of
 from adjudge.present.result import Count, Level, NotNegative
@@ -38,6 +37,7 @@ from adjudge.validation import (
     non_negative,
     open_unit,
     optional_numbers,
+    refuse,
 )
 
 _Group = TypeVar("_Group")
@@ -333,10 +333,7 @@ def picks(p: FloatArray) -> FloatArray:
 def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:
     """Probabilities in [0, 1], NaN or None if missing."""
     numbers = optional_numbers(values, name)
-    wrong = ~np.isnan(numbers) & ~((numbers >= 0) & (numbers <= 1))
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise ArgumentError(f"{name}[{at}]", float(numbers[at]), "give probabilities in [0, 1]")
+    refuse((numbers < 0) | (numbers > 1), numbers, name, "give probabilities in [0, 1]")
     return numbers
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from adjudge.data.columns import make_room
 from adjudge.data.families import family_of, of_family
 from adjudge.data.scores import Scores, prepare_scores, ratings_table, scored_by_both
 from adjudge.data.source import Reading
@@ -23,33 +24,33 @@ from adjudge.data.tables import TableLike, as_text
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import FamilyScores, family_scores
 from adjudge.diagnosis.measures import mean_or_none
-from adjudge.diagnosis.scores.nonconformity import TARGETS, Target, human_target
+from adjudge.diagnosis.scores.nonconformity import TARGETS, Target, human_target, round_half_up
 from adjudge.diagnosis.scores.result import (
     HumanAgreement,
     MeanScore,
     ScoreDiagnosis,
     ScoreSetGroup,
+    SizeErrors,
     WidthAgreement,
     WidthBin,
 )
 from adjudge.diagnosis.scores.sets import (
     SETS,
+    WEIGHS,
     LabelledRows,
+    ScoreSets,
     SetRule,
     advise,
     answers_for,
     checked_scale,
     default_rule,
-    fewest_of_cells,
     fewest_to_learn,
-    judge_errors,
     members_of,
     random_part,
-    size_errors,
 )
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.agreement import spearman
-from adjudge.statistics.clusters import mean_interval, recode
+from adjudge.statistics.clusters import jackknife_interval, mean_interval, recode
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import (
     BoolArray,
@@ -66,6 +67,8 @@ from adjudge.validation import (
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
 #: The level at which judges' widths are compared, as in the paper.
 _MAIN = Fraction(1, 10)
+#: The columns that `score_set_rows` adds to a row.
+_SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated", "sets")
 #: The coverage that cross-fitted sets promise.
 _WEAKER = "about 1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha,"
 #: What kind of set the numbers are about, and its limits.
@@ -211,6 +214,108 @@ def diagnose_scores(
             *scores.makers,
         ),
     )
+
+
+def score_set_rows(
+    source: TableLike | Scores,
+    *,
+    alpha: float | str = 0.1,
+    sets: str = "auto",
+    scale: tuple[int, int] = (1, 5),
+    target: str = "mean",
+    raters: Sequence[str] | None = None,
+    labels: TableLike | None = None,
+    weigh: str = "documents",
+    seed: Seed = 0,
+    **reading: Unpack[Reading],
+) -> pl.DataFrame:
+    """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
+
+    Each judge is calibrated on its labelled rows, per criterion. The sets are for rows without a
+    human score. A row without a judge score gets no set; an empty set has no set_low and set_high.
+    The advice is the paper's: one or two scores "trust", the entire scale (or an empty set)
+    "human", between "look". It is "look" instead of "trust" if labelled rows of the judge and
+    criterion do not show smaller errors (at 95 %) where sets are small.
+
+    Args:
+        source: doc_id, judge_score and human_score or one column per rater. Optional: model,
+            criterion, judge, score_probs. A path, a frame or prepared scores.
+        alpha: Error level. The sets contain the human score at the rate 1 - alpha.
+        sets: learned, cross-fitted, residual or adaptive, as `method` of `ScoreSets`. Default,
+            "auto": learned if there are enough labelled documents, else residual. The column `sets`
+            has the one that was used.
+        scale: Lowest and highest score.
+        target: mean: the rounded mean of the raters; rater: one at random.
+        raters: The raters' columns.
+        labels: Human scores by id, as `adjudge label --scale` writes them.
+        weigh: documents, or rows as in the paper (valid only for one row per document).
+        seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+
+    >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
+    ...         "human_score": [3] * 20 + [None]}
+    >>> score_set_rows(rows).select("set_size", "advice", "calibrated", "sets").row(20)
+    (1, 'trust', False, 'residual')
+    """
+    one_of(sets, SETS, "sets")
+    one_of(weigh, WEIGHS, "weigh")
+    scores = prepare_scores(source, raters=raters, labels=labels, **reading)
+    name, frame = scores.name, make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
+    if sets == "adaptive" and "score_probs" not in frame.columns:
+        raise DataError(name, "is missing", column="score_probs", remedy="choose other sets")
+    column = "score_probs" if sets == "adaptive" else "judge_score"
+    answered = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
+    if sets == "auto":
+        labelled = answered.filter(pl.col("human_scores").is_not_null())
+        sets = default_rule(fewest_of_cells(labelled), exact_level(alpha), weigh=weigh)
+    set_rows = []
+    for judge_rows in answered.partition_by("judge", maintain_order=True):
+        labelled_rows = judge_rows["human_scores"].is_not_null().to_numpy()
+        if not labelled_rows.any():
+            continue
+        judge = np.array(judge_rows[column].to_list(), dtype=np.float64)
+        groups = np.array(judge_rows["criterion"].fill_null("unnamed").to_list(), dtype=object)
+        people = judge_rows.filter(pl.Series(labelled_rows))
+        learned = ScoreSets(
+            alpha=alpha, scale=scale, method=sets, weigh=weigh, target=target, seed=seed
+        ).calibrate(
+            judge[labelled_rows],
+            ratings_table(people),
+            documents=people["doc_id"].to_list(),
+            groups=groups[labelled_rows],
+        )
+        predicted = learned.predict(judge, groups=groups)
+        advice = predicted.advice
+        score = people["judge_score"].to_numpy().astype(np.float64)
+        error = judge_errors(score, ratings_table(people), target)
+        document = cluster_codes(people["doc_id"].to_list())[0]
+        for group in set(groups):
+            among = groups[labelled_rows] == group
+            sizes = predicted.sizes[labelled_rows][among]
+            if size_errors(sizes, error[among], document[among], 0.95).tells is False:
+                advice[(groups == group) & (advice == "trust")] = "look"
+        set_rows.append(
+            judge_rows.select("__row").with_columns(
+                pl.Series("set_low", predicted.low),
+                pl.Series("set_high", predicted.high),
+                pl.Series("set_size", predicted.sizes),
+                pl.Series("advice", advice.tolist()),
+                pl.Series("calibrated", labelled_rows),
+                pl.lit(sets).alias("sets"),
+            )
+        )
+    if not set_rows:
+        raise DataError(name, "no row has both a judge score and a human score")
+    # An empty set has no ends.
+    ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
+    sets_of = pl.concat(set_rows).with_columns(ends)
+    return frame.join(sets_of, on="__row", how="left", maintain_order="left").drop("__row")
+
+
+def fewest_of_cells(frame: pl.DataFrame) -> int:
+    """The fewest labelled documents that a judge has for a criterion."""
+    counts = frame.group_by("judge", "criterion").agg(pl.col("doc_id").n_unique())["doc_id"]
+    return min(counts.to_list(), default=0)
 
 
 # --- one judge, one method -------------------------------------------------------------------
@@ -393,6 +498,35 @@ def evaluate_method(
             )
             groups.append(group)
     return Evaluation(rows, method, groups, dict(zip(levels, final, strict=True)))
+
+
+def judge_errors(score: FloatArray, ratings: FloatArray, target: str) -> FloatArray:
+    """|judge - human| of each row: of the raters' rounded mean, or the mean over raters."""
+    people = ratings
+    if target == "mean":
+        people = round_half_up(np.nanmean(ratings, axis=1, keepdims=True))
+    return np.asarray(np.nanmean(np.abs(people - score[:, None]), axis=1))
+
+
+def size_errors(
+    widths: IntArray, error: FloatArray, documents: IntArray, confidence_level: float
+) -> SizeErrors:
+    """The mean error of rows with one or two scores in their set, and of the others."""
+    small = (widths == 1) | (widths == 2)
+    codes, groups = recode(documents)
+    sums = [
+        np.bincount(codes, weights=values, minlength=groups)
+        for values in (small, small * error, ~small, ~small * error)
+    ]
+
+    def gap(totals: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(totals[:, 3] / totals[:, 2] - totals[:, 1] / totals[:, 0])
+
+    bounds = -float(error.max(initial=0.0)), float(error.max(initial=0.0))
+    ends = jackknife_interval(gap, np.stack(sums, axis=1), confidence_level, bounds=bounds)
+    sides = mean_or_none(error[small]), mean_or_none(error[~small])
+    return SizeErrors(small=sides[0], large=sides[1], interval=ends)
 
 
 def document_mean(values: NDArray[np.number], documents: IntArray) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adjudge.errors import ArgumentError
-from adjudge.validation import BoolArray, FloatArray, IntArray, finite, one_of
+from adjudge.validation import BoolArray, FloatArray, IntArray, finite, one_of, refuse
 
 TARGETS = ("mean", "rater")
 #: Written probabilities are rounded; a larger distance from one is not a rounding error.
@@ -123,11 +123,7 @@ def residuals(judge: ArrayLike, scale: tuple[int, int]) -> FloatArray:
     """|judge - y| for each row and each score y of the scale."""
     scores = finite(judge, "judge")
     outside = (scores < scale[0]) | (scores > scale[1])
-    if outside.any():
-        at = int(np.flatnonzero(outside)[0])
-        raise ArgumentError(
-            f"judge[{at}]", float(scores[at]), f"the scale is {scale[0]} to {scale[1]}"
-        )
+    refuse(outside, scores, "judge", f"the scale is {scale[0]} to {scale[1]}")
     return np.abs(scores[:, None] - np.arange(scale[0], scale[1] + 1))
 
 
