@@ -108,7 +108,7 @@ class SimulatedJudge:
         return float(0.5 + np.power(u, power) / 2)
 
 
-def simulate_pairs(n: int, *, seed: Seed = None, labelled: bool = True) -> list[Pair]:
+def simulate_pairs(n: int, *, seed: Seed = None) -> list[Pair]:
     """Short arithmetic pairs with one right answer, on a random side.
 
     >>> pair = simulate_pairs(1, seed=0)[0]
@@ -128,7 +128,7 @@ def simulate_pairs(n: int, *, seed: Seed = None, labelled: bool = True) -> list[
             prompt=prompt,
             response_a=good if a_is_right[i] else bad,
             response_b=bad if a_is_right[i] else good,
-            label=("A" if a_is_right[i] else "B") if labelled else None,
+            label="A" if a_is_right[i] else "B",
         )
         for i, (prompt, good, bad) in enumerate(sums)
     ]
@@ -235,33 +235,26 @@ def simulate_choices(
     return rows.filter(pl.Series(gen.random(rows.height) >= missing))
 
 
-def two_order_judge(
-    n: int, *, skill: float = 1.2, position_bias: float = 0.8, noise: float = 0.7, seed: Seed = 0
-) -> dict[str, list[float] | list[str]]:
+def two_order_judge(n: int, *, skill: float = 1.2, seed: Seed = 0) -> pl.DataFrame:
     """Rows of a judge asked in both orders: id, label, p_fwd and p_rev, both about response_a.
 
     Each pair has a true margin; people prefer A with probability sigma(2 margin). The judge sees
-    `skill` times the margin, has a `position_bias` towards the answer shown first, and is
-    over-confident: its log odds have `noise` that differs between the two orders.
+    `skill` times the margin, leans towards the answer shown first, and is over-confident: its log
+    odds have noise that differs between the two orders.
 
-    >>> rows = two_order_judge(4, seed=0)
-    >>> sorted(rows), len(rows["id"])
-    (['id', 'label', 'p_fwd', 'p_rev'], 4)
+    >>> two_order_judge(4, seed=0).columns
+    ['id', 'label', 'p_fwd', 'p_rev']
     """
     gen = generator(seed)
     margin = gen.normal(size=count(n, "n", least=1))
     people = gen.random(n) < 1 / (1 + np.exp(-2 * margin))
-    lean = position_bias * (1 + 0.5 * gen.normal(size=n))
-    shared = gen.normal(size=n)
-    odds = 2.5 * (skill * margin + noise * shared)
-    forward = 1 / (1 + np.exp(-(odds + 2.5 * lean + noise * gen.normal(size=n))))
-    reverse = 1 / (1 + np.exp(-(odds - 2.5 * lean + noise * gen.normal(size=n))))
-    return {
-        "id": [f"pair-{i:05d}" for i in range(n)],
-        "label": np.where(people, "A", "B").tolist(),
-        "p_fwd": forward.tolist(),
-        "p_rev": reverse.tolist(),
-    }
+    lean = 0.8 * (1 + 0.5 * gen.normal(size=n))
+    odds = 2.5 * (skill * margin + 0.7 * gen.normal(size=n))
+    forward, reverse = (
+        1 / (1 + np.exp(-(odds + side * 2.5 * lean + 0.7 * gen.normal(size=n)))) for side in (1, -1)
+    )
+    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B")
+    return pl.DataFrame({"id": ids, "label": labels, "p_fwd": forward, "p_rev": reverse})
 
 
 def cascade_judges(
@@ -270,32 +263,31 @@ def cascade_judges(
     skills: Mapping[str, float] | None = None,
     failures: Mapping[str, float] | None = None,
     seed: Seed = 0,
-) -> dict[str, list[str] | list[str | None] | list[float | None]]:
+) -> pl.DataFrame:
     """Rows of several judges on the same pairs, to plan a cascade from.
 
     Judge j sees `skills[j]` times the true margin with independent noise. A share `failures[j]` of
     its rows has the status error and no number.
 
     >>> rows = cascade_judges(2, seed=0)
-    >>> rows["judge"], rows["id"] == ["pair-00000", "pair-00001"] * 2
+    >>> rows["judge"].to_list(), rows["id"].to_list() == ["pair-00000", "pair-00001"] * 2
     (['cheap', 'cheap', 'strong', 'strong'], True)
     """
-    named = {"cheap": 0.8, "strong": 2.0} if skills is None else skills
     gen = generator(seed)
     margin = 1.2 * gen.normal(size=count(n, "n", least=1))
     people = gen.random(n) < 1 / (1 + np.exp(-4 * margin))
-    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B").tolist()
-    rows: dict[str, list[Any]] = {
-        name: [] for name in ("id", "judge", "protocol", "status", "p_a", "label")
-    }
-    for name, skill in named.items():
+    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B")
+    rows = []
+    for name, skill in (skills or {"cheap": 0.8, "strong": 2.0}).items():
         odds = 2 * (skill * margin + 0.9 * gen.normal(size=n))
         failed = gen.random(n) < (failures or {}).get(name, 0.0)
-        p = np.round(1 / (1 + np.exp(-odds)), 6)
-        rows["id"] += ids
-        rows["judge"] += [name] * n
-        rows["protocol"] += ["preference"] * n
-        rows["status"] += np.where(failed, "error", "ok").tolist()
-        rows["p_a"] += [None if lost else p_a for p_a, lost in zip(p.tolist(), failed, strict=True)]
-        rows["label"] += labels
-    return rows
+        columns = {
+            "id": ids,
+            "judge": [name] * n,
+            "protocol": ["preference"] * n,
+            "status": np.where(failed, "error", "ok"),
+            "p_a": np.where(failed, np.nan, np.round(1 / (1 + np.exp(-odds)), 6)),
+            "label": labels,
+        }
+        rows.append(pl.DataFrame(columns, nan_to_null=True))
+    return pl.concat(rows)
