@@ -24,7 +24,6 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
-    details_of,
     ends_of,
     left_out_together,
     lines_of,
@@ -279,7 +278,8 @@ def view_bias(report: BiasReport) -> list[Block]:
             f"with no bias at all, up to {alarms} of {count(tests, 'test')} would show one by "
             "chance"
         )
-    return [*blocks, *details_of([*lines, *report.assumptions]), *_bias_pictures(report)]
+    details = notes_of([*lines, *report.assumptions], detail=True)
+    return [*blocks, *details, *_bias_pictures(report)]
 
 
 def _fact(measure: Measure) -> Fact:

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from adjudge.data.rows import has_values, merge_dropped
 from adjudge.data.verdicts import CLUSTER, Verdicts
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Facts, Note, Table, table_of
+from adjudge.present.blocks import Block, Fact, Facts, Table, table_of
 from adjudge.present.result import Count, Level, NotNegative
 from adjudge.present.text import left_out
 from adjudge.records import HasInterval, Interval
@@ -174,11 +174,6 @@ def table_of_groups(
 def lines_of(facts: Sequence[Fact], most: int = MOST_LINES) -> list[Block]:
     """A line for each fact; none if there are too many, because a table has them all."""
     return [Facts(facts)] if 0 < len(facts) <= most else []
-
-
-def details_of(lines: Sequence[str]) -> list[Block]:
-    """A folded note of these lines, if there are any."""
-    return [Note(lines, detail=True)] if lines else []
 
 
 def left_out_together(dropped: Mapping[str, int]) -> list[str]:

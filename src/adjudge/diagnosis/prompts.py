@@ -24,7 +24,6 @@ from adjudge.diagnosis.measures import (
     FLOOR,
     Sample,
     Sampling,
-    details_of,
     excludes,
     left_out_together,
     lines_of,
@@ -35,7 +34,7 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Figure, Headline, Note
+from adjudge.present.blocks import Block, Fact, Figure, Headline, Note, notes_of
 from adjudge.present.figure import ForestRow, axis_name, forest_figure
 from adjudge.present.result import (
     Check,
@@ -405,7 +404,7 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
         *lines_of(facts),
         Note([*lines, *left_out_together(result.dropped)]),
         *(table_of_groups(groups, columns, table) for table, columns in tables.items()),
-        *details_of(result.assumptions),
+        *notes_of(result.assumptions, detail=True),
         Figure("changes", partial(prompts_figure, result), caption),
     ]
 

@@ -16,7 +16,6 @@ from adjudge.data.tournaments import Combine, TournamentRows, Tournaments, prepa
 from adjudge.diagnosis.cycles import CycleCount, count_cycles, cyclic_triples, expected_cycles
 from adjudge.diagnosis.measures import (
     Sample,
-    details_of,
     ends_of,
     left_out_together,
     lines_of,
@@ -344,7 +343,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
         *notes_of([*first, *left_out_together(result.dropped)]),
         *(table_of_groups(groups, columns, caption) for caption, columns in tables.items()),
         *([read] if result.worst else []),
-        *details_of([*lines, *result.assumptions]),
+        *notes_of([*lines, *result.assumptions], detail=True),
         *([figure] if any(g.rates for g in groups) else []),
     ]
 

@@ -11,7 +11,6 @@ from typing import ClassVar
 from adjudge.diagnosis.agreement import MANY_ROWS, Agreement
 from adjudge.diagnosis.family import FamilyScores
 from adjudge.diagnosis.measures import (
-    details_of,
     left_out_together,
     lines_of,
     name_group,
@@ -259,7 +258,7 @@ def view_scores(result: ScoreDiagnosis) -> list[Block]:
             "Agreement with people (kappa with quadratic weights)",
             optional=("Krippendorff's alpha",),
         ),
-        *details_of([*more, *result.assumptions]),
+        *notes_of([*more, *result.assumptions], detail=True),
         *_score_figures(result),
     ]
 
