@@ -361,10 +361,8 @@ def _not_measured(report: BiasReport) -> list[str]:
     """What was not measured and why, a line for each reason; judges are named if only some."""
     lines: dict[str, list[str]] = {}
     for judge in report.judges:
-        reasons: dict[str, list[str]] = {}
-        for name, reason in judge.not_measured.items():
-            reasons.setdefault(reason, []).append(name)
-        for reason, names in reasons.items():
+        for reason in dict.fromkeys(judge.not_measured.values()):
+            names = [name for name, why in judge.not_measured.items() if why == reason]
             line = f"not measured, {', '.join(names)}: {reason}"
             lines.setdefault(line, []).append(judge.who)
     every = len(report.judges)

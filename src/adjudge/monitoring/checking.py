@@ -244,8 +244,7 @@ def _audited_rate(errors: IntArray, terms: MonitorTerms, alpha: float, delta: fl
 def _path(errors: IntArray, evidence: FloatArray, delta: float, ring: int | None) -> AuditPath:
     n = len(errors)
     spaced = np.linspace(1, n, min(n, _POINTS)).round().astype(np.int64)
-    marked = [] if ring is None else [ring + 1]
-    at = np.unique(np.concatenate([spaced, np.array(marked, dtype=np.int64)]))
+    at = spaced if ring is None else np.union1d(spaced, [ring + 1])
     wrong = np.cumsum(errors)[at - 1]
     low, high = running_interval(wrong, at, delta=delta)
     return AuditPath(
@@ -342,8 +341,9 @@ def _join_returns(
         columns = previous.ids, previous.outcomes, previous.group_of
         earlier = pl.DataFrame(dict(zip(_EARLIER, columns, strict=True)), schema=_EARLIER)
         since = dict(previous.pending_since)
-    new = returns.select("id", "group", "returned", "since")
-    ledger = pl.concat([earlier, new], how="horizontal").with_row_index("number", offset=1)
+    new = returns.select("id", "group", "returned", "since").with_row_index("number", 1)
+    earlier = earlier.with_row_index("number", 1)
+    ledger = earlier.join(new, on="number", how="full", coalesce=True).sort("number")
     differs = ledger.filter(pl.col("id") != pl.col("earlier"))
     if not differs.is_empty():
         number, name, other = differs.select("number", "earlier", "id").row(0)

@@ -181,22 +181,17 @@ class ScoreDiagnosis(Result):
     means: tuple[MeanScore, ...] = ()
 
     @property
-    def main_method(self) -> str:
-        """For each criterion, the method with a promise: the one to read first."""
-        methods = {group.method for group in self.groups}
-        return self.sets if self.sets in methods else self.residual_method
-
-    @property
-    def residual_method(self) -> str:
-        """The method of residual sets with a promise for each criterion."""
-        methods = {group.method for group in self.groups}
-        return "per-criterion" if "per-criterion" in methods else "constant"
-
-    @property
     def methods(self) -> list[str]:
         """The methods with a promise for each criterion, the main one first."""
-        methods = dict.fromkeys((self.main_method, *(group.method for group in self.groups)))
-        return [name for name in methods if name != "constant" or name == self.residual_method]
+        methods = list(dict.fromkeys(group.method for group in self.groups))
+        if "per-criterion" in methods:
+            methods = [name for name in methods if name != "constant"]
+        return sorted(methods, key=lambda name: name != self.sets)
+
+    @property
+    def main_method(self) -> str:
+        """The method to read first."""
+        return self.methods[0]
 
     @property
     def main_alpha(self) -> float:
