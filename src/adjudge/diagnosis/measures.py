@@ -139,10 +139,8 @@ class BiasTest(BiasMeasures, HasInterval):
     def negligible(self) -> bool:
         """A significant difference that is too small to be called a bias."""
         main = self.measures()[0]
-        if main.value is None or main.unbiased is None:
-            return False
-        near = abs(main.value - main.unbiased) < self.floor
-        return near and excludes(main.interval, main.unbiased)
+        value, unbiased = main.value or 0.0, main.unbiased or 0.0
+        return excludes(main.interval, unbiased) and abs(value - unbiased) < self.floor
 
     def describe_negligible(self) -> str:
         return f"more than chance, but below the {100 * self.floor:g} points that are called a bias"

@@ -223,15 +223,13 @@ def simulate_choices(
         "model_a": [f"response-{i + 1}" for i in np.tile(first, prompts)],
         "model_b": [f"response-{j + 1}" for j in np.tile(second, prompts)],
         "judge": "simulated",
-        "p_a": p_a[0],
+        "p_a": None,
         "label": label.ravel(),
         "best": [f"response-{i + 1}" for i in liked.argmax(axis=1)[prompt]],
     }  # fmt: skip
-    rows = pl.DataFrame(columns)
-    if judges > 1:
-        names = [f"simulated-{judge + 1}" for judge in range(judges)]
-        judged = zip(names, p_a, strict=True)
-        rows = pl.concat(rows.with_columns(judge=pl.lit(j), p_a=pl.Series(p)) for j, p in judged)
+    names = ["simulated"] if judges == 1 else [f"simulated-{judge + 1}" for judge in range(judges)]
+    judged = zip(names, p_a, strict=True)
+    rows = pl.concat(pl.DataFrame(columns | {"judge": name, "p_a": p}) for name, p in judged)
     return rows.filter(pl.Series(gen.random(rows.height) >= missing))
 
 
