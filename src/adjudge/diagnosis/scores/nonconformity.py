@@ -90,8 +90,7 @@ def human_target(
     scored = np.isfinite(table)
     raters = scored.sum(axis=1)
     if target == "mean":
-        with np.errstate(invalid="ignore"):
-            means = np.where(scored, table, 0.0).sum(axis=1) / np.maximum(raters, 1)
+        means = np.where(scored, table, 0.0).sum(axis=1) / np.maximum(raters, 1)
         row = np.flatnonzero(raters)
         score, spread = round_half_up(means[row]), np.ones(len(row), dtype=np.int64)
     else:
