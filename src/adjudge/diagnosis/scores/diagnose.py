@@ -178,8 +178,8 @@ def diagnose_scores(
     groups: list[ScoreSetGroup] = []
     widths: list[tuple[str, str, pl.DataFrame]] = []
     for rows, plan in plans:
-        found, sizes = evaluate_plan(rows, plan, levels, halves, confidence_level, random)
-        groups += found
+        tested, sizes = evaluate_plan(rows, plan, levels, halves, confidence_level, random)
+        groups += tested
         width = pl.Series(sizes[levels.index(main)])
         widths.append((rows.judge, plan.method, rows.frame.select("criterion", KEY, width=width)))
     not_learned = []

@@ -216,46 +216,42 @@ class ScoreDiagnosis(Result):
         return "row" if all(g.n == g.documents for g in self.groups) else "document"
 
     def view(self) -> list[Block]:
-        return view_scores(self)
-
-
-def view_scores(result: ScoreDiagnosis) -> list[Block]:
-    """The judge's mean next to people's, what sets contain, what their size shows; then tables."""
-    ends = f"{level(result.confidence_level)} interval"
-    lines, more = _remarks(result)
-    means: dict[str, Callable[[MeanScore], str]] = {
-        "rows": lambda m: number(m.n),
-        "judge": lambda m: number(m.judge_mean, 2),
-        "people": lambda m: number(m.human_mean, 2),
-        "difference": lambda m: signed(m.difference, 2),
-        ends: lambda m: show_interval(m.interval, 2),
-    }
-    names = {"judge, criterion, model": lambda m: group_name(m.judge, m.criterion, m.model)}
-    caption = "Mean scores on labelled rows"
-    if any(m.model is not None for m in result.means):
-        caption += "; over all rows, and which system is better: adjudge compare"
-    return [
-        *_means_shown(result),
-        *notes_of([*lines, *left_out_together(result.dropped)]),
-        table_of(result.means, names | means, caption=caption, detail=True),
-        *_size_tables(result),
-        _small_sets_table(result),
-        *_paper_tables(result),
-        table_of_groups(
-            result.human_agreement,
-            {
-                "agree": lambda h: percent(h.agreement.raw),
-                "kappa": lambda h: number(h.agreement.kappa, 2),
-                ends: lambda h: show_interval(h.agreement.kappa_interval, 2),
-                "Krippendorff's alpha": lambda h: number(h.agreement.alpha, 2),
-                "two people": lambda h: percent(c.raw if (c := h.agreement.ceiling) else None),
-            },
-            "Agreement with people (kappa with quadratic weights)",
-            optional=("Krippendorff's alpha",),
-        ),
-        *notes_of([*more, *result.assumptions], detail=True),
-        *_score_figures(result),
-    ]
+        """The judge's mean next to people's, what sets contain, what their size shows; tables."""
+        ends = f"{level(self.confidence_level)} interval"
+        lines, more = _remarks(self)
+        means: dict[str, Callable[[MeanScore], str]] = {
+            "judge, criterion, model": lambda m: group_name(m.judge, m.criterion, m.model),
+            "rows": lambda m: number(m.n),
+            "judge": lambda m: number(m.judge_mean, 2),
+            "people": lambda m: number(m.human_mean, 2),
+            "difference": lambda m: signed(m.difference, 2),
+            ends: lambda m: show_interval(m.interval, 2),
+        }
+        caption = "Mean scores on labelled rows"
+        if any(m.model is not None for m in self.means):
+            caption += "; over all rows, and which system is better: adjudge compare"
+        return [
+            *_means_shown(self),
+            *notes_of([*lines, *left_out_together(self.dropped)]),
+            table_of(self.means, means, caption=caption, detail=True),
+            *_size_tables(self),
+            _small_sets_table(self),
+            *_paper_tables(self),
+            table_of_groups(
+                self.human_agreement,
+                {
+                    "agree": lambda h: percent(h.agreement.raw),
+                    "kappa": lambda h: number(h.agreement.kappa, 2),
+                    ends: lambda h: show_interval(h.agreement.kappa_interval, 2),
+                    "Krippendorff's alpha": lambda h: number(h.agreement.alpha, 2),
+                    "two people": lambda h: percent(c.raw if (c := h.agreement.ceiling) else None),
+                },
+                "Agreement with people (kappa with quadratic weights)",
+                optional=("Krippendorff's alpha",),
+            ),
+            *notes_of([*more, *self.assumptions], detail=True),
+            *_score_figures(self),
+        ]
 
 
 def _means_shown(result: ScoreDiagnosis) -> list[Block]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,6 @@ from adjudge.validation import (
     same_length,
 )
 
-_Group = TypeVar("_Group")
 #: From answers of the judge to a value for each score of the scale, (rows, scores).
 Nonconformity = Callable[[FloatArray], NDArray[Any]]
 WEIGHS = ("documents", "rows")
@@ -234,7 +233,7 @@ class LabelledRows:
         """The same with some of the entries."""
         return replace(self, entries=self.entries.only(selected))
 
-    def calibrate(self, rule: str, groups: Mapping[_Group, BoolArray]) -> dict[_Group, SetRule]:
+    def calibrate(self, rule: str, groups: Mapping[Any, BoolArray]) -> dict[Any, SetRule]:
         """The rule of each group of entries."""
         return {group: RULES[rule](self.only(among)) for group, among in groups.items()}
 
