@@ -101,7 +101,7 @@ def finite(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatA
         raise ArgumentError(name, _first(array), "give numbers only") from None
     if floats.size == 0 and not allow_empty:
         raise ArgumentError(name, [], "give at least one value")
-    _refuse(~np.isfinite(floats), floats, name, "drop or repair missing values")
+    refuse(~np.isfinite(floats), floats, name, "drop or repair missing values")
     return floats
 
 
@@ -116,7 +116,7 @@ def optional_numbers(values: ArrayLike, name: str) -> FloatArray:
 def probabilities(values: ArrayLike, name: str) -> FloatArray:
     """A one-dimensional array of numbers in [0, 1]."""
     floats = finite(values, name)
-    _refuse((floats < 0) | (floats > 1), floats, name, "give probabilities in [0, 1]")
+    refuse((floats < 0) | (floats > 1), floats, name, "give probabilities in [0, 1]")
     return floats
 
 
@@ -126,11 +126,11 @@ def zero_one(values: ArrayLike, name: str) -> IntArray:
     if _already(given, "i8", -1, 2):
         return given
     floats = finite(values, name)
-    _refuse((floats != 0) & (floats != 1), floats, name, "give 0 or 1")
+    refuse((floats != 0) & (floats != 1), floats, name, "give 0 or 1")
     return floats.astype(np.int64)
 
 
-def _refuse(bad: BoolArray, floats: FloatArray, name: str, remedy: str) -> None:
+def refuse(bad: BoolArray, floats: FloatArray, name: str, remedy: str) -> None:
     """Refuse the first bad value."""
     if bad.any():
         at = int(np.flatnonzero(bad)[0])

@@ -25,7 +25,7 @@ from adjudge.data.tables import TableLike, source_name
 from adjudge.data.tournaments import Tournaments, build_tournaments
 from adjudge.diagnosis import count_cycles, score_set_rows
 from adjudge.diagnosis.cycles import complete_cycles
-from adjudge.diagnosis.scores.diagnose import error_by_width, split_by_judge
+from adjudge.diagnosis.scores.diagnose import KEY, error_by_width, split_by_judge
 from adjudge.diagnosis.transitivity import Transitivity
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
@@ -579,8 +579,8 @@ def set_tables(scores: Scores, *, splits: int = 20, seed: int = 0) -> dict[str, 
 def _test_sets(scores: Scores, splits: int, seed: int) -> pl.DataFrame:
     """The tested rows of each judge, criterion, level and split: set size, coverage and error."""
     frame = scored_by_both(scores).frame
-    judges = split_by_judge(frame, scale=SCALE, target="mean", by=None, sets="residual")
-    names = dict.fromkeys(key for rows in judges for key in rows.key.tolist())
+    judges = split_by_judge(frame, scale=SCALE, target="mean")
+    names = dict.fromkeys(key for rows in judges for key in rows.frame[KEY])
     number_of = {name: place for place, name in enumerate(names)}
     rng = generator(seed)
     # One permutation of the rows per split; a cell uses the first half of its rows in it.
@@ -591,7 +591,7 @@ def _test_sets(scores: Scores, splits: int, seed: int) -> pl.DataFrame:
         for criterion, at in rows.by_criterion.items():
             score, document = rows.score[at], rows.document[at]
             error = np.abs(score - rows.target.score[at].astype(np.float64))
-            key = np.array([number_of[name] for name in rows.key[at].tolist()])
+            key = np.array([number_of[name] for name in rows.frame[KEY].filter(at)])
             for alpha, (split, order) in product(ALPHAS, enumerate(orders)):
                 test = np.argsort(np.argsort(order[key])) >= len(key) // 2
                 # Eq. 2 and 3; with too few rows a set is the entire scale.

@@ -87,11 +87,11 @@ def check_against_answers(context: DemoContext) -> None:
         worst = min(main.groups, key=lambda group: group.share or 0.0, default=None)
         where = "" if worst is None else f"; worst on {worst.name}, {percent(worst.share, 0)}"
         context.say(f"By likelihood it is right on {describe_share(main.right)}{where}.")
-    (right, pairs), (other_right, other_pairs) = halves(main.bands)
-    if pairs and other_pairs:
+    surer, other = halves(main.bands)
+    if surer.pairs and other.pairs:
         context.say(
-            f"In the half of the pairs with less doubt it is right on {percent(right / pairs, 0)}, "
-            f"in the other half on {percent(other_right / other_pairs, 0)}."
+            f"In the half of the pairs with less doubt it is right on {percent(surer.share, 0)}, "
+            f"in the other half on {percent(other.share, 0)}."
         )
     context.picture(judge_check_figure(check, context.judgments, doubt_of=context.main), "judging")
 
@@ -269,15 +269,14 @@ def rank_writers(context: DemoContext) -> None:
         seed=context.seed,
     )
     context.keep(board, "leaderboard")
-    places = {row.model: row.rank for row in board.models}
+    by_battles = {row.model: row for row in board.models}
     held_out = sorted(
         (row for row in board.held_out if row.method == "soft-elo"),
-        key=lambda row: places[row.model],
+        key=lambda row: by_battles[row.model].rank,
     )
     if not held_out:
         context.say(f"No leaderboard: {board.reason}.")
         return
-    by_battles = {row.model: row for row in board.models}
     context.show(
         table_of(
             held_out,
@@ -344,14 +343,9 @@ def candidate_rows(
     judged = np.where(right, wins, 1 - wins)
     shown = np.zeros(n, dtype=bool)
     shown[draw.permutation(n)[:labels]] = True
-    frame = pl.DataFrame(
-        {
-            "id": decided["id"],
-            "judge": judged,
-            "human": pl.Series([int(w) if s else None for w, s in zip(wins, shown, strict=True)]),
-        }
-    )
-    return frame, float(wins.mean())
+    human = pl.when(pl.Series(shown)).then("human")
+    frame = pl.DataFrame({"id": decided["id"], "judge": judged, "human": wins})
+    return frame.with_columns(human), float(wins.mean())
 
 
 def writers_battles(pairs: Sequence[Pair], judgments: pl.DataFrame, *, seed: Seed) -> pl.DataFrame:

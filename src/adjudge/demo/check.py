@@ -133,12 +133,9 @@ def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int) -> Way:
     groups: tuple[Share, ...] = ()
     if by is not None and by in measured.columns:
         counted = (
-            measured.with_columns(right=right)
-            .group_by(by, maintain_order=True)
-            .agg(pl.col("right").sum(), pl.len())
-            .sort(by)
+            measured.with_columns(right=right).group_by(by).agg(pl.col("right").sum(), pl.len())
         )
-        groups = tuple(_share(str(name), int(won), int(n)) for name, won, n in counted.rows())
+        groups = tuple(_share(str(name), won, n) for name, won, n in counted.sort(by).rows())
     return Way(
         protocol=protocol,
         right=_share(protocol, int(right.sum()), measured.height),
@@ -160,14 +157,13 @@ def _share(name: str, right: int, pairs: int) -> Share:
     return Share(name=name, right=right, pairs=pairs, share=share, interval=interval)
 
 
-def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Right pairs and pairs in the surer half of the bands (with the middle) and in the other."""
+def halves(bands: Sequence[Share]) -> list[Share]:
+    """The share right in the surer half of the bands (with the middle) and in the other."""
     cut = (len(bands) + 1) // 2
-    surer, other = bands[:cut], bands[cut:]
-    return (
-        (sum(band.right for band in surer), sum(band.pairs for band in surer)),
-        (sum(band.right for band in other), sum(band.pairs for band in other)),
-    )
+    return [
+        _share(name, sum(band.right for band in half), sum(band.pairs for band in half))
+        for name, half in (("surer", bands[:cut]), ("other", bands[cut:]))
+    ]
 
 
 def describe_share(share: Share) -> str:
@@ -277,7 +273,7 @@ def _doubt(ax: Axes, way: Way) -> None:
     ax.set_xlabel("pairs by the judge's doubt, bands of equal size")
     ax.yaxis.set_major_formatter(lambda value, _: percent(value, 0))
     ax.grid(visible=False, axis="x")
-    (right, pairs), (other_right, other_pairs) = halves(way.bands)
-    if pairs and other_pairs:
-        surer, other = percent(right / pairs, 0), percent(other_right / other_pairs, 0)
-        ax.set_title(f"Less doubt: {surer} right, more doubt: {other}")
+    surer, other = halves(way.bands)
+    if surer.pairs and other.pairs:
+        less, more = percent(surer.share, 0), percent(other.share, 0)
+        ax.set_title(f"Less doubt: {less} right, more doubt: {more}")

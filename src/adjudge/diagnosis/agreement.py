@@ -230,15 +230,11 @@ def _human_labels(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     if LABELS_OF not in frame.columns:
         is_tie = (frame["label"] == "tie").fill_null(False)
         return is_tie, frame["label"].filter(~is_tie)
-    labels = [row or [None] for row in frame[LABELS_OF].to_list()]
-    tied = [{*row} - {None} == {"tie"} for row in labels]
-    widest = max(len(row) for row in labels)
-    others = [
-        [None if label == "tie" else label for label in row] + [None] * (widest - len(row))
-        for row, tie in zip(labels, tied, strict=True)
-        if not tie
-    ]
-    return pl.Series(tied), pl.Series(others, dtype=pl.List(pl.String))
+    labels = frame[LABELS_OF].fill_null([])
+    others = labels.list.eval(pl.element().replace("tie", None))
+    tied = labels.list.contains("tie") & (others.list.drop_nulls().list.len() == 0)
+    raters = list(range(max(labels.list.len())))
+    return tied, others.filter(~tied).list.gather(raters, null_on_oob=True)
 
 
 # --- values ----------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ from adjudge.diagnosis.measures import (
     BiasRows,
     BiasTest,
     Measure,
-    details_of,
     ends_of,
     left_out_together,
     lines_of,
@@ -279,7 +278,8 @@ def view_bias(report: BiasReport) -> list[Block]:
             f"with no bias at all, up to {alarms} of {count(tests, 'test')} would show one by "
             "chance"
         )
-    return [*blocks, *details_of([*lines, *report.assumptions]), *_bias_pictures(report)]
+    details = notes_of([*lines, *report.assumptions], detail=True)
+    return [*blocks, *details, *_bias_pictures(report)]
 
 
 def _fact(measure: Measure) -> Fact:
@@ -361,10 +361,8 @@ def _not_measured(report: BiasReport) -> list[str]:
     """What was not measured and why, a line for each reason; judges are named if only some."""
     lines: dict[str, list[str]] = {}
     for judge in report.judges:
-        reasons: dict[str, list[str]] = {}
-        for name, reason in judge.not_measured.items():
-            reasons.setdefault(reason, []).append(name)
-        for reason, names in reasons.items():
+        for reason in dict.fromkeys(judge.not_measured.values()):
+            names = [name for name, why in judge.not_measured.items() if why == reason]
             line = f"not measured, {', '.join(names)}: {reason}"
             lines.setdefault(line, []).append(judge.who)
     every = len(report.judges)

@@ -370,12 +370,11 @@ def retest(ids: Sequence[Any], answers: Sequence[Any], **sampling: Unpack[Sampli
     (2, 0.333)
     """
     n = same_length(ids=ids, answers=answers)
-    clusters = sampling.get("clusters")
     rows = pl.DataFrame(
         {
             "id": [str(name) for name in ids],
             "answer": ["" if answer is None else str(answer) for answer in answers],
-            "cluster": codes_of(clusters, n) if clusters is not None else np.zeros(n, np.int64),
+            "cluster": codes_of(sampling.get("clusters"), n),
         }
     )
     tally = rows.group_by("id", "answer", maintain_order=True).agg(
@@ -389,8 +388,7 @@ def retest(ids: Sequence[Any], answers: Sequence[Any], **sampling: Unpack[Sampli
     again = asked.filter(pl.col("k") > 1)
     if again.is_empty():
         raise ArgumentError("ids", f"{asked.height} questions", "none was answered twice")
-    if clusters is not None:
-        sampling["clusters"] = again["cluster"].to_numpy()
+    sampling["clusters"] = again["cluster"].to_numpy()
     questions = Sample.of(again.height, **sampling)
     k = again["k"].to_numpy().astype(np.float64)
     flips = 1 - again["same"].to_numpy() / (k * (k - 1))

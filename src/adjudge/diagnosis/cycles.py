@@ -143,15 +143,16 @@ def win_matrix(wins: ArrayLike) -> BoolArray:
 # --- from noise ------------------------------------------------------------------------------
 
 
-def expected_cycles(
-    tournaments: Tournaments, *, replicates: int = 200, seed: Seed = 0
-) -> dict[str, Any]:
-    """Fit Bradley-Terry to the decisive edges, redraw each of them, count again.
+def document_cycles(
+    tournaments: Tournaments, *, replicates: int, seed: Seed
+) -> tuple[IntArray, IntArray, dict[str, Any]]:
+    """Cycles and decisive triples of each document, and what a noisy judge would show.
 
-    Returns the fields of `TransitivityGroup` about the redraws, each interval their middle 95 %;
-    none if no document has a decisive triple. Ties and missing edges stay unchanged. Differences in
-    quality between documents count as noise here. `p_value` is (1 + redraws with a mean rate at
-    least the judge's) / (1 + redraws).
+    Fits Bradley-Terry to the decisive edges, redraws each of them, counts again. The fields of
+    `TransitivityGroup` about the redraws have their middle 95 % as intervals; there are none if no
+    document has a decisive triple. Ties and missing edges stay unchanged. Differences in quality
+    between documents count as noise here. `p_value` is (1 + redraws with a mean rate at least the
+    judge's) / (1 + redraws).
 
     A second redraw makes the same judge surer or less sure, theta -> c theta, until its mean rate
     is the observed one (None if no scale gives it). Its share of documents with a cycle shows
@@ -163,11 +164,11 @@ def expected_cycles(
     i, j = tournaments.first[decisive], tournaments.second[decisive]
     won = tournaments.winner[decisive] > 0
     size, documents = len(tournaments.models), len(tournaments.documents)
-    observed, triples = _count_draws(document, i, j, won[None], documents, size)
+    [observed], triples = _count_draws(document, i, j, won[None], documents, size)
     counted = triples > 0
     if not counted.any():
-        return {}
-    judge_rate = float((observed[:, counted] / triples[counted]).mean())
+        return observed, triples, {}
+    judge_rate = float((observed[counted] / triples[counted]).mean())
     winner, loser = np.where(won, i, j), np.where(won, j, i)
     wins = np.bincount(winner * size + loser, minlength=size * size).reshape(size, size)
     strengths = fit_strengths(wins.astype(np.float64))
@@ -190,25 +191,23 @@ def expected_cycles(
     rates, shares = redraw(1.0, replicates, random)
     # Means of equal rates can differ in the last bit; equal values count against the judge.
     reached = int((rates >= judge_rate - 1e-12).sum())
-    same_rate = _same_rate(judge_rate, redraw, replicates, int(random.integers(2**32)))
-    return {
-        **dict(zip(("expected_rate", "expected_rate_interval"), _middle(rates), strict=True)),
-        **dict(zip(("expected_share", "expected_share_interval"), _middle(shares), strict=True)),
+    expected = {
+        **_middle(rates, "expected_rate", "expected_rate_interval"),
+        **_middle(shares, "expected_share", "expected_share_interval"),
         "p_value": (1 + reached) / (1 + replicates),
-        "same_rate_share": same_rate[0],
-        "same_rate_interval": same_rate[1],
+        **_same_rate(judge_rate, redraw, replicates, int(random.integers(2**32))),
     }
+    return observed, triples, expected
 
 
 _Redraw = Callable[[float, int, np.random.Generator], tuple[FloatArray, FloatArray]]
 
 
-def _same_rate(
-    judge_rate: float, redraw: _Redraw, replicates: int, seed: int
-) -> tuple[float | None, Interval | None]:
-    """Mean and middle 95 % of the share with a cycle at the scale whose mean rate is `own`."""
+def _same_rate(judge_rate: float, redraw: _Redraw, replicates: int, seed: int) -> dict[str, Any]:
+    """The share with a cycle at the scale whose mean rate is that of the judge."""
+    names = "same_rate_share", "same_rate_interval"
     if judge_rate == 0:
-        return 0.0, Interval(0.0, 0.0, level=0.95)
+        return _middle(np.zeros(1), *names)
     few = min(replicates, 40)
 
     def rate_at(log_scale: float) -> float:
@@ -218,18 +217,18 @@ def _same_rate(
 
     low, high = -4.0, 5.0
     if rate_at(low) < judge_rate or rate_at(high) > judge_rate:
-        return None, None
+        return {}
     for _ in range(12):
         middle = (low + high) / 2
         low, high = (middle, high) if rate_at(middle) > judge_rate else (low, middle)
     _, shares = redraw(np.exp((low + high) / 2), replicates, np.random.default_rng(seed + 1))
-    return _middle(shares)
+    return _middle(shares, *names)
 
 
-def _middle(draws: FloatArray) -> tuple[float, Interval]:
-    """The mean, and the ends of the middle 95 %."""
+def _middle(draws: FloatArray, mean: str, interval: str) -> dict[str, Any]:
+    """Two fields: the mean, and the ends of the middle 95 %."""
     low, high = np.quantile(draws, [0.025, 0.975])
-    return float(draws.mean()), Interval(float(low), float(high), level=0.95)
+    return {mean: float(draws.mean()), interval: Interval(float(low), float(high), level=0.95)}
 
 
 def _count_draws(

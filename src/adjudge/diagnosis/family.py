@@ -132,9 +132,8 @@ def measure_family(rows: BiasRows) -> FamilyBias | str:
     else:
         means = (
             rows.verdicts.frame.filter(pl.col("judge") != judge)
-            .with_columns(((pl.col("p_a") > 0.5) + 0.5 * (pl.col("p_a") == 0.5)).alias("pick"))
             .group_by("id")
-            .agg(pl.col("pick").mean())
+            .agg(pick=(((pl.col("p_a") - 0.5).sign() + 1) / 2).mean())
         )
         joined = rows.frame.select("id").join(means, on="id", how="left", maintain_order="left")
         reference, name = numbers_of(joined, "pick"), "the other judges"

@@ -23,9 +23,8 @@ from numpy.typing import ArrayLike
 
 from adjudge.data.rows import has_values, merge_dropped
 from adjudge.data.verdicts import CLUSTER, Verdicts
-from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Facts, Note, Table, table_of
+from adjudge.present.blocks import Block, Fact, Facts, Table, table_of
 from adjudge.present.result import Count, Level, NotNegative
 from adjudge.present.text import left_out
 from adjudge.records import HasInterval, Interval
@@ -38,6 +37,7 @@ from adjudge.validation import (
     non_negative,
     open_unit,
     optional_numbers,
+    refuse,
 )
 
 _Group = TypeVar("_Group")
@@ -139,10 +139,8 @@ class BiasTest(BiasMeasures, HasInterval):
     def negligible(self) -> bool:
         """A significant difference that is too small to be called a bias."""
         main = self.measures()[0]
-        if main.value is None or main.unbiased is None:
-            return False
-        near = abs(main.value - main.unbiased) < self.floor
-        return near and excludes(main.interval, main.unbiased)
+        value, unbiased = main.value or 0.0, main.unbiased or 0.0
+        return excludes(main.interval, unbiased) and abs(value - unbiased) < self.floor
 
     def describe_negligible(self) -> str:
         return f"more than chance, but below the {100 * self.floor:g} points that are called a bias"
@@ -174,11 +172,6 @@ def table_of_groups(
 def lines_of(facts: Sequence[Fact], most: int = MOST_LINES) -> list[Block]:
     """A line for each fact; none if there are too many, because a table has them all."""
     return [Facts(facts)] if 0 < len(facts) <= most else []
-
-
-def details_of(lines: Sequence[str]) -> list[Block]:
-    """A folded note of these lines, if there are any."""
-    return [Note(lines, detail=True)] if lines else []
 
 
 def left_out_together(dropped: Mapping[str, int]) -> list[str]:
@@ -333,10 +326,7 @@ def picks(p: FloatArray) -> FloatArray:
 def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:
     """Probabilities in [0, 1], NaN or None if missing."""
     numbers = optional_numbers(values, name)
-    wrong = ~np.isnan(numbers) & ~((numbers >= 0) & (numbers <= 1))
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise ArgumentError(f"{name}[{at}]", float(numbers[at]), "give probabilities in [0, 1]")
+    refuse((numbers < 0) | (numbers > 1), numbers, name, "give probabilities in [0, 1]")
     return numbers
 
 

@@ -24,7 +24,6 @@ from adjudge.diagnosis.measures import (
     FLOOR,
     Sample,
     Sampling,
-    details_of,
     excludes,
     left_out_together,
     lines_of,
@@ -35,7 +34,7 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Figure, Headline, Note
+from adjudge.present.blocks import Block, Fact, Figure, Headline, Note, notes_of
 from adjudge.present.figure import ForestRow, axis_name, forest_figure
 from adjudge.present.result import (
     Check,
@@ -173,6 +172,7 @@ _ASK_BOTH = (
     "ask one judge about the same rows with both prompts; two judges with labels: "
     "adjudge compare FIRST SECOND --judges"
 )
+_COMPARE = "to compare judges, put their rows into one file: adjudge compare FILE --judges"
 
 
 @dataclass(frozen=True)
@@ -225,18 +225,13 @@ def prepare_prompts(
         .join(grouped[1].drop("cluster"), on=_KEY, nulls_equal=True, maintain_order="left")
         .sort(_KEY)
     )
-    judges = [
-        sorted({name or "an unnamed judge" for name in side.frame["judge"]}) for side in sides
-    ]
-    if both.is_empty() and not {*judges[0]} & {*judges[1]}:
-        of_first, of_second = map(", ".join, judges)
-        raise DataError(
-            names[1],
-            f"has answers of {of_second}, but {names[0]} has those of {of_first}",
-            remedy="to compare judges, put their rows into one file: adjudge compare FILE --judges",
-        )
     if both.is_empty():
         problem = f"no row matches one of {names[0]}, by judge, criterion and id"
+        judges = [{name or "an unnamed judge" for name in side.frame["judge"]} for side in sides]
+        if judges[0].isdisjoint(judges[1]):
+            of_first, of_second = (", ".join(sorted(side)) for side in judges)
+            problem = f"has answers of {of_second}, but {names[0]} has those of {of_first}"
+            raise DataError(names[1], problem, remedy=_COMPARE)
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
     dropped = merge_dropped(
         *(side.dropped for side in sides),
@@ -405,7 +400,7 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
         *lines_of(facts),
         Note([*lines, *left_out_together(result.dropped)]),
         *(table_of_groups(groups, columns, table) for table, columns in tables.items()),
-        *details_of(result.assumptions),
+        *notes_of(result.assumptions, detail=True),
         Figure("changes", partial(prompts_figure, result), caption),
     ]
 

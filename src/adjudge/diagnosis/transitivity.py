@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from math import comb
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
@@ -13,10 +12,9 @@ import numpy as np
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.data.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
-from adjudge.diagnosis.cycles import CycleCount, count_cycles, cyclic_triples, expected_cycles
+from adjudge.diagnosis.cycles import cyclic_triples, document_cycles
 from adjudge.diagnosis.measures import (
     Sample,
-    details_of,
     ends_of,
     left_out_together,
     lines_of,
@@ -30,7 +28,7 @@ from adjudge.present.blocks import Block, Fact, Figure, Headline, notes_of, tabl
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import DASH, clip, level, number, percent, percent_interval, span
 from adjudge.records import Interval
-from adjudge.validation import FloatArray, Seed, count, open_unit
+from adjudge.validation import FloatArray, IntArray, Seed, count, open_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,12 +179,10 @@ def diagnose_transitivity(
     groups: list[TransitivityGroup] = []
     documents: list[WorstDocument] = []
     for tournaments in rows.tournaments:
-        counts = [
-            count_cycles(tournaments.matrix(at)[0]) for at in range(len(tournaments.documents))
-        ]
-        expected = expected_cycles(tournaments, replicates=replicates, seed=seed)
-        groups.append(_transitivity_group(tournaments, counts, confidence_level, expected))
-        documents.extend(_worst_documents(tournaments, counts, worst))
+        cycles, triples, expected = document_cycles(tournaments, replicates=replicates, seed=seed)
+        group = _transitivity_group(tournaments, cycles, triples, confidence_level, expected)
+        groups.append(group)
+        documents.extend(_worst_documents(tournaments, cycles, triples, worst))
     documents.sort(key=lambda document: (-document.rate, -document.cycles))
     return Transitivity(
         groups=tuple(groups),
@@ -203,21 +199,16 @@ def diagnose_transitivity(
 
 def _transitivity_group(
     tournaments: Tournaments,
-    counts: list[CycleCount],
+    cycles: IntArray,
+    triples: IntArray,
     confidence_level: float,
     expected: Mapping[str, Any],
 ) -> TransitivityGroup:
-    possible = np.array([comb(int(n), 2) for n in tournaments.entrants])
+    n = tournaments.entrants
+    possible, of_all = n * (n - 1) // 2, n * (n - 1) * (n - 2) // 6
     decisive = tournaments.winner != 0
     edges = np.bincount(tournaments.document[decisive], minlength=len(tournaments.documents))
-    rates = np.array([document.rate for document in counts if document.rate is not None])
-    of_all = np.array(
-        [
-            document.cycles / comb(int(n), 3)
-            for document, n in zip(counts, tournaments.entrants, strict=True)
-            if n >= 3
-        ]
-    )
+    rates = cycles[triples > 0] / triples[triples > 0]
     documents = Sample.of(len(rates), confidence_level=confidence_level)
     repeated = tournaments.asked > 1
     sure = np.maximum(tournaments.win_share, 1 - tournaments.win_share)[repeated]
@@ -227,8 +218,8 @@ def _transitivity_group(
         documents=len(tournaments.documents),
         documents_with_triples=len(rates),
         complete=int(((edges == possible) & (possible >= 3)).sum()),
-        cycles=sum(document.cycles for document in counts),
-        triples=sum(document.triples for document in counts),
+        cycles=int(cycles.sum()),
+        triples=int(triples.sum()),
         mean_interval=documents.mean_interval(rates, 0.0, 1.0),
         share_interval=documents.share_interval((rates > 0).astype(np.float64)),
         **_summarise(rates, "mean_rate", "median_rate", "max_rate", "share_with_cycle"),
@@ -240,7 +231,9 @@ def _transitivity_group(
         repeated_edges=int(repeated.sum()),
         win_rate_confidence=mean_or_none(sure),
         rates=tuple(float(rate) for rate in rates),
-        **_summarise(of_all, "eq1_mean", "eq1_median", "eq1_max", "eq1_share"),
+        **_summarise(
+            cycles[n >= 3] / of_all[n >= 3], "eq1_mean", "eq1_median", "eq1_max", "eq1_share"
+        ),
     )
 
 
@@ -253,24 +246,23 @@ def _summarise(rates: FloatArray, *names: str) -> dict[str, Any]:
 
 
 def _worst_documents(
-    tournaments: Tournaments, counts: list[CycleCount], worst: int
+    tournaments: Tournaments, cycles: IntArray, triples: IntArray, worst: int
 ) -> Iterator[WorstDocument]:
-    cyclic = [(at, document) for at, document in enumerate(counts) if document.cycles]
-    cyclic.sort(key=lambda entry: (-(entry[1].rate or 0.0), -entry[1].cycles))
-    models = tournaments.models
-    for at, document in cyclic[:worst]:
+    rate = cycles / np.maximum(triples, 1)
+    order = np.lexsort((-cycles, -rate))
+    for at in order[cycles[order] > 0][:worst].tolist():
         beats, sure = tournaments.matrix(at)
         # Sorting by confidence needs every cycle; a very large tournament gets the first few.
-        weigh = sure if document.cycles <= 100_000 else None
+        weigh = sure if cycles[at] <= 100_000 else None
         [first] = cyclic_triples(beats, weigh, limit=1)
         yield WorstDocument(
             doc_id=tournaments.documents[at],
-            rate=document.rate or 0.0,
+            rate=float(rate[at]),
             judge=tournaments.judge,
             criterion=tournaments.criterion,
-            cycles=document.cycles,
-            triples=document.triples,
-            cycle=tuple(models[at] for at in first),
+            cycles=int(cycles[at]),
+            triples=int(triples[at]),
+            cycle=tuple(tournaments.models[model] for model in first),
         )
 
 
@@ -344,7 +336,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
         *notes_of([*first, *left_out_together(result.dropped)]),
         *(table_of_groups(groups, columns, caption) for caption, columns in tables.items()),
         *([read] if result.worst else []),
-        *details_of([*lines, *result.assumptions]),
+        *notes_of([*lines, *result.assumptions], detail=True),
         *([figure] if any(g.rates for g in groups) else []),
     ]
 

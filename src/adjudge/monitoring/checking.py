@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import zip_longest
 
 import numpy as np
 import polars as pl
@@ -34,7 +33,6 @@ from adjudge.policy.audits import (
     AuditPath,
     Monitor,
     MonitorGroup,
-    Outcome,
     order_audits,
 )
 from adjudge.policy.result import Cut, Policy, lowest_cuts
@@ -51,6 +49,9 @@ NO_GROUP = "(none)"
 #: The process shared by groups that were unknown at the first check.
 NEW_GROUPS = "(new groups)"
 _DAY_S = 86_400
+#: The columns of the audits of the last check.
+_EARLIER = {"earlier": pl.String, "outcome": pl.String, "process": pl.Int64}
+_OUTCOME, _HAS_RETURNED = pl.col("outcome"), pl.col("returned").is_not_null()
 _CHANGED_RATE = (
     "the audit rate was changed: the interval is about the audited rows, not about all accepted "
     "ones"
@@ -117,7 +118,7 @@ def continue_monitor(
         covered = {name for group in policy.groups for name in group.covers if name is not None}
         names = [*sorted(covered)]
     ledger = _join_returns(previous, returns, names, source=audits.name, now=now)
-    _count_audits(ledger, now, wait_days * _DAY_S)
+    ledger = _count_audits(ledger, now, wait_days * _DAY_S)
     share = terms.delta / len(names)
     cuts, obstacle = _cuts(policy)
     rates = returns["audit_rate"].drop_nulls().n_unique() if "audit_rate" in returns.columns else 1
@@ -137,9 +138,7 @@ def continue_monitor(
         by=terms.by,
         new_groups=open_ended,
         groups=tuple(
-            _monitor_group(
-                name, [audit for audit in ledger if audit.process == at], terms, policy.alpha, share
-            )
+            _monitor_group(name, ledger.filter(pl.col("process") == at), terms, policy.alpha, share)
             for at, name in enumerate(names)
         ),
         cuts=cuts,
@@ -163,45 +162,49 @@ def continue_monitor(
         dropped=merge_dropped(
             audits.dropped,
             {
-                "label changed after it was counted": sum(audit.changed for audit in ledger),
-                "label after the deadline of its audit": sum(audit.late for audit in ledger),
+                "label changed after it was counted": ledger.filter(
+                    ~_OUTCOME.is_in(["pending", "missing"]), pl.col("returned") != _OUTCOME
+                ).height,
+                "label after the deadline of its audit": ledger.filter(
+                    _OUTCOME == "missing", _HAS_RETURNED
+                ).height,
             },
         ),
-        ids=tuple(audit.id for audit in ledger),
-        outcomes=tuple(audit.outcome for audit in ledger),
-        group_of=tuple(audit.process for audit in ledger),
-        pending_since={audit.id: audit.since for audit in ledger if audit.outcome == "pending"},
+        ids=tuple(ledger["id"]),
+        outcomes=tuple(ledger["outcome"]),
+        group_of=tuple(ledger["process"]),
+        pending_since=dict(ledger.filter(_OUTCOME == "pending").select("id", "since").iter_rows()),
         adjudge_version=version("adjudge"),
     )
 
 
 def _monitor_group(
-    name: str | None, audits: Sequence[Audit], terms: MonitorTerms, alpha: float, delta: float
+    name: str | None, audits: pl.DataFrame, terms: MonitorTerms, alpha: float, delta: float
 ) -> MonitorGroup:
-    tally = Counter(audit.outcome for audit in audits)
-    counted = [audit for audit in audits if audit.outcome in ("right", "wrong")]
-    errors = np.array([audit.outcome == "wrong" for audit in counted], dtype=np.int64)
-    settled = (audit.outcome for audit in audits if audit.outcome not in ("tie", "pending"))
-    worst = np.array([outcome != "right" for outcome in settled], dtype=np.int64)
+    tally = Counter(audits["outcome"])
+    counted = audits.filter(_OUTCOME.is_in(["right", "wrong"]))
+    errors = (counted["outcome"] == "wrong").to_numpy().astype(np.int64)
+    settled = audits.filter(~_OUTCOME.is_in(["tie", "pending"]))
+    worst = (settled["outcome"] != "right").to_numpy().astype(np.int64)
     evidence = _evidence(errors, terms.limit, terms.horizon)
     ring = _first_alarm(evidence, delta)
     change = None if ring is None else estimate_change(errors, limit=terms.limit) - 1
-    waiting = sum(audit.waiting for audit in audits)
+    waiting = audits.filter(_OUTCOME == "pending", _HAS_RETURNED).height
     pending = tally["pending"] - waiting
     return MonitorGroup(
         group=name,
         delta=delta,
-        n_drawn=len(audits),
-        n_returned=len(audits) - pending - tally["missing"],
+        n_drawn=audits.height,
+        n_returned=audits.height - pending - tally["missing"],
         n_pending=pending,
         n_missing=tally["missing"],
         n_waiting=waiting,
         n_ties=tally["tie"],
         rate=_audited_rate(errors, terms, alpha, delta),
         worst=_audited_rate(worst, terms, alpha, delta),
-        alarm_at=None if ring is None else counted[ring].number,
+        alarm_at=None if ring is None else counted["number"][ring],
         alarm_after=None if ring is None else ring + 1,
-        change_at=None if change is None else counted[change].number,
+        change_at=None if change is None else counted["number"][change],
         path=_path(errors, evidence, delta, ring),
     )
 
@@ -241,8 +244,7 @@ def _audited_rate(errors: IntArray, terms: MonitorTerms, alpha: float, delta: fl
 def _path(errors: IntArray, evidence: FloatArray, delta: float, ring: int | None) -> AuditPath:
     n = len(errors)
     spaced = np.linspace(1, n, min(n, _POINTS)).round().astype(np.int64)
-    marked = [] if ring is None else [ring + 1]
-    at = np.unique(np.concatenate([spaced, np.array(marked, dtype=np.int64)]))
+    at = spaced if ring is None else np.union1d(spaced, [ring + 1])
     wrong = np.cumsum(errors)[at - 1]
     low, high = running_interval(wrong, at, delta=delta)
     return AuditPath(
@@ -284,37 +286,6 @@ def _cuts(policy: Policy) -> tuple[tuple[Cut, ...], str | None]:
 
 
 # --- which audits count ---
-
-
-@dataclass
-class Audit:
-    """One audit, its place in the order of drawing and its process.
-
-    `returned` is the outcome by its label, if it has one now; `since` is the start of its deadline.
-    """
-
-    number: int
-    id: str
-    process: int
-    outcome: Outcome
-    returned: Outcome | None
-    since: float
-
-    @property
-    def waiting(self) -> bool:
-        """Whether it returned but does not count yet."""
-        return self.outcome == "pending" and self.returned is not None
-
-    @property
-    def changed(self) -> bool:
-        """Whether its label changed after it was counted."""
-        counted = self.outcome not in ("pending", "missing")
-        return counted and self.returned not in (None, self.outcome)
-
-    @property
-    def late(self) -> bool:
-        """Whether its label came after its deadline."""
-        return self.outcome == "missing" and self.returned is not None
 
 
 def _read_returns(audits: Judgments, policy: Policy, by: str | None) -> pl.DataFrame:
@@ -360,48 +331,51 @@ def _join_returns(
     *,
     source: str,
     now: float,
-) -> list[Audit]:
-    """The audits of the last check, then the new ones; each with what returned of it."""
-    earlier: list[tuple[str, Outcome, int]] = []
-    since: Mapping[str, float] = {}
+) -> pl.DataFrame:
+    """The audits of the last check, then the new ones, with their `number` and `process`.
+
+    `returned` is the outcome by its label, if it has one now; `since` is the start of its deadline.
+    """
+    earlier, since = pl.DataFrame(schema=_EARLIER), dict[str, float]()
     if previous is not None:
-        earlier = list(zip(previous.ids, previous.outcomes, previous.group_of, strict=True))
-        since = previous.pending_since
+        columns = previous.ids, previous.outcomes, previous.group_of
+        earlier = pl.DataFrame(dict(zip(_EARLIER, columns, strict=True)), schema=_EARLIER)
+        since = dict(previous.pending_since)
+    new = returns.select("id", "group", "returned", "since").with_row_index("number", 1)
+    earlier = earlier.with_row_index("number", 1)
+    ledger = earlier.join(new, on="number", how="full", coalesce=True).sort("number")
+    differs = ledger.filter(pl.col("id") != pl.col("earlier"))
+    if not differs.is_empty():
+        number, name, other = differs.select("number", "earlier", "id").row(0)
+        raise DataError(
+            source,
+            f"audit {number} is {other!r}, but {name!r} in the state",
+            column="drawn",
+            remedy="give the audits that the state was made from, or another state",
+        )
     codes = {name: code for code, name in enumerate(names)}
-    ledger: list[Audit] = []
-    rows = returns.select("id", "group", "returned", "since").iter_rows()
-    audit: tuple[str, Outcome, int] | None
-    for number, (audit, row) in enumerate(zip_longest(earlier, rows), 1):
-        new, group, returned, drawn_at = row or (None, None, None, None)
-        if audit is None:
-            code = codes.get(group, codes.get(NEW_GROUPS))
-            if code is None:
-                problem = f"audit {new!r} is of group {group!r}, which has no rule in the policy"
-                raise DataError(source, problem, remedy="give the policy that accepted it")
-            audit = (new, "pending", code)
-        name, outcome, code = audit
-        if new not in (None, name):
-            raise DataError(
-                source,
-                f"audit {number} is {new!r}, but {name!r} in the state",
-                column="drawn",
-                remedy="give the audits that the state was made from, or another state",
-            )
+    process = [codes.get(group, codes.get(NEW_GROUPS)) for group in ledger["group"]]
+    ids = ledger["earlier"].fill_null(ledger["id"])
+    started = pl.Series([since.get(name) for name in ids], dtype=pl.Float64)
+    ledger = ledger.with_columns(
+        id=ids,
+        process=pl.col("process").fill_null(pl.Series(process, dtype=pl.Int64)),
+        outcome=_OUTCOME.fill_null("pending"),
         # A start in the future is of a clock that was set back: the audit would wait for years.
-        start = min(since.get(name, now if drawn_at is None else drawn_at), now)
-        ledger.append(Audit(number, name, code, outcome, returned, start))
+        since=pl.min_horizontal(pl.coalesce(started, "since", now), now),
+    )
+    unruled = ledger.filter(pl.col("process").is_null())
+    if not unruled.is_empty():
+        name, group = unruled.select("id", "group").row(0)
+        problem = f"audit {name!r} is of group {group!r}, which has no rule in the policy"
+        raise DataError(source, problem, remedy="give the policy that accepted it")
     return ledger
 
 
-def _count_audits(ledger: Sequence[Audit], now: float, wait: float) -> None:
+def _count_audits(ledger: pl.DataFrame, now: float, wait: float) -> pl.DataFrame:
     """Count what returned, in the order of drawing, up to the first pending one of each process."""
-    blocked: set[int] = set()
-    for audit in ledger:
-        if audit.outcome != "pending" or audit.process in blocked:
-            continue
-        if audit.returned is not None:
-            audit.outcome = audit.returned
-        elif now >= audit.since + wait:
-            audit.outcome = "missing"
-        else:
-            blocked.add(audit.process)
+    pending = _OUTCOME == "pending"
+    blocks = pending & ~_HAS_RETURNED & (now < pl.col("since") + wait)
+    counts = pending & (blocks.cast(pl.Int8).cum_max().over("process") == 0)
+    outcome = pl.coalesce("returned", pl.lit("missing"))
+    return ledger.with_columns(outcome=pl.when(counts).then(outcome).otherwise(_OUTCOME))

@@ -106,9 +106,9 @@ class Note:
     brief: str = ""
 
 
-def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
+def notes_of(lines: Sequence[str], *, tone: Tone = "plain", detail: bool = False) -> list[Block]:
     """A note of these lines, if there are any."""
-    return [Note(lines, tone)] if lines else []
+    return [Note(lines, tone, detail)] if lines else []
 
 
 def remarks_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
@@ -34,7 +34,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from adjudge.errors import ArgumentError
@@ -81,7 +80,7 @@ class SimulatedJudge:
         truth = self.truth(name, label)
         if truth is None:
             return 0.0
-        sure = float(self._confidence(np.asarray(self.uniform(name, "confidence"))))
+        sure = self._confidence(self.uniform(name, "confidence"))
         right = self.uniform(name, "right") < sure
         size = _logit(min(sure, _MOST_SURE))
         return size if (truth == "A") == right else -size
@@ -95,22 +94,6 @@ class SimulatedJudge:
         z = _NORMAL.inv_cdf(self.uniform(name, "noise", order or "", str(repeat)))
         return _sigmoid(self.margin(name, label) + bias + self.noise * z)
 
-    def draw(
-        self, labels: Sequence[str], seed: Seed = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """p_fwd and p_rev for many pairs, from `seed` instead of the pairs' names."""
-        source = generator(seed)
-        n = len(labels)
-        sure = np.minimum(self._confidence(source.random(n)), _MOST_SURE)
-        right = source.random(n) < sure
-        truth = np.asarray(labels, dtype=object)
-        sign = np.where((truth == "A") == right, 1.0, -1.0) * (truth != "tie")
-        margin = sign * np.log(sure / (1 - sure))
-        bias = _logit(0.5 + self.position_bias)
-        noise = self.noise * source.standard_normal((2, n))
-        forward, reverse = margin + bias + noise[0], margin - bias + noise[1]
-        return 1 / (1 + np.exp(-forward)), 1 / (1 + np.exp(-reverse))
-
     def uniform(self, *names: str) -> float:
         """A number in (0, 1) that depends only on these names and this judge's seed."""
         encoded = [name.encode("utf-8", "surrogatepass") for name in names]
@@ -118,14 +101,14 @@ class SimulatedJudge:
         digest = hashlib.blake2b(words, digest_size=8, key=str(self.seed).encode()).digest()
         return ((int.from_bytes(digest, "big") >> 11) + 0.5) / 2.0**53
 
-    def _confidence(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _confidence(self, u: float) -> float:
         if self.accuracy == 0.5:
-            return np.full_like(u, 0.5)
+            return 0.5
         power = 2 * (1 - self.accuracy) / (2 * self.accuracy - 1)
-        return np.asarray(0.5 + u**power / 2)
+        return float(0.5 + np.power(u, power) / 2)
 
 
-def simulate_pairs(n: int, *, seed: Seed = None, labelled: bool = True) -> list[Pair]:
+def simulate_pairs(n: int, *, seed: Seed = None) -> list[Pair]:
     """Short arithmetic pairs with one right answer, on a random side.
 
     >>> pair = simulate_pairs(1, seed=0)[0]
@@ -145,7 +128,7 @@ def simulate_pairs(n: int, *, seed: Seed = None, labelled: bool = True) -> list[
             prompt=prompt,
             response_a=good if a_is_right[i] else bad,
             response_b=bad if a_is_right[i] else good,
-            label=("A" if a_is_right[i] else "B") if labelled else None,
+            label="A" if a_is_right[i] else "B",
         )
         for i, (prompt, good, bad) in enumerate(sums)
     ]
@@ -240,45 +223,36 @@ def simulate_choices(
         "model_a": [f"response-{i + 1}" for i in np.tile(first, prompts)],
         "model_b": [f"response-{j + 1}" for j in np.tile(second, prompts)],
         "judge": "simulated",
-        "p_a": p_a[0],
+        "p_a": None,
         "label": label.ravel(),
         "best": [f"response-{i + 1}" for i in liked.argmax(axis=1)[prompt]],
     }  # fmt: skip
-    rows = pl.DataFrame(columns)
-    if judges > 1:
-        names = [f"simulated-{judge + 1}" for judge in range(judges)]
-        judged = zip(names, p_a, strict=True)
-        rows = pl.concat(rows.with_columns(judge=pl.lit(j), p_a=pl.Series(p)) for j, p in judged)
+    names = ["simulated"] if judges == 1 else [f"simulated-{judge + 1}" for judge in range(judges)]
+    judged = zip(names, p_a, strict=True)
+    rows = pl.concat(pl.DataFrame(columns | {"judge": name, "p_a": p}) for name, p in judged)
     return rows.filter(pl.Series(gen.random(rows.height) >= missing))
 
 
-def two_order_judge(
-    n: int, *, skill: float = 1.2, position_bias: float = 0.8, noise: float = 0.7, seed: Seed = 0
-) -> dict[str, list[float] | list[str]]:
+def two_order_judge(n: int, *, skill: float = 1.2, seed: Seed = 0) -> pl.DataFrame:
     """Rows of a judge asked in both orders: id, label, p_fwd and p_rev, both about response_a.
 
     Each pair has a true margin; people prefer A with probability sigma(2 margin). The judge sees
-    `skill` times the margin, has a `position_bias` towards the answer shown first, and is
-    over-confident: its log odds have `noise` that differs between the two orders.
+    `skill` times the margin, leans towards the answer shown first, and is over-confident: its log
+    odds have noise that differs between the two orders.
 
-    >>> rows = two_order_judge(4, seed=0)
-    >>> sorted(rows), len(rows["id"])
-    (['id', 'label', 'p_fwd', 'p_rev'], 4)
+    >>> two_order_judge(4, seed=0).columns
+    ['id', 'label', 'p_fwd', 'p_rev']
     """
     gen = generator(seed)
     margin = gen.normal(size=count(n, "n", least=1))
     people = gen.random(n) < 1 / (1 + np.exp(-2 * margin))
-    lean = position_bias * (1 + 0.5 * gen.normal(size=n))
-    shared = gen.normal(size=n)
-    odds = 2.5 * (skill * margin + noise * shared)
-    forward = 1 / (1 + np.exp(-(odds + 2.5 * lean + noise * gen.normal(size=n))))
-    reverse = 1 / (1 + np.exp(-(odds - 2.5 * lean + noise * gen.normal(size=n))))
-    return {
-        "id": [f"pair-{i:05d}" for i in range(n)],
-        "label": np.where(people, "A", "B").tolist(),
-        "p_fwd": forward.tolist(),
-        "p_rev": reverse.tolist(),
-    }
+    lean = 0.8 * (1 + 0.5 * gen.normal(size=n))
+    odds = 2.5 * (skill * margin + 0.7 * gen.normal(size=n))
+    forward, reverse = (
+        1 / (1 + np.exp(-(odds + side * 2.5 * lean + 0.7 * gen.normal(size=n)))) for side in (1, -1)
+    )
+    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B")
+    return pl.DataFrame({"id": ids, "label": labels, "p_fwd": forward, "p_rev": reverse})
 
 
 def cascade_judges(
@@ -287,32 +261,31 @@ def cascade_judges(
     skills: Mapping[str, float] | None = None,
     failures: Mapping[str, float] | None = None,
     seed: Seed = 0,
-) -> dict[str, list[str] | list[str | None] | list[float | None]]:
+) -> pl.DataFrame:
     """Rows of several judges on the same pairs, to plan a cascade from.
 
     Judge j sees `skills[j]` times the true margin with independent noise. A share `failures[j]` of
     its rows has the status error and no number.
 
     >>> rows = cascade_judges(2, seed=0)
-    >>> rows["judge"], rows["id"] == ["pair-00000", "pair-00001"] * 2
+    >>> rows["judge"].to_list(), rows["id"].to_list() == ["pair-00000", "pair-00001"] * 2
     (['cheap', 'cheap', 'strong', 'strong'], True)
     """
-    named = {"cheap": 0.8, "strong": 2.0} if skills is None else skills
     gen = generator(seed)
     margin = 1.2 * gen.normal(size=count(n, "n", least=1))
     people = gen.random(n) < 1 / (1 + np.exp(-4 * margin))
-    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B").tolist()
-    rows: dict[str, list[Any]] = {
-        name: [] for name in ("id", "judge", "protocol", "status", "p_a", "label")
-    }
-    for name, skill in named.items():
+    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B")
+    rows = []
+    for name, skill in (skills or {"cheap": 0.8, "strong": 2.0}).items():
         odds = 2 * (skill * margin + 0.9 * gen.normal(size=n))
         failed = gen.random(n) < (failures or {}).get(name, 0.0)
-        p = np.round(1 / (1 + np.exp(-odds)), 6)
-        rows["id"] += ids
-        rows["judge"] += [name] * n
-        rows["protocol"] += ["preference"] * n
-        rows["status"] += np.where(failed, "error", "ok").tolist()
-        rows["p_a"] += [None if lost else p_a for p_a, lost in zip(p.tolist(), failed, strict=True)]
-        rows["label"] += labels
-    return rows
+        columns = {
+            "id": ids,
+            "judge": [name] * n,
+            "protocol": ["preference"] * n,
+            "status": np.where(failed, "error", "ok"),
+            "p_a": np.where(failed, np.nan, np.round(1 / (1 + np.exp(-odds)), 6)),
+            "label": labels,
+        }
+        rows.append(pl.DataFrame(columns, nan_to_null=True))
+    return pl.concat(rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from typing import Unpack
 
@@ -16,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from adjudge.data.columns import make_room
 from adjudge.data.families import family_of, of_family
 from adjudge.data.scores import Scores, prepare_scores, ratings_table, scored_by_both
 from adjudge.data.source import Reading
@@ -23,33 +25,33 @@ from adjudge.data.tables import TableLike, as_text
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import FamilyScores, family_scores
 from adjudge.diagnosis.measures import mean_or_none
-from adjudge.diagnosis.scores.nonconformity import TARGETS, Target, human_target
+from adjudge.diagnosis.scores.nonconformity import TARGETS, Target, human_target, round_half_up
 from adjudge.diagnosis.scores.result import (
     HumanAgreement,
     MeanScore,
     ScoreDiagnosis,
     ScoreSetGroup,
+    SizeErrors,
     WidthAgreement,
     WidthBin,
 )
 from adjudge.diagnosis.scores.sets import (
     SETS,
+    WEIGHS,
     LabelledRows,
+    ScoreSets,
     SetRule,
     advise,
     answers_for,
     checked_scale,
     default_rule,
-    fewest_of_cells,
     fewest_to_learn,
-    judge_errors,
     members_of,
     random_part,
-    size_errors,
 )
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.agreement import spearman
-from adjudge.statistics.clusters import mean_interval, recode
+from adjudge.statistics.clusters import jackknife_interval, mean_interval, recode
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.validation import (
     BoolArray,
@@ -66,6 +68,10 @@ from adjudge.validation import (
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
 #: The level at which judges' widths are compared, as in the paper.
 _MAIN = Fraction(1, 10)
+#: The answer that a row is about: its document and its model.
+KEY = "__key"
+#: The columns that `score_set_rows` adds to a row.
+_SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated", "sets")
 #: The coverage that cross-fitted sets promise.
 _WEAKER = "about 1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha,"
 #: What kind of set the numbers are about, and its limits.
@@ -160,16 +166,22 @@ def diagnose_scores(
     main = _MAIN if _MAIN in levels else levels[0]
     fewest = fewest_of_cells(frame)
     used = default_rule(fewest, main) if sets == "auto" else sets
-    judges = split_by_judge(frame, scale=limits, target=target, by=by, sets=used)
-    if used == "adaptive" and not any("adaptive" in rows.plans for rows in judges):
+    judges = split_by_judge(frame, scale=limits, target=target)
+    several = frame["criterion"].n_unique() > 1
+    plans = [
+        (rows, plan) for rows in judges for plan in _plans(rows, by, several=several, sets=used)
+    ]
+    if used == "adaptive" and all(plan.method != used for _, plan in plans):
         raise DataError(scores.name, "is missing", column="score_probs", remedy="choose other sets")
     random = generator(seed)
     halves = [random_part(np.arange(documents), random, 2) for _ in range(splits)]
-    evaluations = [
-        evaluate_method(rows, method, levels, halves, confidence_level, random)
-        for rows in judges
-        for method in rows.plans
-    ]
+    groups: list[ScoreSetGroup] = []
+    widths: list[tuple[str, str, pl.DataFrame]] = []
+    for rows, plan in plans:
+        tested, sizes = evaluate_plan(rows, plan, levels, halves, confidence_level, random)
+        groups += tested
+        width = pl.Series(sizes[levels.index(main)])
+        widths.append((rows.judge, plan.method, rows.frame.select("criterion", KEY, width=width)))
     not_learned = []
     if sets == "auto" and used != "learned":
         not_learned = [
@@ -177,8 +189,8 @@ def diagnose_scores(
             f"for each judge and criterion at alpha {float(main):g}; the fewest here is {fewest}"
         ]
     return ScoreDiagnosis(
-        groups=tuple(group for evaluation in evaluations for group in evaluation.groups),
-        agreement=tuple(_between_judges(evaluations, main)),
+        groups=tuple(groups),
+        agreement=tuple(_between_judges(widths, float(main))),
         human_agreement=tuple(
             HumanAgreement(
                 judge=rows.judge,
@@ -213,16 +225,109 @@ def diagnose_scores(
     )
 
 
+def score_set_rows(
+    source: TableLike | Scores,
+    *,
+    alpha: float | str = 0.1,
+    sets: str = "auto",
+    scale: tuple[int, int] = (1, 5),
+    target: str = "mean",
+    raters: Sequence[str] | None = None,
+    labels: TableLike | None = None,
+    weigh: str = "documents",
+    seed: Seed = 0,
+    **reading: Unpack[Reading],
+) -> pl.DataFrame:
+    """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
+
+    Each judge is calibrated on its labelled rows, per criterion. The sets are for rows without a
+    human score. A row without a judge score gets no set; an empty set has no set_low and set_high.
+    The advice is the paper's: one or two scores "trust", the entire scale (or an empty set)
+    "human", between "look". It is "look" instead of "trust" if labelled rows of the judge and
+    criterion do not show smaller errors (at 95 %) where sets are small.
+
+    Args:
+        source: doc_id, judge_score and human_score or one column per rater. Optional: model,
+            criterion, judge, score_probs. A path, a frame or prepared scores.
+        alpha: Error level. The sets contain the human score at the rate 1 - alpha.
+        sets: learned, cross-fitted, residual or adaptive, as `method` of `ScoreSets`. Default,
+            "auto": learned if there are enough labelled documents, else residual. The column `sets`
+            has the one that was used.
+        scale: Lowest and highest score.
+        target: mean: the rounded mean of the raters; rater: one at random.
+        raters: The raters' columns.
+        labels: Human scores by id, as `adjudge label --scale` writes them.
+        weigh: documents, or rows as in the paper (valid only for one row per document).
+        seed: Seed of everything random.
+        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+
+    >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
+    ...         "human_score": [3] * 20 + [None]}
+    >>> score_set_rows(rows).select("set_size", "advice", "calibrated", "sets").row(20)
+    (1, 'trust', False, 'residual')
+    """
+    one_of(sets, SETS, "sets")
+    one_of(weigh, WEIGHS, "weigh")
+    scores = prepare_scores(source, raters=raters, labels=labels, **reading)
+    name, frame = scores.name, make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
+    if sets == "adaptive" and "score_probs" not in frame.columns:
+        raise DataError(name, "is missing", column="score_probs", remedy="choose other sets")
+    column = "score_probs" if sets == "adaptive" else "judge_score"
+    answered = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
+    if sets == "auto":
+        labelled = answered.filter(pl.col("human_scores").is_not_null())
+        sets = default_rule(fewest_of_cells(labelled), exact_level(alpha), weigh=weigh)
+    set_rows = []
+    for judge_rows in answered.partition_by("judge", maintain_order=True):
+        labelled_rows = judge_rows["human_scores"].is_not_null().to_numpy()
+        if not labelled_rows.any():
+            continue
+        judge = np.array(judge_rows[column].to_list(), dtype=np.float64)
+        groups = np.array(judge_rows["criterion"].fill_null("unnamed").to_list(), dtype=object)
+        people = judge_rows.filter(pl.Series(labelled_rows))
+        learned = ScoreSets(
+            alpha=alpha, scale=scale, method=sets, weigh=weigh, target=target, seed=seed
+        ).calibrate(
+            judge[labelled_rows],
+            ratings_table(people),
+            documents=people["doc_id"].to_list(),
+            groups=groups[labelled_rows],
+        )
+        predicted = learned.predict(judge, groups=groups)
+        advice = predicted.advice
+        score = people["judge_score"].to_numpy().astype(np.float64)
+        error = judge_errors(score, ratings_table(people), target)
+        document = cluster_codes(people["doc_id"].to_list())[0]
+        for group in set(groups):
+            among = groups[labelled_rows] == group
+            sizes = predicted.sizes[labelled_rows][among]
+            if size_errors(sizes, error[among], document[among], 0.95).tells is False:
+                advice[(groups == group) & (advice == "trust")] = "look"
+        set_rows.append(
+            judge_rows.select("__row").with_columns(
+                pl.Series("set_low", predicted.low),
+                pl.Series("set_high", predicted.high),
+                pl.Series("set_size", predicted.sizes),
+                pl.Series("advice", advice.tolist()),
+                pl.Series("calibrated", labelled_rows),
+                pl.lit(sets).alias("sets"),
+            )
+        )
+    if not set_rows:
+        raise DataError(name, "no row has both a judge score and a human score")
+    # An empty set has no ends.
+    ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
+    sets_of = pl.concat(set_rows).with_columns(ends)
+    return frame.join(sets_of, on="__row", how="left", maintain_order="left").drop("__row")
+
+
+def fewest_of_cells(frame: pl.DataFrame) -> int:
+    """The fewest labelled documents that a judge has for a criterion."""
+    counts = frame.group_by("judge", "criterion").agg(pl.col("doc_id").n_unique())["doc_id"]
+    return min(counts.to_list(), default=0)
+
+
 # --- one judge, one method -------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A method: its rule, its calibration data, and which rows are calibrated together."""
-
-    rule: str
-    answers: FloatArray
-    group: IntArray
 
 
 @dataclass(frozen=True)
@@ -230,115 +335,94 @@ class ScoreRows:
     """The labelled rows of one judge. Documents are numbered over the entire file."""
 
     judge: str
+    frame: pl.DataFrame
     scale: tuple[int, int]
-    key: NDArray[np.object_]
-    model: NDArray[np.object_]
     document: IntArray
-    criterion: NDArray[np.object_]
     score: FloatArray
     ratings: FloatArray
     target: Target
     error: FloatArray
-    plans: dict[str, Plan]
 
-    @property
+    @cached_property
     def by_criterion(self) -> dict[str, BoolArray]:
         """Which rows each criterion has, criteria in the order of the file."""
-        names = dict.fromkeys(self.criterion.tolist())
-        return {name: np.asarray(self.criterion == name, dtype=bool) for name in names}
+        names = self.frame["criterion"]
+        return {name: (names == name).to_numpy() for name in names.unique(maintain_order=True)}
 
 
-def split_by_judge(
-    frame: pl.DataFrame, *, scale: tuple[int, int], target: str, by: str | None, sets: str
-) -> list[ScoreRows]:
-    """One `ScoreRows` per judge in alphabetical order, with `sets` and the methods to compare."""
+def split_by_judge(frame: pl.DataFrame, *, scale: tuple[int, int], target: str) -> list[ScoreRows]:
+    """One `ScoreRows` per judge in alphabetical order; `KEY` names the answer of a row."""
     documents, _ = cluster_codes(frame["doc_id"].to_list())
-    ratings = ratings_table(frame)
-    several = frame["criterion"].n_unique() > 1
+    table = ratings_table(frame)
     keyed = frame.with_columns(
-        pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f").alias("__key"),
-        pl.col("judge").fill_null("unnamed"),
-        pl.col("criterion").fill_null("unnamed"),
+        pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f").alias(KEY),
+        pl.col("judge", "criterion").fill_null("unnamed"),
     ).with_row_index("__row")
     judges = []
     for (judge,), judge_rows in sorted(keyed.partition_by("judge", as_dict=True).items()):
-        rows = judge_rows["__row"].to_numpy()
-        score = judge_rows["judge_score"].to_numpy().astype(np.float64)
-        table = ratings[rows]
-        judges.append(
-            ScoreRows(
-                judge=str(judge),
-                scale=scale,
-                key=np.array(judge_rows["__key"].to_list(), dtype=object),
-                model=np.array(judge_rows["model"].to_list(), dtype=object),
-                document=documents[rows],
-                criterion=np.array(judge_rows["criterion"].to_list(), dtype=object),
-                score=score,
-                ratings=table,
-                target=human_target(table, target=target, scale=scale),
-                error=judge_errors(score, table, target),
-                plans=_plans(judge_rows, score, scale, by, several=several, sets=sets),
-            )
+        places = judge_rows["__row"].to_numpy()
+        score, ratings = judge_rows["judge_score"].to_numpy().astype(np.float64), table[places]
+        rows = ScoreRows(
+            judge=str(judge),
+            frame=judge_rows,
+            scale=scale,
+            document=documents[places],
+            score=score,
+            ratings=ratings,
+            target=human_target(ratings, target=target, scale=scale),
+            error=judge_errors(score, ratings, target),
         )
+        judges.append(rows)
     return judges
 
 
-def _plans(
-    judge_rows: pl.DataFrame,
-    score: FloatArray,
-    scale: tuple[int, int],
-    by: str | None,
-    *,
-    several: bool,
-    sets: str,
-) -> dict[str, Plan]:
-    criterion, _ = cluster_codes(judge_rows["criterion"].to_list())
-    values = answers_for(score, "residual", scale)
-    plans = {"constant": Plan("residual", values, np.zeros(len(values), dtype=np.int64))}
+@dataclass(frozen=True)
+class Plan:
+    """A method: its rule, its calibration data, and which rows are calibrated together."""
+
+    method: str
+    rule: str
+    answers: FloatArray
+    group: IntArray
+
+
+def _plans(rows: ScoreRows, by: str | None, *, several: bool, sets: str) -> Iterator[Plan]:
+    """`sets` and the methods to compare; `several` criteria need not share a quantile."""
+    frame, scale = rows.frame, rows.scale
+    criterion, _ = cluster_codes(frame["criterion"].to_list())
+    values = answers_for(rows.score, "residual", scale)
+    yield Plan("constant", "residual", values, np.zeros(len(values), dtype=np.int64))
     if several:
-        plans["per-criterion"] = Plan("residual", values, criterion)
+        yield Plan("per-criterion", "residual", values, criterion)
     if by is not None:
-        pairs: list[object] = list(
-            zip(judge_rows["criterion"], as_text(judge_rows[by]), strict=True)
-        )
-        plans["per-group"] = Plan("residual", values, cluster_codes(pairs)[0])
-    if "score_probs" in judge_rows.columns and judge_rows["score_probs"].null_count() == 0:
-        size = int(judge_rows["score_probs"].list.len()[0])
+        pairs: list[object] = list(zip(frame["criterion"], as_text(frame[by]), strict=True))
+        yield Plan("per-group", "residual", values, cluster_codes(pairs)[0])
+    if "score_probs" in frame.columns and frame["score_probs"].null_count() == 0:
+        size = int(frame["score_probs"].list.len()[0])
         if size != scale[1] - scale[0] + 1:
             remedy = f"score_probs lists {size} scores: give their scale"
             raise ArgumentError("scale", scale, remedy)
-        probs = answers_for(judge_rows["score_probs"].to_list(), "adaptive", scale)
-        plans["adaptive"] = Plan("adaptive", probs, criterion)
+        probs = answers_for(frame["score_probs"].to_list(), "adaptive", scale)
+        yield Plan("adaptive", "adaptive", probs, criterion)
     if sets not in ("residual", "adaptive"):
-        plans[sets] = Plan(sets, score, criterion)
-    return plans
+        yield Plan(sets, sets, rows.score, criterion)
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """One method on one judge's rows: a group per criterion and level, and set sizes per level.
-
-    `widths` are the sizes at the quantile of all documents: one number for many rows, which a
-    row's own label cannot change by more than its document's weight. Two halves would have two
-    quantiles, and the agreement of judges would depend on the half of a document.
-    """
-
-    rows: ScoreRows
-    method: str
-    groups: Sequence[ScoreSetGroup]
-    widths: Mapping[Fraction, IntArray]
-
-
-def evaluate_method(
+def evaluate_plan(
     rows: ScoreRows,
-    method: str,
+    plan: Plan,
     levels: Sequence[Fraction],
     halves: Sequence[BoolArray],
     confidence_level: float,
     random: np.random.Generator,
-) -> Evaluation:
-    """Calibrate on each half, test on the other, and compute set sizes for all documents."""
-    among, entries, scale, plan = rows.by_criterion, rows.target, rows.scale, rows.plans[method]
+) -> tuple[list[ScoreSetGroup], IntArray]:
+    """Calibrate on each half, test on the other: a group per criterion and level, and set sizes.
+
+    The sizes, (levels, rows), are those at the quantile of all documents: one number for many rows,
+    which a row's own label cannot change by more than its document's weight. Two halves would have
+    two quantiles, and the agreement of judges would depend on the half of a document.
+    """
+    among, entries, scale = rows.by_criterion, rows.target, rows.scale
     coverage, size, rank = np.full((3, len(among), len(levels), len(halves)), np.nan)
     labelled = LabelledRows(plan.answers, entries, rows.document, levels, scale, random)
 
@@ -371,11 +455,11 @@ def evaluate_method(
                 continue
             widths = final[a][in_criterion]
             advice = advise(widths, scale=scale)
-            reached = {rule.quantiles[a] for rule in used}
+            reached = {rule.quantile(a) for rule in used}
             group = ScoreSetGroup(
                 judge=rows.judge,
                 criterion=criterion,
-                method=method,
+                method=plan.method,
                 alpha=float(level),
                 n=len(documents),
                 documents=len(np.unique(documents)),
@@ -384,7 +468,7 @@ def evaluate_method(
                 mean_size=float(np.nanmean(size[c, a])),
                 spearman=mean_or_none(rank[c, a][~np.isnan(rank[c, a])]),
                 quantile=reached.pop() if len(reached) == 1 else None,
-                whole_scale=all(rule.whole[a] for rule in used),
+                whole_scale=all(rule.limits[a] is None for rule in used),
                 **{word: float((advice == word).mean()) for word in ("trust", "look", "human")},
                 by_width=error_by_width(
                     widths, rows.error[in_criterion], documents, scale, confidence_level
@@ -392,7 +476,36 @@ def evaluate_method(
                 errors=size_errors(widths, rows.error[in_criterion], documents, confidence_level),
             )
             groups.append(group)
-    return Evaluation(rows, method, groups, dict(zip(levels, final, strict=True)))
+    return groups, final
+
+
+def judge_errors(score: FloatArray, ratings: FloatArray, target: str) -> FloatArray:
+    """|judge - human| of each row: of the raters' rounded mean, or the mean over raters."""
+    people = ratings
+    if target == "mean":
+        people = round_half_up(np.nanmean(ratings, axis=1, keepdims=True))
+    return np.asarray(np.nanmean(np.abs(people - score[:, None]), axis=1))
+
+
+def size_errors(
+    widths: IntArray, error: FloatArray, documents: IntArray, confidence_level: float
+) -> SizeErrors:
+    """The mean error of rows with one or two scores in their set, and of the others."""
+    small = (widths == 1) | (widths == 2)
+    codes, groups = recode(documents)
+    sums = [
+        np.bincount(codes, weights=values, minlength=groups)
+        for values in (small, small * error, ~small, ~small * error)
+    ]
+
+    def gap(totals: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(totals[:, 3] / totals[:, 2] - totals[:, 1] / totals[:, 0])
+
+    bounds = -float(error.max(initial=0.0)), float(error.max(initial=0.0))
+    ends = jackknife_interval(gap, np.stack(sums, axis=1), confidence_level, bounds=bounds)
+    sides = mean_or_none(error[small]), mean_or_none(error[~small])
+    return SizeErrors(small=sides[0], large=sides[1], interval=ends)
 
 
 def document_mean(values: NDArray[np.number], documents: IntArray) -> float:
@@ -428,11 +541,12 @@ def _mean_scores(rows: ScoreRows, confidence_level: float) -> Iterator[MeanScore
     people = np.nanmean(rows.ratings, axis=1)
     reach = float(rows.scale[1] - rows.scale[0])
     criteria = rows.by_criterion if len(rows.by_criterion) > 1 else {}
-    models = dict.fromkeys(model for model in rows.model if model is not None)
+    model_of = rows.frame["model"]
+    models = model_of.drop_nulls().unique(maintain_order=True)
     parts: list[tuple[str | None, str | None, BoolArray]] = [
         (None, None, np.ones(len(people), dtype=bool)),
         *((criterion, None, among) for criterion, among in criteria.items()),
-        *((None, model, rows.model == model) for model in models if len(models) > 1),
+        *((None, name, model_of.eq_missing(name).to_numpy()) for name in models if len(models) > 1),
     ]
     for criterion, model, among in parts:
         gap = (rows.score - people)[among]
@@ -456,11 +570,11 @@ def _family_points(
     """Each judge's scores of its own family compared with people's, if it scored any."""
     for rows in judges:
         maker = family_of(rows.judge, families)
-        of_judge = [] if maker is None else of_family(rows.model, maker, families)
+        of_judge = [] if maker is None else of_family(rows.frame["model"], maker, families)
         if any(of_judge):
             yield family_scores(
                 rows.score - np.nanmean(rows.ratings, axis=1),
-                rows.model.tolist(),
+                rows.frame["model"].to_list(),
                 of_judge,
                 judge=rows.judge,
                 family=maker,
@@ -469,29 +583,27 @@ def _family_points(
             )
 
 
-def _between_judges(evaluations: Sequence[Evaluation], level: Fraction) -> Iterator[WidthAgreement]:
+def _between_judges(
+    widths: Sequence[tuple[str, str, pl.DataFrame]], alpha: float
+) -> Iterator[WidthAgreement]:
     """Rows that two judges both scored, matched by document, model and criterion."""
-    for evaluation, other in combinations(evaluations, 2):
-        first, second = evaluation.rows, other.rows
-        if evaluation.method != other.method:
+    for (first, method, sizes), (second, other, other_sizes) in combinations(widths, 2):
+        if method != other:
             continue
-        for criterion in (c for c in first.by_criterion if c in second.by_criterion):
-            rows_a, rows_b = (np.flatnonzero(j.by_criterion[criterion]) for j in (first, second))
-            place = {key: at for at, key in zip(rows_b, second.key[rows_b], strict=True)}
-            both = [(at, place[first.key[at]]) for at in rows_a if first.key[at] in place]
-            if not both:
-                continue
-            a, b = (np.array(side) for side in zip(*both, strict=True))
-            widths = evaluation.widths[level][a], other.widths[level][b]
-            yield WidthAgreement(
-                judge_a=first.judge,
-                judge_b=second.judge,
-                criterion=criterion,
-                method=evaluation.method,
-                alpha=float(level),
-                n=len(both),
-                spearman=spearman(*widths),
-            )
+        on = ["criterion", KEY]
+        both = sizes.join(other_sizes.unique(on, keep="last"), on=on, maintain_order="left")
+        for criterion in sizes["criterion"].unique(maintain_order=True):
+            matched = both.filter(pl.col("criterion") == criterion)
+            if not matched.is_empty():
+                yield WidthAgreement(
+                    judge_a=first,
+                    judge_b=second,
+                    criterion=criterion,
+                    method=method,
+                    alpha=alpha,
+                    n=matched.height,
+                    spearman=spearman(*matched.select("width", "width_right").to_numpy().T),
+                )
 
 
 # --- words -----------------------------------------------------------------------------------

@@ -49,10 +49,8 @@ def size_map(
     A cell has judge, criterion, alpha, mean_size and coverage; `note` is written after its size.
     `room`: width of the margins and of a criterion, height of a judge.
     """
-    judges, criteria = (
-        theme.unique(c.judge for c in cells),
-        theme.unique(c.criterion for c in cells),
-    )
+    judges = theme.unique(c.judge for c in cells)
+    criteria = theme.unique(c.criterion for c in cells)
     if not criteria:
         raise ArgumentError("figure", "sizes", "there are no sets to draw")
     margins, wide, high = room

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adjudge.errors import ArgumentError
-from adjudge.validation import BoolArray, FloatArray, IntArray, finite, one_of
+from adjudge.validation import BoolArray, FloatArray, IntArray, finite, one_of, refuse
 
 TARGETS = ("mean", "rater")
 #: Written probabilities are rounded; a larger distance from one is not a rounding error.
@@ -90,8 +90,7 @@ def human_target(
     scored = np.isfinite(table)
     raters = scored.sum(axis=1)
     if target == "mean":
-        with np.errstate(invalid="ignore"):
-            means = np.where(scored, table, 0.0).sum(axis=1) / np.maximum(raters, 1)
+        means = np.where(scored, table, 0.0).sum(axis=1) / np.maximum(raters, 1)
         row = np.flatnonzero(raters)
         score, spread = round_half_up(means[row]), np.ones(len(row), dtype=np.int64)
     else:
@@ -123,11 +122,7 @@ def residuals(judge: ArrayLike, scale: tuple[int, int]) -> FloatArray:
     """|judge - y| for each row and each score y of the scale."""
     scores = finite(judge, "judge")
     outside = (scores < scale[0]) | (scores > scale[1])
-    if outside.any():
-        at = int(np.flatnonzero(outside)[0])
-        raise ArgumentError(
-            f"judge[{at}]", float(scores[at]), f"the scale is {scale[0]} to {scale[1]}"
-        )
+    refuse(outside, scores, "judge", f"the scale is {scale[0]} to {scale[1]}")
     return np.abs(scores[:, None] - np.arange(scale[0], scale[1] + 1))
 
 

@@ -11,7 +11,6 @@ from typing import ClassVar
 from adjudge.diagnosis.agreement import MANY_ROWS, Agreement
 from adjudge.diagnosis.family import FamilyScores
 from adjudge.diagnosis.measures import (
-    details_of,
     left_out_together,
     lines_of,
     name_group,
@@ -182,22 +181,17 @@ class ScoreDiagnosis(Result):
     means: tuple[MeanScore, ...] = ()
 
     @property
-    def main_method(self) -> str:
-        """For each criterion, the method with a promise: the one to read first."""
-        methods = {group.method for group in self.groups}
-        return self.sets if self.sets in methods else self.residual_method
-
-    @property
-    def residual_method(self) -> str:
-        """The method of residual sets with a promise for each criterion."""
-        methods = {group.method for group in self.groups}
-        return "per-criterion" if "per-criterion" in methods else "constant"
-
-    @property
     def methods(self) -> list[str]:
         """The methods with a promise for each criterion, the main one first."""
-        methods = dict.fromkeys((self.main_method, *(group.method for group in self.groups)))
-        return [name for name in methods if name != "constant" or name == self.residual_method]
+        methods = list(dict.fromkeys(group.method for group in self.groups))
+        if "per-criterion" in methods:
+            methods = [name for name in methods if name != "constant"]
+        return sorted(methods, key=lambda name: name != self.sets)
+
+    @property
+    def main_method(self) -> str:
+        """The method to read first."""
+        return self.methods[0]
 
     @property
     def main_alpha(self) -> float:
@@ -222,46 +216,42 @@ class ScoreDiagnosis(Result):
         return "row" if all(g.n == g.documents for g in self.groups) else "document"
 
     def view(self) -> list[Block]:
-        return view_scores(self)
-
-
-def view_scores(result: ScoreDiagnosis) -> list[Block]:
-    """The judge's mean next to people's, what sets contain, what their size shows; then tables."""
-    ends = f"{level(result.confidence_level)} interval"
-    lines, more = _remarks(result)
-    means: dict[str, Callable[[MeanScore], str]] = {
-        "rows": lambda m: number(m.n),
-        "judge": lambda m: number(m.judge_mean, 2),
-        "people": lambda m: number(m.human_mean, 2),
-        "difference": lambda m: signed(m.difference, 2),
-        ends: lambda m: show_interval(m.interval, 2),
-    }
-    names = {"judge, criterion, model": lambda m: group_name(m.judge, m.criterion, m.model)}
-    caption = "Mean scores on labelled rows"
-    if any(m.model is not None for m in result.means):
-        caption += "; over all rows, and which system is better: adjudge compare"
-    return [
-        *_means_shown(result),
-        *notes_of([*lines, *left_out_together(result.dropped)]),
-        table_of(result.means, names | means, caption=caption, detail=True),
-        *_size_tables(result),
-        _small_sets_table(result),
-        *_paper_tables(result),
-        table_of_groups(
-            result.human_agreement,
-            {
-                "agree": lambda h: percent(h.agreement.raw),
-                "kappa": lambda h: number(h.agreement.kappa, 2),
-                ends: lambda h: show_interval(h.agreement.kappa_interval, 2),
-                "Krippendorff's alpha": lambda h: number(h.agreement.alpha, 2),
-                "two people": lambda h: percent(c.raw if (c := h.agreement.ceiling) else None),
-            },
-            "Agreement with people (kappa with quadratic weights)",
-            optional=("Krippendorff's alpha",),
-        ),
-        *details_of([*more, *result.assumptions]),
-        *_score_figures(result),
-    ]
+        """The judge's mean next to people's, what sets contain, what their size shows; tables."""
+        ends = f"{level(self.confidence_level)} interval"
+        lines, more = _remarks(self)
+        means: dict[str, Callable[[MeanScore], str]] = {
+            "judge, criterion, model": lambda m: group_name(m.judge, m.criterion, m.model),
+            "rows": lambda m: number(m.n),
+            "judge": lambda m: number(m.judge_mean, 2),
+            "people": lambda m: number(m.human_mean, 2),
+            "difference": lambda m: signed(m.difference, 2),
+            ends: lambda m: show_interval(m.interval, 2),
+        }
+        caption = "Mean scores on labelled rows"
+        if any(m.model is not None for m in self.means):
+            caption += "; over all rows, and which system is better: adjudge compare"
+        return [
+            *_means_shown(self),
+            *notes_of([*lines, *left_out_together(self.dropped)]),
+            table_of(self.means, means, caption=caption, detail=True),
+            *_size_tables(self),
+            _small_sets_table(self),
+            *_paper_tables(self),
+            table_of_groups(
+                self.human_agreement,
+                {
+                    "agree": lambda h: percent(h.agreement.raw),
+                    "kappa": lambda h: number(h.agreement.kappa, 2),
+                    ends: lambda h: show_interval(h.agreement.kappa_interval, 2),
+                    "Krippendorff's alpha": lambda h: number(h.agreement.alpha, 2),
+                    "two people": lambda h: percent(c.raw if (c := h.agreement.ceiling) else None),
+                },
+                "Agreement with people (kappa with quadratic weights)",
+                optional=("Krippendorff's alpha",),
+            ),
+            *notes_of([*more, *self.assumptions], detail=True),
+            *_score_figures(self),
+        ]
 
 
 def _means_shown(result: ScoreDiagnosis) -> list[Block]:

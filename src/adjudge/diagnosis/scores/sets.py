@@ -11,19 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar, Unpack
+from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge.data.columns import make_room
-from adjudge.data.scores import Scores, prepare_scores, ratings_table
-from adjudge.data.source import Reading
-from adjudge.data.tables import TableLike
-from adjudge.diagnosis.measures import mean_or_none
 from adjudge.diagnosis.scores.nonconformity import (
-    JudgeScale,
     Target,
     document_quantiles,
     fewest_documents,
@@ -31,11 +24,8 @@ from adjudge.diagnosis.scores.nonconformity import (
     learn_scale,
     ordinal_nonconformity,
     residuals,
-    round_half_up,
 )
-from adjudge.diagnosis.scores.result import SizeErrors
-from adjudge.errors import ArgumentError, DataError
-from adjudge.statistics.clusters import jackknife_interval, recode
+from adjudge.errors import ArgumentError
 from adjudge.statistics.numbers import cluster_codes, conformal_rank
 from adjudge.validation import (
     BoolArray,
@@ -49,14 +39,13 @@ from adjudge.validation import (
     same_length,
 )
 
-_Group = TypeVar("_Group")
+#: From answers of the judge to a value for each score of the scale, (rows, scores).
+Nonconformity = Callable[[FloatArray], NDArray[Any]]
 WEIGHS = ("documents", "rows")
 #: The number of folds of documents; one per document if there are fewer.
 _FOLDS = 10
 #: One in this many documents is for learning the judge's scale.
 _TEACHING = 3
-#: The columns that `score_set_rows` adds to a row.
-_SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated", "sets")
 
 
 @dataclass(frozen=True)
@@ -175,7 +164,7 @@ class ScoreSets:
     def quantile(self, group: object = None) -> float | None:
         """The calibrated quantile of a group; None: the entire scale, or cross-fitted sets."""
         rule = self._rules.get(group)
-        return None if rule is None else rule.quantiles[0]
+        return None if rule is None else rule.quantile(0)
 
     def predict(
         self, judge: ArrayLike, *, groups: ArrayLike | Sequence[Any] | None = None
@@ -223,140 +212,6 @@ def checked_scale(scale: tuple[int, int]) -> tuple[int, int]:
     return int(low), int(high)
 
 
-# --- the sets of rows ------------------------------------------------------------------------
-
-
-def score_set_rows(
-    source: TableLike | Scores,
-    *,
-    alpha: float | str = 0.1,
-    sets: str = "auto",
-    scale: tuple[int, int] = (1, 5),
-    target: str = "mean",
-    raters: Sequence[str] | None = None,
-    labels: TableLike | None = None,
-    weigh: str = "documents",
-    seed: Seed = 0,
-    **reading: Unpack[Reading],
-) -> pl.DataFrame:
-    """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
-
-    Each judge is calibrated on its labelled rows, per criterion. The sets are for rows without a
-    human score. A row without a judge score gets no set; an empty set has no set_low and set_high.
-    The advice is the paper's: one or two scores "trust", the entire scale (or an empty set)
-    "human", between "look". It is "look" instead of "trust" if labelled rows of the judge and
-    criterion do not show smaller errors (at 95 %) where sets are small.
-
-    Args:
-        source: doc_id, judge_score and human_score or one column per rater. Optional: model,
-            criterion, judge, score_probs. A path, a frame or prepared scores.
-        alpha: Error level. The sets contain the human score at the rate 1 - alpha.
-        sets: learned, cross-fitted, residual or adaptive, as `method` of `ScoreSets`. Default,
-            "auto": learned if there are enough labelled documents, else residual. The column `sets`
-            has the one that was used.
-        scale: Lowest and highest score.
-        target: mean: the rounded mean of the raters; rater: one at random.
-        raters: The raters' columns.
-        labels: Human scores by id, as `adjudge label --scale` writes them.
-        weigh: documents, or rows as in the paper (valid only for one row per document).
-        seed: Seed of everything random.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
-
-    >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
-    ...         "human_score": [3] * 20 + [None]}
-    >>> score_set_rows(rows).select("set_size", "advice", "calibrated", "sets").row(20)
-    (1, 'trust', False, 'residual')
-    """
-    one_of(sets, SETS, "sets")
-    one_of(weigh, WEIGHS, "weigh")
-    scores = prepare_scores(source, raters=raters, labels=labels, **reading)
-    name, frame = scores.name, make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
-    if sets == "adaptive" and "score_probs" not in frame.columns:
-        raise DataError(name, "is missing", column="score_probs", remedy="choose other sets")
-    column = "score_probs" if sets == "adaptive" else "judge_score"
-    answered = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
-    if sets == "auto":
-        labelled = answered.filter(pl.col("human_scores").is_not_null())
-        sets = default_rule(fewest_of_cells(labelled), exact_level(alpha), weigh=weigh)
-    set_rows = []
-    for judge_rows in answered.partition_by("judge", maintain_order=True):
-        labelled_rows = judge_rows["human_scores"].is_not_null().to_numpy()
-        if not labelled_rows.any():
-            continue
-        judge = np.array(judge_rows[column].to_list(), dtype=np.float64)
-        groups = np.array(judge_rows["criterion"].fill_null("unnamed").to_list(), dtype=object)
-        people = judge_rows.filter(pl.Series(labelled_rows))
-        learned = ScoreSets(
-            alpha=alpha, scale=scale, method=sets, weigh=weigh, target=target, seed=seed
-        ).calibrate(
-            judge[labelled_rows],
-            ratings_table(people),
-            documents=people["doc_id"].to_list(),
-            groups=groups[labelled_rows],
-        )
-        predicted = learned.predict(judge, groups=groups)
-        advice = predicted.advice
-        score = people["judge_score"].to_numpy().astype(np.float64)
-        error = judge_errors(score, ratings_table(people), target)
-        document = cluster_codes(people["doc_id"].to_list())[0]
-        for group in set(groups):
-            among = groups[labelled_rows] == group
-            sizes = predicted.sizes[labelled_rows][among]
-            if size_errors(sizes, error[among], document[among], 0.95).tells is False:
-                advice[(groups == group) & (advice == "trust")] = "look"
-        set_rows.append(
-            judge_rows.select("__row").with_columns(
-                pl.Series("set_low", predicted.low),
-                pl.Series("set_high", predicted.high),
-                pl.Series("set_size", predicted.sizes),
-                pl.Series("advice", advice.tolist()),
-                pl.Series("calibrated", labelled_rows),
-                pl.lit(sets).alias("sets"),
-            )
-        )
-    if not set_rows:
-        raise DataError(name, "no row has both a judge score and a human score")
-    # An empty set has no ends.
-    ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
-    sets_of = pl.concat(set_rows).with_columns(ends)
-    return frame.join(sets_of, on="__row", how="left", maintain_order="left").drop("__row")
-
-
-def fewest_of_cells(frame: pl.DataFrame) -> int:
-    """The fewest labelled documents that a judge has for a criterion."""
-    counts = frame.group_by("judge", "criterion").agg(pl.col("doc_id").n_unique())["doc_id"]
-    return min(counts.to_list(), default=0)
-
-
-def judge_errors(score: FloatArray, ratings: FloatArray, target: str) -> FloatArray:
-    """|judge - human| of each row: of the raters' rounded mean, or the mean over raters."""
-    people = ratings
-    if target == "mean":
-        people = round_half_up(np.nanmean(ratings, axis=1, keepdims=True))
-    return np.asarray(np.nanmean(np.abs(people - score[:, None]), axis=1))
-
-
-def size_errors(
-    widths: IntArray, error: FloatArray, documents: IntArray, confidence_level: float
-) -> SizeErrors:
-    """The mean error of rows with one or two scores in their set, and of the others."""
-    small = (widths == 1) | (widths == 2)
-    codes, groups = recode(documents)
-    sums = [
-        np.bincount(codes, weights=values, minlength=groups)
-        for values in (small, small * error, ~small, ~small * error)
-    ]
-
-    def gap(totals: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(totals[:, 3] / totals[:, 2] - totals[:, 1] / totals[:, 0])
-
-    bounds = -float(error.max(initial=0.0)), float(error.max(initial=0.0))
-    ends = jackknife_interval(gap, np.stack(sums, axis=1), confidence_level, bounds=bounds)
-    sides = mean_or_none(error[small]), mean_or_none(error[~small])
-    return SizeErrors(small=sides[0], large=sides[1], interval=ends)
-
-
 # --- rules -----------------------------------------------------------------------------------
 
 
@@ -378,14 +233,15 @@ class LabelledRows:
         """The same with some of the entries."""
         return replace(self, entries=self.entries.only(selected))
 
-    def calibrate(self, rule: str, groups: Mapping[_Group, BoolArray]) -> dict[_Group, SetRule]:
+    def calibrate(self, rule: str, groups: Mapping[Any, BoolArray]) -> dict[Any, SetRule]:
         """The rule of each group of entries."""
         return {group: RULES[rule](self.only(among)) for group, among in groups.items()}
 
-    def learn(self) -> tuple[JudgeScale, FloatArray]:
-        """The judge's scale from the entries, and the nonconformity at each place of it."""
+    def learn(self) -> Nonconformity:
+        """Learn the judge's scale from the entries."""
         learned = learn_scale(self.answers, self.entries, self.documents, scale=self.scale)
-        return learned, ordinal_nonconformity(learned.table)
+        values = ordinal_nonconformity(learned.table)
+        return lambda judge: values[learned.cells(judge)]
 
     def quantiles(self, values: FloatArray) -> tuple[float | None, ...]:
         """The quantile of these nonconformities, (rows, scores), at each level."""
@@ -395,55 +251,25 @@ class LabelledRows:
 
 
 @dataclass(frozen=True)
-class QuantileRule:
-    """C(x) = {y : nonconformity(x, y) <= q} at several levels; with q of None the entire scale."""
+class SetRule:
+    """C(x) = {y : nonconformity(x, y) <= limit} at several levels; without a limit the scale.
 
-    quantiles: tuple[float | None, ...]
-    nonconformity: Callable[[FloatArray], FloatArray]
+    The limits are quantiles of the nonconformity over documents, or with `ranked` numbers of
+    documents. There is none if too few documents are labelled.
+    """
 
-    @property
-    def whole(self) -> tuple[bool, ...]:
-        """Whether every set is the entire scale, because too few documents are labelled."""
-        return tuple(quantile is None for quantile in self.quantiles)
+    limits: tuple[float | None, ...]
+    nonconformity: Nonconformity
+    ranked: bool = False
+
+    def quantile(self, at: int) -> float | None:
+        """The quantile at one of the levels, if there is one."""
+        return None if self.ranked else self.limits[at]
 
     def members(self, answers: FloatArray) -> BoolArray:
         """Which scores are in the set of each row: (levels, rows, scores)."""
-        limits = np.array([np.inf if q is None else q for q in self.quantiles])
+        limits = np.array([np.inf if limit is None else limit for limit in self.limits])
         return np.asarray(self.nonconformity(answers)[None] <= limits[:, None, None])
-
-
-@dataclass(frozen=True)
-class CrossFittedRule:
-    """C(x) = {y : #{documents i : E_i < V_i(x, y)} < (1 - alpha)(D + 1)}, with gaps filled.
-
-    V_i is learned without the fold of document i, E_i is its value at the document's own row and
-    human score. The union of such a set with the scores between its ends is an interval.
-    """
-
-    ranks: tuple[int, ...]
-    documents: int
-    folds: tuple[tuple[JudgeScale, FloatArray, FloatArray], ...]
-
-    @property
-    def quantiles(self) -> tuple[None, ...]:
-        return (None,) * len(self.ranks)
-
-    @property
-    def whole(self) -> tuple[bool, ...]:
-        return tuple(rank > self.documents for rank in self.ranks)
-
-    def members(self, answers: FloatArray) -> BoolArray:
-        below = sum(
-            np.searchsorted(calibrated, values[learned.cells(answers)], side="left")
-            for learned, values, calibrated in self.folds
-        )
-        inside = np.asarray(below)[None] < np.array(self.ranks)[:, None, None]
-        from_low = np.logical_or.accumulate(inside, axis=2)
-        from_high = np.logical_or.accumulate(inside[:, :, ::-1], axis=2)[:, :, ::-1]
-        return np.asarray(from_low & from_high)
-
-
-SetRule = QuantileRule | CrossFittedRule
 
 
 def members_of(
@@ -453,7 +279,7 @@ def members_of(
     scale: tuple[int, int],
 ) -> BoolArray:
     """Which scores are in each row's set by the rule of its group, (levels, rows, scores)."""
-    levels = len(next(iter(rules.values())).quantiles)
+    levels = len(next(iter(rules.values())).limits)
     members = np.ones((levels, len(answers), scale[1] - scale[0] + 1), dtype=bool)
     for group, rule in rules.items():
         among = groups == group
@@ -463,7 +289,7 @@ def members_of(
 
 def calibrate_known(rows: LabelledRows) -> SetRule:
     """The answers are themselves the nonconformity of each score, (rows, scores)."""
-    return QuantileRule(rows.quantiles(rows.answers), nonconformity=np.asarray)
+    return SetRule(rows.quantiles(rows.answers), nonconformity=np.asarray)
 
 
 def calibrate_learned(rows: LabelledRows) -> SetRule:
@@ -473,44 +299,43 @@ def calibrate_learned(rows: LabelledRows) -> SetRule:
     document are exchangeable. Half of the documents for learning gives larger sets.
     """
     teaches = random_part(rows.documents[rows.entries.row], rows.random, _TEACHING)
-    learned, values = rows.only(teaches).learn()
-
-    def nonconformity(judge: FloatArray) -> FloatArray:
-        return values[learned.cells(judge)]
-
-    quantiles = rows.only(~teaches).quantiles(nonconformity(rows.answers))
-    return QuantileRule(quantiles, nonconformity)
+    nonconformity = rows.only(teaches).learn()
+    return SetRule(rows.only(~teaches).quantiles(nonconformity(rows.answers)), nonconformity)
 
 
 def calibrate_cross_fitted(rows: LabelledRows) -> SetRule:
     """CV+ (Barber et al. 2021; Romano, Sesia and Candes 2020) with one random entry per document.
 
-    Coverage is at least about 1 - 2 alpha - sqrt(2/D), usually near 1 - alpha.
+    C(x) = {y : #{documents i : E_i < V_i(x, y)} < (1 - alpha)(D + 1)}, with gaps filled: V_i is
+    learned without the fold of document i, E_i is its value at the document's own row and human
+    score. Coverage is at least about 1 - 2 alpha - sqrt(2/D), usually near 1 - alpha.
     """
     entries = rows.entries
     if len(entries.row) == 0:
         return calibrate_learned(rows)
-    names = rows.documents[entries.row]
-    drawn = _one_entry_per_document(entries, names, rows.random)
-    ordered = rows.random.permutation(drawn)
+    documents = rows.documents[entries.row]
+    # A random row of each document, with a random rater.
+    lot = rows.random.random(int(entries.row.max()) + 1)[entries.row]
+    order = np.lexsort((rows.random.random(len(documents)), lot, documents))
+    drawn = order[np.flatnonzero(np.diff(documents[order], prepend=-1))]
     folds = []
-    for fold in np.array_split(ordered, min(_FOLDS, len(ordered))):
-        learned, values = rows.only(~np.isin(names, names[fold])).learn()
-        at = learned.cells(rows.answers[entries.row[fold]])
-        calibrated = np.sort(values[at, entries.score[fold] - rows.scale[0]])
-        folds.append((learned, values, calibrated))
-    ranks = tuple(conformal_rank(len(drawn), alpha) for alpha in rows.alphas)
-    return CrossFittedRule(ranks, len(drawn), tuple(folds))
+    for fold in np.array_split(rows.random.permutation(drawn), min(_FOLDS, len(drawn))):
+        nonconformity = rows.only(~np.isin(documents, documents[fold])).learn()
+        values = nonconformity(rows.answers[entries.row[fold]])
+        calibrated = values[np.arange(len(fold)), entries.score[fold] - rows.scale[0]]
+        folds.append((nonconformity, np.sort(calibrated)))
 
+    def documents_below(judge: FloatArray) -> IntArray:
+        counts = [np.searchsorted(values, learned(judge)) for learned, values in folds]
+        below = np.sum(counts, axis=0)
+        # A score between two scores of the set is in it too: an interval for every limit.
+        from_low = np.minimum.accumulate(below, axis=1)
+        from_high = np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]
+        return np.maximum(from_low, from_high)
 
-def _one_entry_per_document(
-    entries: Target, names: IntArray, random: np.random.Generator
-) -> IntArray:
-    """A random row of each document, with a random rater; `names` are the entries' documents."""
-    lot = random.random(int(entries.row.max()) + 1)[entries.row]
-    order = np.lexsort((random.random(len(names)), lot, names))
-    first = np.flatnonzero(np.diff(names[order], prepend=-1))
-    return np.asarray(order[first], dtype=np.int64)
+    ranks = (conformal_rank(len(drawn), alpha) for alpha in rows.alphas)
+    limits = tuple(None if rank > len(drawn) else rank - 1 for rank in ranks)
+    return SetRule(limits, documents_below, ranked=True)
 
 
 def random_part(documents: IntArray, random: np.random.Generator, parts: int) -> BoolArray:
