@@ -36,7 +36,6 @@ from adjudge.data.tables import (
     is_json,
     iter_rows,
     quick_rows,
-    read_object,
     read_table,
     source_name,
 )
@@ -96,18 +95,19 @@ def read_public(
     >>> rows.format, rows.kind, rows.frame["label"].to_list()
     ('llmbar', 'pairs', ['A'])
     """
-    source = read_object(source)
-    chosen = choose_format(source, format)
-    if chosen is None:
-        looks = looks_like(first_row(source) or ())
-        problem = f"looks like {'no public data set' if looks is None else looks.title}"
-        remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
-        raise DataError(source_name(source), problem, remedy=remedy)
     name = source_name(source)
-    wanted = chosen.kind_by(first_row(source) or {}) if kind is None else kind
-    run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
-    kept, rows = _split_columns(source, run)
-    converted = list(run.convert(rows))
+    with in_use(source) as source:
+        chosen = choose_format(source, format)
+        first = first_row(source) or {}
+        if chosen is None:
+            looks = looks_like(first)
+            problem = f"looks like {'no public data set' if looks is None else looks.title}"
+            remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
+            raise DataError(name, problem, remedy=remedy)
+        wanted = chosen.kind_by(first) if kind is None else kind
+        run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
+        kept, rows = _split_columns(source, run)
+        converted = list(run.convert(rows))
     if not converted:
         reasons = ", ".join(f"{n} {reason}" for reason, n in run.dropped.items())
         raise DataError(name, f"no row can be used ({reasons or 'it has none'})")
@@ -149,18 +149,18 @@ class Conversion:
             return each
         return enumerate(self._usable(self.merge(record for _, record in each)), start=1)
 
-    def stream(self, source: TableLike) -> Iterator[Record]:
+    def stream(self, rows: Iterable[Record]) -> Iterator[Record]:
         """The converted rows one by one, each with the columns of its row that are kept."""
         kept: Record = {}
 
-        def rows() -> Iterator[Record]:
+        def noted() -> Iterator[Record]:
             nonlocal kept
-            for record in iter_rows(source):
+            for record in rows:
                 if self.keeps:
                     kept = {key: value for key, value in record.items() if key not in self.used}
                 yield record
 
-        for _, record in self.convert(rows()):
+        for _, record in self.convert(noted()):
             yield {**kept, **record}
 
     def _usable(self, made: Iterable[Record | UnusableRow]) -> Iterator[Record]:
@@ -278,7 +278,6 @@ def convert_log(
     ('mlflow', ('t', 'right', 1.0, None))
     """
     with in_use(source) as source:
-        source = read_object(source)
         native = NATIVE.get(sniff(source) or "") if format is None else None
         if native is not None:
             problem = f"is {native.title}: it does not need conversion"

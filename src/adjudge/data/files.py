@@ -193,6 +193,8 @@ class Handle:
         self.path = path
         #: The first row, once a reader has looked at it.
         self.first: dict[str, Any] | None = None
+        #: While it is in use: the rows in a file that is one JSON object, once it was parsed.
+        self.inner: list[dict[str, Any]] | None = None
         self._file: File | None = None
         self._users = 0
         self._open_files = ExitStack()
@@ -207,7 +209,7 @@ class Handle:
     def __exit__(self, *_: object) -> None:
         self._users -= 1
         if self._users == 0:
-            self._file = None
+            self._file = self.inner = None
             self._open_files.close()
 
     @contextmanager

@@ -29,7 +29,7 @@ from adjudge.data.rows import (
     without_numbers,
 )
 from adjudge.data.source import Reading, Source
-from adjudge.data.tables import Table, TableLike, as_text, parse_table, read_object
+from adjudge.data.tables import Table, TableLike, as_text, parse_table
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray
 
@@ -171,7 +171,6 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
 
     `named` has those of our columns that the caller named.
     """
-    source = read_object(source)
     format = sniff(source)
     kinds = kinds_of(format)
     if format not in NATIVE and "judgments" in kinds:
