@@ -137,9 +137,7 @@ def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> 
     if "human_pref" not in frame.columns:
         raise BATTLE_COLUMNS.missing(frame, "winner", source, "give winner or human_pref")
     given = frame.get_column("human_pref")
-    if given.dtype == pl.Null:
-        return frame.with_columns(winner=pl.lit(None, pl.String))
-    if not (given.dtype == pl.String or given.dtype.is_numeric()):
+    if not (given.dtype in (pl.String, pl.Null) or given.dtype.is_numeric()):
         problem, remedy = "has neither letters nor numbers", "use A, B or tie"
         raise DataError(source, problem, row=1, column="human_pref", remedy=remedy)
     texts = drop_missing(as_text(given))
@@ -218,16 +216,11 @@ _HUMAN = ("winner", "human_pref", "label")
 _PERSON = re.compile(
     r"(expert|author|human|person|people|annotator|rater|voter)([\W_]|\d|s?$)", re.I
 )
-#: The fields of Battles with one value per battle.
-_COLUMNS = (
-    *("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes"),
-    *("weights", "failed"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Battles:
-    """Battles of coded models. `names[a[k]]` met `names[b[k]]` in battle k.
+    """Battles of coded models. `names[a[k]]` met `names[b[k]]` in battle k; so for every array.
 
     `human` and `verdict` are targets of people and of the judge, `score` the judge's score
     difference (positive favours model_a), `other` the targets of a second opinion to compare with;
@@ -293,9 +286,10 @@ class Battles:
 
     def take(self, rows: BoolArray | IntArray) -> Battles:
         """The battles at `rows` (a mask or positions), among the same models."""
-        columns = {name: getattr(self, name) for name in _COLUMNS}
-        kept = {name: values[rows] for name, values in columns.items() if values is not None}
-        return replace(self, **kept)
+        taken: dict[str, Any] = {
+            name: value[rows] for name, value in vars(self).items() if isinstance(value, np.ndarray)
+        }
+        return replace(self, **taken)
 
 
 def prepare_battles(

@@ -441,12 +441,6 @@ def make_room(frame: pl.DataFrame, ours: Sequence[str]) -> pl.DataFrame:
     return frame
 
 
-def add_unnamed(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The frame with these columns; a missing one is `unnamed` in every row."""
-    absent = [column for column in columns if column not in frame.columns]
-    return frame.with_columns(pl.lit(UNNAMED).alias(column) for column in absent)
-
-
 def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     """The values, checked for type and range; `check_words` checks words."""
     if column.type == "text":

@@ -28,6 +28,7 @@ from adjudge.data.formats import (
 )
 from adjudge.data.json_files import Record, column_series, records_frame
 from adjudge.data.names import LOG
+from adjudge.data.rows import add_absent
 from adjudge.data.tables import (
     Table,
     TableLike,
@@ -302,25 +303,16 @@ def convert_log(
 
 def _metrics(frame: pl.DataFrame, label: str) -> tuple[MetricRows, ...]:
     """Rows by metric and judge, in the order of the file."""
-    absent = [c for c in ("status", "started_from", label) if c not in frame.columns]
-    frame = frame.with_columns(pl.lit(None, pl.String).alias(c) for c in absent)
     judge = "judge_name" if "judge_name" in frame.columns else "judge"
-    keys = [c for c in ("metric", judge) if c in frame.columns]
+    frame = add_absent(frame, ("metric", judge, "status", "started_from", label))
     labelled = pl.col(label).is_not_null()
-    counts = [
-        pl.len().alias("rows"),
-        pl.col("status").is_in(list(MEASURED)).sum().alias("measured"),
-        labelled.sum().alias("labels"),
-        (labelled & (pl.col("started_from") == "judge")).sum().alias("from_judge"),
-    ]
-    if not keys:
-        keys, frame = ["metric"], frame.with_columns(metric=pl.lit(None, pl.String))
-    rows = (
-        frame.group_by(keys, maintain_order=True).agg(counts).rename({judge: "judge"}, strict=False)
+    rows = frame.group_by("metric", pl.col(judge).alias("__judge"), maintain_order=True).agg(
+        rows=pl.len(),
+        measured=pl.col("status").is_in(list(MEASURED)).sum(),
+        labels=labelled.sum(),
+        from_judge=(labelled & (pl.col("started_from") == "judge")).sum(),
     )
-    absent = [c for c in ("metric", "judge") if c not in rows.columns]
-    rows = rows.with_columns(pl.lit(None, pl.String).alias(c) for c in absent)
-    return tuple(MetricRows(**row) for row in rows.to_dicts())
+    return tuple(MetricRows(**row) for row in rows.rename({"__judge": "judge"}).to_dicts())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from adjudge.data.columns import (
     FAILURES,
     TEXT_COLUMNS,
+    UNNAMED,
     Column,
     Layout,
-    add_unnamed,
     each,
     missing_columns,
     rename_table,
@@ -37,7 +37,6 @@ from adjudge.data.names import (
     read_grade_words,
     read_words,
     recognise,
-    refuse_duplicates,
     refuse_values,
     remark_names,
     shorten,
@@ -46,6 +45,7 @@ from adjudge.data.names import (
 from adjudge.data.outcomes import code_names
 from adjudge.data.rows import (
     Rows,
+    add_absent,
     cluster_column,
     code_clusters,
     code_column,
@@ -56,6 +56,7 @@ from adjudge.data.rows import (
     is_learned,
     measured,
     merge_dropped,
+    once_per_judge,
     pass_by_share,
     pass_or_fail,
     tidy,
@@ -166,21 +167,14 @@ def read_grades(source: TableLike) -> pl.DataFrame:
         people = pass_or_fail(frame["human"], name, labels_as)
         frame = frame.with_columns(people.alias("label"))
     frame = frame.drop("judge", strict=False).rename({"judge_name": "judge"}, strict=False)
-    frame = add_unnamed(frame, ["judge", "protocol"])
-    absent = [column for column in ("p_pass", "uncertainty") if column not in frame.columns]
-    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
+    frame = add_absent(frame, ["judge", "protocol"], UNNAMED)
+    frame = add_absent(frame, ["p_pass", "uncertainty"], dtype=pl.Float64)
     values, remedy = ["p_pass", "uncertainty", "verdict"], f"give {number}, or the status that fits"
     frame = fill_status(frame, name, number=number, values=values, remedy=remedy)
     if number == "p_pass":
         frame = fill_uncertainty(frame, name, probability=number)
-    if "judge_fingerprint" not in frame.columns:
-        frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
-    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
-    first = [*key, "status", *values]
-    if "repeat" in frame.columns:
-        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
-    refuse_duplicates(frame, key, source=name, remedy=remedy, but_equal=True)
-    return frame.select(*first, pl.exclude(first))
+    first = ["id", "judge", "protocol", "status", *values]
+    return once_per_judge(frame, name).select(*first, pl.exclude(first))
 
 
 def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]) -> pl.DataFrame:
@@ -309,8 +303,8 @@ def prepare_grades(
         if grouped not in ("judge_name", "metric", "criterion"):
             remedy = "name two or more of them (estimate --judge), or keep the rows of one"
             _refuse_several(frame, name, "judge_name", "verdicts of {} judges on one id", remedy)
-        if not needs_labels and human_column not in frame.columns:
-            frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
+        if not needs_labels:
+            frame = add_absent(frame, [human_column])
         lost = first.dropped
         if words and human_column in frame.columns:
             own_labels = tidy(frame[human_column], name, human_column)

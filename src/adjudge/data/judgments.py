@@ -12,7 +12,7 @@ from typing import Unpack
 
 import polars as pl
 
-from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, add_unnamed, each
+from adjudge.data.columns import TEXT_COLUMNS, UNNAMED, Column, Layout, each
 from adjudge.data.grades import are_grades, names_sides, read_grades, verdicts_in_status
 from adjudge.data.labels import join_labels
 from adjudge.data.names import (
@@ -21,7 +21,6 @@ from adjudge.data.names import (
     quote,
     read_words,
     recognise,
-    refuse_duplicates,
     refuse_where,
     shorten,
 )
@@ -32,6 +31,7 @@ from adjudge.data.rows import (
     LABELS,
     PASS,
     Rows,
+    add_absent,
     distinct_rows,
     fill_status,
     fill_uncertainty,
@@ -39,6 +39,7 @@ from adjudge.data.rows import (
     in_chunks_of,
     is_learned,
     merge_dropped,
+    once_per_judge,
     tidy,
     verdict_by,
     without_numbers,
@@ -125,17 +126,9 @@ def read_judgments(
         if "uncertainty" not in here:
             frame, protocol = _name_by_orders(frame, protocol)
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
-    absent = [column for column in _ORDERS if column not in frame.columns]
-    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
-    frame = _with_status(_with_p_a(frame, name), name)
-    frame = _with_verdict(fill_uncertainty(frame, name, probability="p_a"), name)
-    if "judge_fingerprint" not in frame.columns:
-        frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
-    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
-    if "repeat" in frame.columns:
-        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
-    refuse_duplicates(frame, key, source=name, remedy=remedy, but_equal=True)
-    return JUDGMENT_COLUMNS.sort(frame)
+    frame = _with_p_a(add_absent(frame, _ORDERS, dtype=pl.Float64), name)
+    frame = fill_uncertainty(_with_status(frame, name), name, probability="p_a")
+    return JUDGMENT_COLUMNS.sort(once_per_judge(_with_verdict(frame, name), name))
 
 
 def _name_by_orders(frame: pl.DataFrame, protocol: str | None) -> tuple[pl.DataFrame, str | None]:
@@ -163,7 +156,7 @@ def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: st
             raise ArgumentError(column, value, f"leave it out: {source} has its own {column}")
         if value is not None:
             frame = frame.with_columns(pl.lit(value).alias(column))
-        frame = add_unnamed(frame, [column])
+        frame = add_absent(frame, [column], UNNAMED)
         remedy = f"give the {column} in every row, or drop the column"
         empty = pl.col(column).is_null()
         refuse_where(frame, empty, "is empty", source=source, column=column, remedy=remedy)
@@ -271,8 +264,7 @@ def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> J
     rows = first_repeats(rows)
     frame, dropped = rows.frame, rows.dropped
     if about == "grades":
-        orders = (pl.lit(None, pl.Float64).alias(column) for column in ("p_fwd", "p_rev"))
-        frame = frame.rename({"p_pass": "p_a"}).with_columns(orders)
+        frame = add_absent(frame.rename({"p_pass": "p_a"}), _ORDERS, dtype=pl.Float64)
     for column, value in (("judge", judge), ("protocol", protocol)):
         if value is None:
             continue
@@ -356,9 +348,7 @@ def read_wins(data: TableLike | Source, model: str, *, judge_column: str = "judg
             remedy = f"name the column of each side's model: --column {column}=NAME (columns=)"
             raise DataError(given.name, "is missing", column=column, remedy=remedy)
     names = (tidy(frame[column], given.name, column) for column in ("model_a", "model_b"))
-    frame = frame.with_columns(names)
-    if "label" not in frame.columns:
-        frame = frame.with_columns(pl.lit(None, pl.String).alias("label"))
+    frame = add_absent(frame.with_columns(names), ["label"])
     first, second = pl.col("model_a") == model, pl.col("model_b") == model
     rows = Rows(frame, given.dropped)
     rows = rows.without(~(first | second).fill_null(False), f"a pair without {model}")

@@ -6,7 +6,7 @@ Also values that follow from others: a row's status, its uncertainty, its verdic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
@@ -192,6 +192,17 @@ def find_varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """
     first = frame.select(pl.col(name).eq_missing(pl.col(name).first()).all() for name in columns)
     return [name for name in columns if not first[name][0]]
+
+
+def add_absent(
+    frame: pl.DataFrame,
+    columns: Iterable[str],
+    value: str | None = None,
+    dtype: type[pl.DataType] = pl.String,
+) -> pl.DataFrame:
+    """The frame with these columns; one that it lacks has this value in every row."""
+    absent = [column for column in columns if column not in frame.columns]
+    return frame.with_columns(pl.lit(value, dtype).alias(column) for column in absent)
 
 
 def has_values(frame: pl.DataFrame, *columns: str) -> bool:
@@ -404,6 +415,15 @@ def check_status(
     )
 
 
+def once_per_judge(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Rows of judges, with a fingerprint; two of one id, judge, protocol and repeat are refused."""
+    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
+    if "repeat" in frame.columns:
+        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
+    refuse_duplicates(frame, key, source=source, remedy=remedy, but_equal=True)
+    return add_absent(frame, ["judge_fingerprint"])
+
+
 def is_learned(columns: Collection[str]) -> bool:
     """Whether these are rows of `select` by a learned doubt: p_a does not give their verdict.
 
@@ -446,8 +466,7 @@ def fill_status(
         check_status(frame, source, number=number, remedy=remedy, unless=unless)
         if not frame["status"].null_count():
             return frame
-    else:
-        frame = frame.with_columns(status=pl.lit(None, pl.String))
+    frame = add_absent(frame, ["status"])
     silent = frame.select(pl.col("status").is_null() & pl.col(number).is_null()).to_series()
     if silent.any():
         own = [pl.col("detail")] if "detail" in frame.columns else []

@@ -10,12 +10,13 @@ from typing import Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import Column, Layout, absent_column, add_unnamed, check_columns, each
+from adjudge.data.columns import UNNAMED, Column, Layout, absent_column, check_columns, each
 from adjudge.data.formats import kinds_of
 from adjudge.data.labels import read_labels, unmatched_ids, usable_labels
 from adjudge.data.names import add_documents, refuse_duplicates, refuse_values
 from adjudge.data.rows import (
     Rows,
+    add_absent,
     check_status,
     distinct_rows,
     judge_names,
@@ -106,9 +107,8 @@ def join_human_scores(scores: pl.DataFrame, human: pl.DataFrame) -> tuple[pl.Dat
 
 
 def _with_names(frame: pl.DataFrame) -> pl.DataFrame:
-    frame = add_unnamed(frame, ("criterion", "judge", "protocol"))
-    if "model" not in frame.columns:
-        frame = frame.with_columns(model=pl.lit(None, pl.String))
+    frame = add_absent(frame, ("criterion", "judge", "protocol"), UNNAMED)
+    frame = add_absent(frame, ["model"])
     if "id" not in frame.columns:
         parts = [pl.col("doc_id"), pl.col("model"), pl.col("criterion")]
         frame = frame.with_columns(id=pl.concat_str(parts, separator="|", ignore_nulls=True))
