@@ -29,11 +29,10 @@ from adjudge.data.names import (
     drop_missing,
     plain_name,
     quote,
-    read_words,
+    read_choices,
     refuse_duplicates,
     refuse_values,
     refuse_where,
-    refuse_words,
     usual_names,
 )
 from adjudge.data.outcomes import VERDICTS as JUDGE_VERDICTS
@@ -377,9 +376,10 @@ def read_verdicts(
     for column in dict.fromkeys((*named, *JUDGE_VERDICTS)):
         if column not in frame.columns or frame.schema[column] != pl.String:
             continue
-        verdicts = read_words(frame[column], PAIR, labels_as, models)
         remedy = "use A, B, tie or the winner's name, or leave it empty"
-        refuse_words(verdicts, PAIR, VERDICTS, source=source, remedy=remedy, labels_as=labels_as)
+        verdicts = read_choices(
+            frame[column], PAIR, VERDICTS, labels_as, models, source=source, remedy=remedy
+        )
         frame = frame.with_columns(verdicts)
     return frame
 

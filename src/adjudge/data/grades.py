@@ -537,16 +537,12 @@ def scale_of(
             return "scores"
     if all((n.is_finite() & (n == n.round())).all() for n in numbers):
         return "classes"
-    values = [n.to_numpy() for n in numbers]
-    column, given, outside = next(
-        (column, given, outside)
-        for column, given in zip(columns, values, strict=True)
-        if len(outside := np.flatnonzero((given < 0) | (given > 1)))
-    )
-    at = int(outside[0])
-    problem = f"{given[at]:g} is neither 0/1, a probability nor a class"
+    outside = [~n.is_between(0, 1).fill_null(True) for n in numbers]
+    side = 0 if outside[0].any() else 1
+    at = int(outside[side].arg_true()[0])
+    problem = f"{numbers[side][at]:g} is neither 0/1, a probability nor a class"
     remedy = "give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)"
-    raise DataError(name, problem, row=int(rows[at]) + 1, column=column, remedy=remedy)
+    raise DataError(name, problem, row=int(rows[at]) + 1, column=columns[side], remedy=remedy)
 
 
 def as_numbers(values: pl.Series) -> FloatArray:

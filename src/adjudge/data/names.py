@@ -595,24 +595,26 @@ def word_refusal(
     return "{} is not known", f"{remedy}, or give its meaning: --labels-as '{word}=...'"
 
 
-def refuse_words(
+def read_choices(
     values: pl.Series,
     vocabulary: Vocabulary,
     choices: Sequence[str],
+    labels_as: Mapping[str, str],
+    models: tuple[pl.Series, pl.Series] | None,
     *,
     source: str,
     remedy: str,
-    labels_as: Mapping[str, str] | None = None,
-) -> None:
-    """Refuse the first value outside the choices; a word with two meanings comes first."""
+) -> pl.Series:
+    """As `read_words`; values outside the choices are refused, those with two meanings first."""
+    values = read_words(values, vocabulary, labels_as, models)
     unknown = ~values.is_in(list(choices)).fill_null(True)
-    if not unknown.any():
-        return
-    words = values.filter(unknown)
-    unclear = [w for w in words.unique() if plain_word(w) in (vocabulary.unclear or {})]
-    word = unclear[0] if unclear else words[0]
-    problem, remedy = word_refusal(word, vocabulary, remedy, labels_as)
-    refuse_values(values, unknown & (values == word), problem, source=source, remedy=remedy)
+    if unknown.any():
+        words = values.filter(unknown)
+        unclear = [w for w in words.unique() if plain_word(w) in (vocabulary.unclear or {})]
+        word = unclear[0] if unclear else words[0]
+        problem, remedy = word_refusal(word, vocabulary, remedy, labels_as)
+        refuse_values(values, unknown & (values == word), problem, source=source, remedy=remedy)
+    return values
 
 
 def read_grade_words(values: pl.Series) -> pl.Series:

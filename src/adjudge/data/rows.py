@@ -526,24 +526,19 @@ def human_share(value: object) -> float | None:
     return number
 
 
-def pass_or_fail(
-    values: pl.Series, source: str, labels_as: Mapping[str, str] | None = None
-) -> pl.Series:
+def pass_or_fail(values: pl.Series, source: str, labels_as: Mapping[str, str]) -> pl.Series:
     """Human labels as pass and fail, null if missing; a share between the two is refused."""
-    text = read_words(as_text(values), AS_SAID, labels_as or {})
-    known: dict[str | None, float | None] = {}
-    for value in text.unique(maintain_order=True).to_list():
-        try:
-            known[value] = human_share(value)
-        except ValueError:
-            remedy = "give 1 or 0 (pass or fail, yes or no)"
-            _, remedy = word_refusal(str(value), AS_SAID, remedy, labels_as)
-            problem = "{} is neither pass nor fail"
-            refuse_values(text, text == value, problem, source=source, remedy=remedy)
-    shares = pl.Series([known[value] for value in text.to_list()], dtype=pl.Float64)
+    problem = "{} is neither pass nor fail"
+    text = read_words(as_text(values), GRADE, labels_as)
+    shares = text.str.strip_chars().cast(pl.Float64, strict=False)
+    strange = text.filter(text.is_not_null() & ~shares.is_between(0, 1).fill_null(False))
+    if len(strange):
+        remedy = "give 1 or 0 (pass or fail, yes or no)"
+        _, remedy = word_refusal(strange[0], AS_SAID, remedy, labels_as)
+        refuse_values(text, text == strange[0], problem, source=source, remedy=remedy)
     between = (shares > 0) & (shares < 1)
     remedy = "a share of people is neither right nor wrong: give 1 or 0, or leave it empty"
-    refuse_values(values, between, "{} is neither pass nor fail", source=source, remedy=remedy)
+    refuse_values(values, between, problem, source=source, remedy=remedy)
     return pass_by_share(shares)
 
 
