@@ -222,25 +222,22 @@ def read_label_studio(row: Row) -> Task:
     judge, *others = _predictions(row.record) or [{}]
     left_out = [UnusableRow("another prediction of the same task") for _ in others]
     answers: dict[str, list[Answer]] = {}
-    for annotation in list_in(row.record.get("annotations") or row.record.get("completions")):
-        one = object_in(annotation)
-        given = dict(_answers(one.get("result")))
-        if one.get("was_cancelled"):
+    annotations = list_in(row.record.get("annotations") or row.record.get("completions"))
+    for annotation in map(object_in, annotations):
+        result = annotation.get("result")
+        if annotation.get("was_cancelled"):
             left_out.append(UnusableRow("a cancelled annotation"))
-        elif not given:
-            left_out.append(UnusableRow("an annotation without an answer"))
+            continue
         # The rater is a number, or an object with an address in more detailed exports.
-        person = object_in(one.get("completed_by"))
-        who = name_in(person.get("email") or person.get("id") or one.get("completed_by"))
-        for name, value in {} if one.get("was_cancelled") else given.items():
-            answers.setdefault(name, []).append(
-                Answer(
-                    value=value,
-                    who=who,
-                    from_judge=one.get("parent_prediction") is not None,
-                    comment=_comment(one.get("result")),
-                )
-            )
+        rater = annotation.get("completed_by")
+        who = name_in(object_in(rater).get("email") or object_in(rater).get("id") or rater)
+        from_judge = annotation.get("parent_prediction") is not None
+        given = dict(_answers(result))
+        if not given:
+            left_out.append(UnusableRow("an annotation without an answer"))
+        for name, value in given.items():
+            answer = Answer(value=value, who=who, from_judge=from_judge, comment=_comment(result))
+            answers.setdefault(name, []).append(answer)
     suggested = dict(_answers(judge.get("result")))
     names = list({**suggested, **answers})
     if "response_b" in columns and len(names) > 1:
@@ -275,13 +272,11 @@ def _answers(result: Any) -> Iterator[tuple[str, Any]]:
 
 def _comment(result: Any) -> str | None:
     """What was written into the text area `comment`, which `adjudge label --label-studio` asks."""
-    own = [
-        part
-        for part in map(object_in, list_in(result))
-        if (part.get("type"), part.get("from_name")) == ("textarea", "comment")
-    ]
-    texts = [text for part in own for text in list_in(object_in(part.get("value")).get("text"))]
-    return "\n".join(str(text) for text in texts) or None
+    lines: list[str] = []
+    for part in map(object_in, list_in(result)):
+        if (part.get("type"), part.get("from_name")) == ("textarea", "comment"):
+            lines += map(str, list_in(object_in(part.get("value")).get("text")))
+    return "\n".join(lines) or None
 
 
 def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -313,12 +308,7 @@ LABEL_STUDIO_MIN = Format(
     name="label-studio-min",
     title="a Label Studio export as JSON_MIN or CSV",
     signature=signature("annotation_id annotator lead_time"),
-    gives={
-        "labels": refuse_min,
-        "judgments": refuse_min,
-        "grades": refuse_min,
-        "pairs": refuse_min,
-    },
+    gives=dict.fromkeys(("labels", "judgments", "grades", "pairs"), refuse_min),
     log=True,
 )
 
