@@ -338,12 +338,7 @@ def prepare_battles(
     if jury:
         rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
-    makers: tuple[str, ...] = ()
-    if votes in rows.frame.columns:
-        usable, dependent, makers = usable_labels(
-            rows.frame, rows.frame[votes], table.name, model_labels=model_labels
-        )
-        rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
+    rows, makers = usable_labels(rows, votes, table.name, model_labels=model_labels)
     options = {"cluster": cluster, "by": by, "against": against}
     coded = code_battles(
         rows.frame, said=said, **roles, **options, labels_as=words, unread=rows.dropped

@@ -403,12 +403,9 @@ def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
 def column_series(key: str, values: list[Any], name: str) -> pl.Series:
     """Python values as one column: of their common type, or as text if types are mixed."""
     kinds = {type(value) for value in values if value is not None}
-    if not kinds:
-        return pl.Series(key, values, dtype=pl.Null)
-    if kinds == {str}:
-        return pl.Series(key, values, dtype=pl.String)
-    if kinds == {bool}:
-        return pl.Series(key, values, dtype=pl.Boolean)
+    for only, dtype in ((set[type](), pl.Null), ({str}, pl.String), ({bool}, pl.Boolean)):
+        if kinds == only:
+            return pl.Series(key, values, dtype=dtype)
     if kinds == {int} and all(v is None or -(2**63) <= v < 2**63 for v in values):
         return pl.Series(key, values, dtype=pl.Int64)
     if (

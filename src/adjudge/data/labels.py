@@ -186,8 +186,7 @@ def join_values(
     given = table.select(
         as_text(table["id"]),
         read_words(tidy(table["label"], name, column), AS_SAID, opened.labels_as).alias("label"),
-        *(c for c in ("rater",) if c in table.columns),
-        *(tidy(table[c], name, c) for c in _BROUGHT if c in table.columns),
+        *(c for c in ("rater", *_BROUGHT) if c in table.columns),
     )
     if "rater" not in given.columns:
         labelled = pl.col("label").is_not_null()
@@ -210,6 +209,7 @@ def _join(
     ids_made: bool = False,
 ) -> Rows:
     """Each row with the label of its id; `labels` has id, label and how it was sampled."""
+    labels = labels.with_columns(tidy(labels[c], name, c) for c in _BROUGHT if c in labels.columns)
     independent, dependent = _independent(labels)
     given = _majority(independent)
     known = "id" in frame.columns and not ids_made
@@ -232,7 +232,6 @@ def _join(
     silent = [c for c in MAKERS if c in rows.columns and c not in given.columns]
     given = given.with_columns(pl.lit(None, pl.String).alias(c) for c in silent)
     brought = [c for c in _BROUGHT if c in given.columns]
-    given = given.with_columns(tidy(given[c], name, c) for c in brought)
     rows = rows.with_columns(
         tidy(rows[c], source, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
         for c in (column, *brought)
@@ -348,11 +347,14 @@ def note_model_labels(
 
 
 def usable_labels(
-    frame: pl.DataFrame, labels: pl.Series, name: str, *, model_labels: bool
-) -> tuple[pl.Series, dict[str, int], tuple[str, ...]]:
-    """Labels that did not start from the judge's answer, those left out, and the note on models."""
-    usable, dependent = without_dependent(frame, labels, name)
-    return usable, dependent, note_model_labels(frame, usable, name, allowed=model_labels)
+    rows: Rows, column: str | None, name: str, *, model_labels: bool
+) -> tuple[Rows, tuple[str, ...]]:
+    """Rows without labels that started from the judge's answer, and the note on models."""
+    if column not in rows.frame.columns:
+        return rows, ()
+    labels, dependent = without_dependent(rows.frame, rows.frame[column], name)
+    makers = note_model_labels(rows.frame, labels, name, allowed=model_labels)
+    return Rows(rows.frame.with_columns(labels), merge_dropped(rows.dropped, dependent)), makers
 
 
 def _says(

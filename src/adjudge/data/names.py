@@ -258,14 +258,11 @@ def columns_here(columns: Sequence[str]) -> list[str]:
     >>> columns_here(["Ticket", "human_label", "human", "__row"])
     ['Ticket', 'human_label']
     """
-    plain = {column: plain_name(column) for column in columns if not column.startswith("__")}
-
-    def is_copy(ours: str) -> bool:
-        names = [words.split() for key, words in USUAL.items() if key.split(":")[-1] == ours]
-        usual = {ours, *(word for words in names for word in words)}
-        return any(name in usual for their, name in plain.items() if their not in _OURS)
-
-    return [name for name in plain if name not in _OURS or not is_copy(name)]
+    here = [column for column in columns if not column.startswith("__")]
+    theirs = {plain_name(column) for column in here if column not in _OURS}
+    usual = ((key.split(":")[-1], words.split()) for key, words in USUAL.items())
+    copies = {ours for ours, words in usual if theirs & {ours, *words}}
+    return [name for name in here if name not in copies]
 
 
 def recognise(columns: Sequence[str], kind: str, wanted: Sequence[str]) -> set[str]:

@@ -181,28 +181,23 @@ def prepare_scores(
     with source:
         rows = Rows(read_scores(source.rows, raters=raters))
         rows = distinct_rows(rows, source.name, apart=["judge"])
-        frame = judge_names(rows.frame)
+        rows = Rows(judge_names(rows.frame), rows.dropped)
         given = None if source.labels is None else read_labels(source.labels, about="scores")
         place = "" if given is None else source_name(source.labels)
     name = source.name
     if given is not None:
-        usable, dependent, makers = usable_labels(
-            given, given["label"], place, model_labels=model_labels
-        )
-        frame, lost = _with_labels(frame, given.with_columns(usable), name, place)
-        dropped = merge_dropped(lost, dependent)
-    if "human_scores" not in frame.columns:
+        people, makers = usable_labels(Rows(given), "label", place, model_labels=model_labels)
+        frame, unused = _with_labels(rows.frame, people.frame, name, place)
+        rows = Rows(frame, merge_dropped(rows.dropped, unused, people.dropped))
+    if "human_scores" not in rows.frame.columns:
         remedy = (
             "name the column, --column human_score=NAME (columns=), or one column for each "
             "rater, --raters NAME,NAME (raters=)"
         )
         raise DataError(name, "has no human scores", remedy=remedy)
     if given is None:
-        people = frame["human_scores"]
-        usable, dropped, makers = usable_labels(frame, people, name, model_labels=model_labels)
-        frame = frame.with_columns(usable)
-    dropped = merge_dropped(rows.dropped, dropped)
-    return Scores(frame=frame, name=name, dropped=dropped, makers=makers)
+        rows, makers = usable_labels(rows, "human_scores", name, model_labels=model_labels)
+    return Scores(frame=rows.frame, name=name, dropped=rows.dropped, makers=makers)
 
 
 def _with_labels(
@@ -222,7 +217,7 @@ def _with_labels(
     joined = frame.join(given, on="id", how="left", maintain_order="left")
     own = ["human_scores"] if "human_scores" in frame.columns else []
     joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")
-    return joined, merge_dropped({"label of an id without a row": unused})
+    return joined, {"label of an id without a row": unused}
 
 
 def is_scores(table: Table) -> bool:

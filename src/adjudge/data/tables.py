@@ -273,10 +273,9 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
         yield {**row, **json.loads(row.pop(""))}
 
 
-def is_json(source: object) -> bool:
+def is_json(source: TableLike) -> bool:
     """Whether the source is JSON: lines, an array, one object, or in an archive."""
-    if isinstance(source, (str, Path)):
-        source = Handle(source)
+    source = by_handle(source)
     if not isinstance(source, Handle) or is_saved(source.path):
         return False
     with source.open() as file:

@@ -121,26 +121,22 @@ def _prepare(
     frame = judge_names(read_judgments(table).rechunk())
     if source.pairs is not None:
         frame = join_pairs(frame, source.pairs, _FROM_PAIRS)
-    dropped = table.dropped
+    joined = Rows(frame)
     if source.labels is not None:
         joined = join_labels(frame, source.labels, source=table.name, ids_made="id" not in here)
-        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
-    makers: tuple[str, ...] = ()
-    if "label" in frame.columns:
-        usable, dependent, makers = usable_labels(
-            frame, frame["label"], table.name, model_labels=model_labels
-        )
-        frame, dropped = frame.with_columns(usable), merge_dropped(dropped, dependent)
+    joined = Rows(joined.frame, merge_dropped(table.dropped, joined.dropped))
+    usable, makers = usable_labels(joined, "label", table.name, model_labels=model_labels)
+    frame = usable.frame
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
             length = as_text(frame[f"response_{side}"]).str.len_chars()
             frame = frame.with_columns(length.alias(f"length_{side}"))
-    distinct = distinct_rows(Rows(frame, dropped), table.name, apart=["judge"])
-    frame, dropped = distinct.frame, distinct.dropped
+    distinct = distinct_rows(Rows(frame, usable.dropped), table.name, apart=["judge"])
+    frame = distinct.frame
     column = cluster_column(frame, cluster) or "id"
     codes = code_clusters(frame[column], frame["id"])
     frame = frame.with_columns(pl.Series(CLUSTER, codes))
-    first = first_repeats(Rows(frame, dropped))
+    first = first_repeats(Rows(frame, distinct.dropped))
     scored = measured(first)
     first = scored if scored.frame.height else first
     return Verdicts(
