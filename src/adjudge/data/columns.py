@@ -552,17 +552,12 @@ def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
     except pl.exceptions.PolarsError:
         problem = "has lists with values other than numbers"
         raise DataError(source, problem, column=column.name) from None
-    flat = lists.explode()
-    fine = (flat.is_finite() & flat.is_between(column.low, column.high)).fill_null(True)
-    if flat.is_null().sum() > lists.is_null().sum() or not fine.all():
-        refuse = partial(refuse_values, lists, source=source)
-        inner = pl.element()
-        inside = inner.is_between(column.low, column.high)
-        good = inner.is_not_null() & inner.is_finite() & inside
-        bad = ~lists.list.eval(good).list.all().fill_null(True)
-        refuse(bad, "{} contains a bad value", remedy=column.range_remedy)
-        empty = (lists.list.len() == 0).fill_null(False)
-        refuse(empty, "{} is an empty list", remedy="leave it empty instead")
+    number = pl.element()
+    good = number.is_finite() & number.is_between(column.low, column.high)
+    bad = ~lists.list.eval(good.fill_null(False)).list.all().fill_null(True)
+    refuse = partial(refuse_values, lists, source=source)
+    refuse(bad, "{} contains a bad value", remedy=column.range_remedy)
+    refuse(lists.list.len() == 0, "{} is an empty list", remedy="leave it empty instead")
     return lists
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast, overload
 
 import polars as pl
+import polars.selectors as cs
 
 from adjudge.atomic import make_folder, replacing, scratch_file
 from adjudge.data.csv_files import neutralise_frame
@@ -244,14 +245,11 @@ def _refuse_bytes(rows: pl.DataFrame, path: Path) -> None:
 
 
 def _refuse_nan(rows: pl.DataFrame) -> None:
-    for name, dtype in rows.schema.items():
-        if dtype.is_float():
-            bad = ~rows.get_column(name).is_finite().fill_null(True)
-            if bad.any():
-                at = int(bad.arg_true()[0])
-                raise ArgumentError(
-                    f"frame[{at}, {name!r}]", rows.get_column(name)[at], "leave it empty instead"
-                )
+    for column in rows.select(cs.float()):
+        bad = (~column.is_finite()).arg_true()
+        if len(bad):
+            cell = f"frame[{bad[0]}, {column.name!r}]"
+            raise ArgumentError(cell, column[bad[0]], "leave it empty instead")
 
 
 R = TypeVar("R", bound=Result)
