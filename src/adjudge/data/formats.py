@@ -267,7 +267,7 @@ _PUBLIC = {
 #: Logs of other tools.
 _RUNNERS = {
     "inspect": Builtin("adjudge.data.logs.inspect:INSPECT"),
-    "promptfoo": Builtin("adjudge.data.logs.promptfoo:PROMPTFOO"),
+    "promptfoo": Builtin("adjudge.data.logs.metrics:PROMPTFOO"),
     "deepeval": Builtin("adjudge.data.logs.metrics:DEEPEVAL"),
     "lm-eval": Builtin("adjudge.data.logs.metrics:LM_EVAL"),
     "mlflow": Builtin("adjudge.data.logs.traces:MLFLOW"),
