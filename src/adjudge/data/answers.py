@@ -34,12 +34,12 @@ class SameAnswer:
     win_share: Proportion
 
 
-def describe_same_answer(one: SameAnswer) -> str:
+def describe_same_answer(answer: SameAnswer) -> str:
     """The warning for readers of a ranking that the model wins."""
-    what = "the same text" if one.known_by == "text" else "a text of the same length"
+    what = "the same text" if answer.known_by == "text" else "a text of the same length"
     return (
-        f"{one.model} wins {percent(one.win_share)} with {what} for {one.same:,} of "
-        f"{one.prompts:,} prompts: read its answers before you trust its rank"
+        f"{answer.model} wins {percent(answer.win_share)} with {what} for {answer.same:,} of "
+        f"{answer.prompts:,} prompts: read its answers before you trust its rank"
     )
 
 
@@ -51,7 +51,7 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
 
     >>> rows = pl.DataFrame({"model_a": ["null"] * 20, "model_b": ["other"] * 20,
     ...     "response_a": ["pick me"] * 20, "response_b": [str(k) for k in range(20)]})
-    >>> [one.model for one in same_answers(rows, [1] * 20)]
+    >>> [found.model for found in same_answers(rows, [1] * 20)]
     ['null']
     """
     for_a = np.asarray(wins, dtype=np.float64)

@@ -35,8 +35,8 @@ from adjudge.data.names import (
     refuse_where,
     usual_names,
 )
-from adjudge.data.outcomes import VERDICTS as JUDGE_VERDICTS
 from adjudge.data.outcomes import (
+    VERDICT_COLUMNS,
     JudgeScores,
     code_names,
     code_sorted,
@@ -75,7 +75,7 @@ BATTLE_COLUMNS = Layout(
     *each("score_a", "score_b", type="number", answer=True),
     *each("prompt_id", "language", "judge"),
     answers=(
-        *(*JUDGE_VERDICTS, "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty"),
+        *(*VERDICT_COLUMNS, "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty"),
         *("score_difference", "scores_a", "scores_b"),
     ),
 )
@@ -167,7 +167,7 @@ def _unpack(frame: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
     if not fields:
         problem = "has no objects of criterion and number"
         raise DataError(source, problem, row=1, column=column, remedy=_OBJECT)
-    numbers = [Column(name=field, type="number") for field in fields]
+    numbers = each(*fields, type="number")
     parts = check_columns(values.struct.unnest(), numbers, f"{source}, column {column}")
     packed = parts.select(pl.struct(fields).alias(column)).to_series()
     return frame.with_columns(pl.when(values.is_not_null()).then(packed).alias(column))
@@ -264,13 +264,14 @@ class Battles:
     @property
     def judges(self) -> tuple[str, ...]:
         """The judges' names, if the rows have them."""
-        return tuple(dict.fromkeys(one.judge for one in self.identities if one.judge is not None))
+        names = (identity.judge for identity in self.identities)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
         """The judges' fingerprints, if the rows have them."""
-        prints = (one.fingerprint for one in self.identities)
-        return tuple(dict.fromkeys(one for one in prints if one is not None))
+        prints = (identity.fingerprint for identity in self.identities)
+        return tuple(dict.fromkeys(mark for mark in prints if mark is not None))
 
     def __len__(self) -> int:
         return len(self.a)
@@ -368,7 +369,7 @@ def read_verdicts(
     ['B']
     """
     models = as_text(frame["model_a"]), as_text(frame["model_b"])
-    for column in dict.fromkeys((*named, *JUDGE_VERDICTS)):
+    for column in dict.fromkeys((*named, *VERDICT_COLUMNS)):
         if column not in frame.columns or frame.schema[column] != pl.String:
             continue
         remedy = "use A, B, tie or the winner's name, or leave it empty"
@@ -533,14 +534,14 @@ def gather_jury(
     refuse_duplicates(frame, ("id", "judge"), source="battles", remedy=remedy)
     whole = frame.filter(pl.len().over("id") == len(judges))
     parts = [whole.filter(pl.col("judge") == judge).sort("id") for judge in judges]
-    said = [
+    members = [
         judge_scores(part, verdict=verdict, score=score, exclude=None, labels_as=labels_as)
         for part in parts
     ]
-    if any(one.score is None for one in said):
+    if any(member.score is None for member in members):
         raise DataError("battles", "has no scores", remedy="give judge scores or verdicts")
-    panel = np.column_stack([np.asarray(one.score) for one in said])
-    sides = np.column_stack([np.asarray(one.verdict) for one in said])
+    panel = np.column_stack([np.asarray(member.score) for member in members])
+    sides = np.column_stack([np.asarray(member.verdict) for member in members])
     scored = np.isfinite(panel).all(axis=1)
     sizes = np.abs(panel[scored]).mean(axis=0) if scored.any() else np.ones(len(judges))
     incomplete = frame["id"].n_unique() - int(scored.sum())
@@ -549,7 +550,7 @@ def gather_jury(
         score=(panel[scored] / np.where(sizes > 0, sizes, 1.0)).mean(axis=1),
         verdict=np.sign(np.sign(sides[scored] - 0.5).sum(axis=1)) / 2 + 0.5,
         source=f"jury of {count(len(judges), 'judge')}",
-        warnings=tuple(dict.fromkeys(text for one in said for text in one.warnings)),
+        warnings=tuple(dict.fromkeys(text for member in members for text in member.warnings)),
         panel=panel[scored],
         identities=tuple(identities(part)[0] for part in parts),
     )

@@ -165,11 +165,11 @@ class Conversion:
             yield {**kept, **record}
 
     def _usable(self, made: Iterable[Record | UnusableRow]) -> Iterator[Record]:
-        for one in made:
-            if isinstance(one, UnusableRow):
-                self.dropped[str(one)] += 1
+        for row in made:
+            if isinstance(row, UnusableRow):
+                self.dropped[str(row)] += 1
             else:
-                yield one
+                yield row
 
     def _convert_each(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         converter = self.format.gives[self.kind]
@@ -285,7 +285,7 @@ def convert_log(
             raise DataError(source_name(source), problem, remedy=native.remedy)
         table = read_public(source, format, kind=kind, seed=seed)
     frame, rows_kind = table.frame, table.kind or ""
-    statuses = frame["status"].value_counts(sort=True) if "status" in frame.columns else None
+    counts = frame["status"].value_counts(sort=True).rows() if "status" in frame.columns else ()
     summary = LogSummary(
         source=table.name,
         format=table.format or "",
@@ -293,7 +293,7 @@ def convert_log(
         rows_kind=rows_kind,
         rows=frame.height,
         prompts=frame["prompt_id"].n_unique() if "prompt_id" in frame.columns else None,
-        statuses={} if statuses is None else dict(statuses.rows()),
+        statuses=dict(counts),
         metrics=_metrics(frame, _LABELS.get(rows_kind, "label")),
         dropped=dict(table.dropped),
         notes=table.notes,

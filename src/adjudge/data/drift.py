@@ -71,7 +71,7 @@ def drift_of(parts: Sequence[tuple[str, ArrayLike, ArrayLike]]) -> Drift:
             tests.append((float(test.pvalue), float(test.statistic), name))
     if not tests:
         return _untested(n_old, n_new, _FEWEST)
-    p_value, statistic, where = min(tests, key=lambda one: (one[0], -one[1]))
+    p_value, statistic, where = min(tests, key=lambda test: (test[0], -test[1]))
     p_value = min(1.0, p_value * len(tests))
     return Drift(
         tested=True,

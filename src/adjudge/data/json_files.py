@@ -208,7 +208,7 @@ def find_envelope(beginning: bytes, known: Iterable[Envelope]) -> Envelope | Non
     keys = _keys(beginning)
     if keys is None:
         return None
-    return next((one for one in known if one.marks <= keys and not one.without & keys), None)
+    return next((e for e in known if e.marks <= keys and not e.without & keys), None)
 
 
 def enveloped(file: File, envelope: Envelope) -> Iterator[tuple[int, Any, str]]:

@@ -114,7 +114,7 @@ def _increase(values: pl.Series, *, by_length: bool = False) -> bool:
     # Chunk by chunk: a column and its shifted self have different chunks, which polars copies.
     chunks = [chunk for chunk in values.get_chunks() if len(chunk)]
     pairs = [(chunk[:-1], chunk[1:]) for chunk in chunks]
-    borders = [(one[-1:], next_one[:1]) for one, next_one in pairwise(chunks)]
+    borders = [(chunk[-1:], following[:1]) for chunk, following in pairwise(chunks)]
     for low, high in (*borders, *pairs):
         larger = low < high
         if by_length:
@@ -564,14 +564,14 @@ def read_words(
     if any(word != ours for word, ours in known.items()):
         result = values.replace_strict(known, return_dtype=pl.String)
     if vocabulary.sides and models is not None:
-        trimmed, (one, other) = values.str.strip_chars(), models
+        trimmed, (model_a, model_b) = values.str.strip_chars(), models
         names = {word for word, ours in known.items() if word == ours}
-        free = values.is_in(list(names)) & (one != other)
+        free = values.is_in(list(names)) & (model_a != model_b)
         first, second = vocabulary.sides
         named = (
-            pl.when(free & (trimmed == one))
+            pl.when(free & (trimmed == model_a))
             .then(pl.lit(first))
-            .when(free & (trimmed == other))
+            .when(free & (trimmed == model_b))
             .then(pl.lit(second))
             .otherwise(result)
         )

@@ -65,7 +65,7 @@ def read_scores(source: TableLike, *, raters: Sequence[str] | None = None) -> pl
     for rater in named:
         if rater not in frame.columns:
             raise absent_column(rater, frame.columns, name)
-    more = [Column(name=rater, type="number", required=True) for rater in named]
+    more = each(*named, type="number", required=True)
     frame = SCORE_COLUMNS.check(frame, name, more, labels_as=labels_as_of(source))
     frame = _with_status(_with_names(add_documents(frame, name)), name)
     frame = _with_people(frame, named)
@@ -85,10 +85,7 @@ def read_human_scores(source: TableLike) -> pl.DataFrame:
     frame, name = read_table(source), source_name(source)
     raters = [column for column in frame.columns if _RATER.match(column)]
     key = ["doc_id", "model", "criterion"]
-    layout = [
-        *(Column(name=column, required=True, filled=True) for column in key),
-        *(Column(name=rater, type="number") for rater in raters),
-    ]
+    layout = [*each(*key, required=True, filled=True), *each(*raters, type="number")]
     frame = check_columns(frame, layout, name).select(*key, *raters, pl.exclude(*key, *raters))
     refuse_duplicates(frame, key, source=name, remedy="keep one row per summary and criterion")
     return _with_people(frame, raters)

@@ -9,13 +9,13 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import Column, Layout
+from adjudge.data.columns import Layout, each
 from adjudge.data.conversion import sniff
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
 from adjudge.data.labels import join_labels, usable_labels
 from adjudge.data.names import ORDER_VERDICTS, add_ids, columns_here, shorten
-from adjudge.data.outcomes import OUTCOMES, VERDICTS
+from adjudge.data.outcomes import OUTCOMES, VERDICT_COLUMNS
 from adjudge.data.pairs import join_pairs
 from adjudge.data.rows import (
     Rows,
@@ -39,7 +39,7 @@ _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 _VERDICTS = Layout(
     "judgments",
     *JUDGMENT_COLUMNS.columns,
-    *(Column(name=side, type="number") for side in ("score_a", "score_b")),
+    *each("score_a", "score_b", type="number"),
     apart=JUDGMENT_COLUMNS.apart,
     usual="tournaments",
 )
@@ -175,7 +175,10 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
         return parse_table(source)
     battles = Source(source).open("battles")
     frame = battles.frame
-    said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
+    said = {
+        "label": "winner",
+        "verdict": next((c for c in VERDICT_COLUMNS if c in frame.columns), None),
+    }
     frame = frame.with_columns(
         as_text(frame[theirs]).replace(_WINNERS).alias(ours)
         for ours, theirs in said.items()

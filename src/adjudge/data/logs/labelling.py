@@ -281,9 +281,9 @@ def _comment(result: Any) -> str | None:
 
 def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The judge's predictions: those of the task, else the one kept with its annotations."""
-    own = [one for one in list_in(task.get("predictions")) if isinstance(one, Mapping)]
-    kept = (object_in(a).get("prediction") for a in list_in(task.get("annotations")))
-    return own or [one for one in kept if isinstance(one, Mapping) and one][:1]
+    of_task = [p for p in list_in(task.get("predictions")) if isinstance(p, Mapping)]
+    seen = (object_in(a).get("prediction") for a in list_in(task.get("annotations")))
+    return of_task or [p for p in seen if isinstance(p, Mapping) and p][:1]
 
 
 def refuse_min(row: Row) -> Iterator[Record]:
@@ -329,20 +329,20 @@ def read_argilla(row: Row) -> Task:
     suggestions = object_in(row.record.get("suggestions"))
     responses = dict(object_in(row.record.get("responses")))
     comments = {
-        name_in(one.get("user_id")): str(one["value"])
-        for one in map(object_in, list_in(responses.pop("comment", None)))
-        if one.get("status") in _SUBMITTED and str(one.get("value") or "").strip()
+        name_in(comment.get("user_id")): str(comment["value"])
+        for comment in map(object_in, list_in(responses.pop("comment", None)))
+        if comment.get("status") in _SUBMITTED and str(comment.get("value") or "").strip()
     }
     left_out: list[UnusableRow] = []
     questions = []
     for name in {**suggestions, **responses}:
         people = []
-        for one in map(object_in, list_in(responses.get(name))):
-            if one.get("status") not in _SUBMITTED:
-                left_out.append(UnusableRow(f"a response that was {one['status']}"))
+        for response in map(object_in, list_in(responses.get(name))):
+            if response.get("status") not in _SUBMITTED:
+                left_out.append(UnusableRow(f"a response that was {response['status']}"))
             else:
-                who = name_in(one.get("user_id"))
-                people.append(Answer(value=one.get("value"), who=who, comment=comments.get(who)))
+                who, value = name_in(response.get("user_id")), response.get("value")
+                people.append(Answer(value=value, who=who, comment=comments.get(who)))
         given = object_in(suggestions.get(name))
         judge = _suggestion(given.get("value"), given.get("agent"), given.get("score"))
         questions.append(
