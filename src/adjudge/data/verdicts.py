@@ -175,13 +175,11 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
         return parse_table(source)
     battles = Source(source).open("battles")
     frame = battles.frame
-    said = {
-        "label": "winner",
-        "verdict": next((c for c in VERDICT_COLUMNS if c in frame.columns), None),
-    }
+    verdict = next((c for c in VERDICT_COLUMNS if c in frame.columns), None)
+    votes = {"label": "winner", "verdict": verdict}
     frame = frame.with_columns(
         as_text(frame[theirs]).replace(_WINNERS).alias(ours)
-        for ours, theirs in said.items()
+        for ours, theirs in votes.items()
         if theirs is not None and ours not in named
     )
     return replace(battles, frame=frame)
