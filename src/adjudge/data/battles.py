@@ -120,14 +120,9 @@ def read_battles(
 
 def refuse_self_meetings(frame: pl.DataFrame, source: str) -> None:
     """Refuse battles of a model with itself."""
-    refuse_where(
-        frame,
-        pl.col("model_a") == pl.col("model_b"),
-        "{} is compared with itself",
-        source=source,
-        column="model_b",
-        remedy="drop comparisons of a model with itself",
-    )
+    same, problem = pl.col("model_a") == pl.col("model_b"), "{} is compared with itself"
+    remedy = "drop comparisons of a model with itself"
+    refuse_where(frame, same, problem, source=source, column="model_b", remedy=remedy)
 
 
 def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> pl.DataFrame:

@@ -478,10 +478,8 @@ def _complete(
     empty = pl.col("__verdict").is_null()
     rows = measured(rows, without=empty).without(empty, "no judge verdict")
     if rows.frame.height == 0:
-        remedy = "give rows that the judge has answered"
-        raise DataError(
-            name, "no row has a judge verdict", column=columns["verdict"], remedy=remedy
-        )
+        problem, remedy = "no row has a judge verdict", "give rows that the judge has answered"
+        raise DataError(name, problem, column=columns["verdict"], remedy=remedy)
     return rows
 
 
@@ -571,9 +569,8 @@ def against_the_rest(
     """
     said, known = ({*values.drop_nulls().unique()} for values in (verdict, label))
     if positive not in said | known:
-        raise ArgumentError(
-            "positive", positive, f"choose one of {shorten(sorted(said | known), 5)}"
-        )
+        choices = shorten(sorted(said | known), 5)
+        raise ArgumentError("positive", positive, f"choose one of {choices}")
     ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
     if positive in known and not said & known and _are_shares(verdict):
         return verdict, ones[1]

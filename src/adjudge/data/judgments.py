@@ -196,14 +196,11 @@ def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     if "verdict" in frame.columns:
         stated = pl.col("p_a").is_null() | is_learned(frame.columns)
         derived = pl.when(stated).then(pl.col("verdict")).otherwise(derived)
+        wrong = pl.col("verdict").is_not_null() & ~pl.col("verdict").eq_missing(derived)
+        problem = "does not follow from p_a = {}"
+        remedy = "A needs p_a above 0.5 and B below; at 0.5 there is none; tie needs p_tie"
         refuse_where(
-            frame,
-            pl.col("verdict").is_not_null() & ~pl.col("verdict").eq_missing(derived),
-            "does not follow from p_a = {}",
-            source=source,
-            column="verdict",
-            remedy="A needs p_a above 0.5 and B below; at 0.5 there is none; tie needs p_tie",
-            value_of="p_a",
+            frame, wrong, problem, source=source, column="verdict", remedy=remedy, value_of="p_a"
         )
     verdict = frame.select(verdict=derived).to_series()
     return frame.with_columns(in_chunks_of(frame.get_column("p_a"), verdict))
@@ -339,9 +336,8 @@ def read_wins(data: TableLike | Source, model: str, *, judge_column: str = "judg
         given = prepare_judgments(table, labels=source.labels)
     frame = given.frame
     if given.about == "grades":
-        raise ArgumentError(
-            "model", model, "is for judgments of pairs; for grades: --by model (by=)"
-        )
+        remedy = "is for judgments of pairs; for grades: --by model (by=)"
+        raise ArgumentError("model", model, remedy)
     for column in ("model_a", "model_b"):
         if column not in frame.columns:
             remedy = f"name the column of each side's model: --column {column}=NAME (columns=)"

@@ -273,9 +273,8 @@ def unmatched_ids(ids: pl.Series, rows: pl.Series, source: str, what: str = "lab
     more = ids.n_unique() - 3
     others = f" and {more:,} more" if more > 0 else ""
     problem = f"no row has one of its ids, {shown}{others}{hint}"
-    return DataError(
-        source, problem, column="id", remedy=f"give {what} of these rows, such as {theirs}"
-    )
+    remedy = f"give {what} of these rows, such as {theirs}"
+    return DataError(source, problem, column="id", remedy=remedy)
 
 
 def _independent(given: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:

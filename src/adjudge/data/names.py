@@ -75,9 +75,8 @@ def refuse_duplicates(
         return
     at = int(again.arg_true()[0])
     values = ", ".join(f"{column} {frame[column][at]!r}" for column in key)
-    raise DataError(
-        source, f"{values} is in the file twice", row=at + 1, column=key[0], remedy=remedy
-    )
+    problem = f"{values} is in the file twice"
+    raise DataError(source, problem, row=at + 1, column=key[0], remedy=remedy)
 
 
 def repeated_keys(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series | None:

@@ -86,9 +86,8 @@ def outcome_targets(
     if outcome.dtype.is_numeric() and not labels_as:
         shares = outcome.cast(pl.Float64).fill_null(np.nan).to_numpy()
         if not np.isin(shares[~np.isnan(shares)], (0.0, 0.5, 1.0)).all():
-            raise ArgumentError(
-                column, "other numbers", "write A, B, tie or model_a's share: 1, 0.5, 0"
-            )
+            remedy = "write A, B, tie or model_a's share: 1, 0.5, 0"
+            raise ArgumentError(column, "other numbers", remedy)
         return np.asarray(shares)
     words, at = _dictionary(as_text(outcome))
     meaning = np.full(len(words) + 1, np.nan)
@@ -170,9 +169,8 @@ def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
     try:
         floats = values.cast(pl.Float64).fill_null(np.nan).to_numpy()
     except pl.exceptions.PolarsError:
-        raise ArgumentError(
-            column, str(values.dtype), "give numbers; leave missing ones empty"
-        ) from None
+        remedy = "give numbers; leave missing ones empty"
+        raise ArgumentError(column, str(values.dtype), remedy) from None
     if np.isinf(floats).any():
         raise ArgumentError(column, "infinity", "give finite numbers; leave missing ones empty")
     return np.asarray(floats, dtype=np.float64)

@@ -490,15 +490,11 @@ def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> p
         return frame.with_columns(own.alias("uncertainty"))
     given = pl.col("uncertainty").is_not_null()
     if 0 < frame["uncertainty"].null_count() < frame.height:
-        refuse_where(
-            frame,
-            measured & ~given & given.any().over("judge", "protocol"),
-            "is empty while other rows of this judge and protocol have one",
-            source=source,
-            column="uncertainty",
-            remedy="fill it in every measured row, or drop the column to use the entropy of "
-            f"{probability}",
-        )
+        silent = measured & ~given & given.any().over("judge", "protocol")
+        problem = "is empty while other rows of this judge and protocol have one"
+        remedy = "fill it in every measured row, or drop the column to use the entropy of "
+        remedy += probability
+        refuse_where(frame, silent, problem, source=source, column="uncertainty", remedy=remedy)
     derived = pl.when(measured).then(pl.coalesce("uncertainty", entropy))
     return frame.with_columns(uncertainty=derived.otherwise(pl.col("uncertainty")))
 

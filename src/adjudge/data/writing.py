@@ -46,9 +46,8 @@ def check_output(path: str | Path, *, name: str = "output") -> Path:
     """The path, if its suffix can be written; `name` is the name of the argument."""
     path = Path(path)
     if _suffix(path) not in _SUFFIXES:
-        raise ArgumentError(
-            name, str(path), "end it in .jsonl, .csv, .tsv or .parquet, optionally with .gz"
-        )
+        remedy = "end it in .jsonl, .csv, .tsv or .parquet, optionally with .gz"
+        raise ArgumentError(name, str(path), remedy)
     return path
 
 
