@@ -51,7 +51,7 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
 
     >>> rows = pl.DataFrame({"model_a": ["null"] * 20, "model_b": ["other"] * 20,
     ...     "response_a": ["pick me"] * 20, "response_b": [str(k) for k in range(20)]})
-    >>> [found.model for found in same_answers(rows, [1] * 20)]
+    >>> [answer.model for answer in same_answers(rows, [1] * 20)]
     ['null']
     """
     for_a = np.asarray(wins, dtype=np.float64)
