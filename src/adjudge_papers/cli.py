@@ -52,7 +52,7 @@ def _open_files(arguments: Values, options: Values, *names: str) -> None:
 
     FILE:OURS=YOURS names a column of one file: of an option, or of a data set of --data.
     """
-    from adjudge.data.source import name_columns
+    from adjudge.data.source import ColumnNames
 
     shared: dict[str, str] = {}
     of_file: dict[str, dict[str, str]] = {}
@@ -65,10 +65,10 @@ def _open_files(arguments: Values, options: Values, *names: str) -> None:
     for file in of_file:
         one_of(file, (*(name for name in given if name != "data"), *sets), "--column")
 
-    with name_columns(shared, options.get("labels_as")) as named:
+    with ColumnNames(shared, options.get("labels_as")) as named:
 
         def opened(name: str, path: Any) -> Any:
-            with name_columns(of_file.get(name)) as own:
+            with ColumnNames(of_file.get(name)) as own:
                 return own(named(path))
 
         for name, files in given.items():

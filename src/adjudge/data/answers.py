@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.names import columns_as_text
 from adjudge.data.tables import as_text
 from adjudge.present.result import Count, Proportion
 from adjudge.present.text import percent
@@ -34,12 +34,12 @@ class SameAnswer:
     win_share: Proportion
 
 
-def describe_same_answer(one: SameAnswer) -> str:
+def describe_same_answer(answer: SameAnswer) -> str:
     """The warning for readers of a ranking that the model wins."""
-    what = "the same text" if one.known_by == "text" else "a text of the same length"
+    what = "the same text" if answer.known_by == "text" else "a text of the same length"
     return (
-        f"{one.model} wins {percent(one.win_share)} with {what} for {one.same:,} of "
-        f"{one.prompts:,} prompts: read its answers before you trust its rank"
+        f"{answer.model} wins {percent(answer.win_share)} with {what} for {answer.same:,} of "
+        f"{answer.prompts:,} prompts: read its answers before you trust its rank"
     )
 
 
@@ -51,7 +51,7 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
 
     >>> rows = pl.DataFrame({"model_a": ["null"] * 20, "model_b": ["other"] * 20,
     ...     "response_a": ["pick me"] * 20, "response_b": [str(k) for k in range(20)]})
-    >>> [one.model for one in same_answers(rows, [1] * 20)]
+    >>> [answer.model for answer in same_answers(rows, [1] * 20)]
     ['null']
     """
     for_a = np.asarray(wins, dtype=np.float64)
@@ -62,8 +62,9 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
     if column is None:
         return ()
     prompts = next((c for c in ("prompt_id", "prompt", "id") if c in frame.columns), None)
-    prompt = pl.Series(range(frame.height)) if prompts is None else frame[prompts]
-    sides = [
+    every = pl.Series(range(frame.height))
+    prompt = every if prompts is None else columns_as_text(frame, [prompts]).to_series()
+    answers = pl.concat(
         pl.DataFrame(
             {
                 "model": as_text(frame[f"model_{side}"]),
@@ -71,54 +72,34 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
                 "prompt": prompt,
                 "won": for_a if side == "a" else 1 - for_a,
             }
-        ).drop_nulls(["model", "answer"])
+        )
         for side in ("a", "b")
-    ]
-    likely = _find_likely(sides, every_row=prompt.n_unique() == frame.height)
-    if likely.is_empty():
-        return ()
-    answers = pl.concat(side.join(likely, on="model", maintain_order="left") for side in sides)
-    answers = answers.with_columns(as_text(answers["prompt"]))
-    by_model = answers.group_by("model", maintain_order=True).agg(
-        pl.col("prompt").n_unique().alias("prompts"),
-        pl.col("won").drop_nans().mean().alias("win_share"),
+    ).drop_nulls(["model", "answer"])
+    # Few models can have one answer to most prompts, and to count its prompts takes longest.
+    likely = (
+        answers.group_by("model", maintain_order=True)
+        .agg(
+            pl.col("prompt").n_unique().alias("prompts"),
+            pl.col("won").drop_nans().mean().alias("win_share"),
+            pl.col("answer").unique_counts().max().alias("rows"),
+        )
+        .filter(
+            pl.col("prompts") >= _FEWEST_PROMPTS,
+            pl.col("rows") >= _MOST * pl.col("prompts"),
+            pl.col("win_share") > 0.5,
+        )
     )
     repeats = (
-        answers.group_by("model", "answer", maintain_order=True)
+        answers.join(likely, on="model", how="semi")
+        .group_by("model", "answer")
         .agg(pl.col("prompt").n_unique().alias("same"))
-        .group_by("model", maintain_order=True)
+        .group_by("model")
         .agg(pl.col("same").max())
     )
-    odd = by_model.join(repeats, on="model", maintain_order="left").filter(
-        pl.col("prompts") >= _FEWEST_PROMPTS,
-        pl.col("same") >= _MOST * pl.col("prompts"),
-        pl.col("win_share") > 0.5,
-    )
+    odd = likely.join(repeats, on="model", maintain_order="left")
     return tuple(
         SameAnswer(known_by=_KNOWN_BY[column], **row)
-        for row in odd.select("model", "same", "prompts", "win_share").to_dicts()
+        for row in odd.filter(pl.col("same") >= _MOST * pl.col("prompts"))
+        .select("model", "same", "prompts", "win_share")
+        .to_dicts()
     )
-
-
-def _find_likely(sides: Sequence[pl.DataFrame], *, every_row: bool) -> pl.DataFrame:
-    """The models that can have one answer to most prompts, from counts that are quick to add up.
-
-    Few models do, and to count different prompts takes much longer. `every_row`: each row has its
-    own prompt, so that a model has at least half as many prompts as rows.
-    """
-    won = pl.col("won").drop_nans()
-    counts = pl.concat(
-        side.group_by("model", "answer").agg(rows=pl.len(), wins=won.sum(), decided=won.count())
-        for side in sides
-    )
-    by_model = (
-        counts.group_by("model", "answer")
-        .sum()
-        .group_by("model")
-        .agg(pl.col("rows", "wins", "decided").sum(), most=pl.col("rows").max())
-    )
-    fewest = _MOST * pl.max_horizontal(pl.lit(_FEWEST_PROMPTS), pl.col("rows") / 2 * every_row)
-    # The sums are rounded in another order than the share itself: the margin is for that.
-    return by_model.filter(
-        pl.col("most") >= fewest, pl.col("wins") > (0.5 - 1e-6) * pl.col("decided")
-    ).select("model")

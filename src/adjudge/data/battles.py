@@ -29,15 +29,14 @@ from adjudge.data.names import (
     drop_missing,
     plain_name,
     quote,
-    read_words,
+    read_choices,
     refuse_duplicates,
     refuse_values,
     refuse_where,
-    refuse_words,
     usual_names,
 )
-from adjudge.data.outcomes import VERDICTS as JUDGE_VERDICTS
 from adjudge.data.outcomes import (
+    VERDICT_COLUMNS,
     JudgeScores,
     code_names,
     code_sorted,
@@ -76,7 +75,7 @@ BATTLE_COLUMNS = Layout(
     *each("score_a", "score_b", type="number", answer=True),
     *each("prompt_id", "language", "judge"),
     answers=(
-        *(*JUDGE_VERDICTS, "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty"),
+        *(*VERDICT_COLUMNS, "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty"),
         *("score_difference", "scores_a", "scores_b"),
     ),
 )
@@ -121,14 +120,9 @@ def read_battles(
 
 def refuse_self_meetings(frame: pl.DataFrame, source: str) -> None:
     """Refuse battles of a model with itself."""
-    refuse_where(
-        frame,
-        pl.col("model_a") == pl.col("model_b"),
-        "{} is compared with itself",
-        source=source,
-        column="model_b",
-        remedy="drop comparisons of a model with itself",
-    )
+    same, problem = pl.col("model_a") == pl.col("model_b"), "{} is compared with itself"
+    remedy = "drop comparisons of a model with itself"
+    refuse_where(frame, same, problem, source=source, column="model_b", remedy=remedy)
 
 
 def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> pl.DataFrame:
@@ -137,9 +131,7 @@ def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> 
     if "human_pref" not in frame.columns:
         raise BATTLE_COLUMNS.missing(frame, "winner", source, "give winner or human_pref")
     given = frame.get_column("human_pref")
-    if given.dtype == pl.Null:
-        return frame.with_columns(winner=pl.lit(None, pl.String))
-    if not (given.dtype == pl.String or given.dtype.is_numeric()):
+    if not (given.dtype in (pl.String, pl.Null) or given.dtype.is_numeric()):
         problem, remedy = "has neither letters nor numbers", "use A, B or tie"
         raise DataError(source, problem, row=1, column="human_pref", remedy=remedy)
     texts = drop_missing(as_text(given))
@@ -170,7 +162,7 @@ def _unpack(frame: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
     if not fields:
         problem = "has no objects of criterion and number"
         raise DataError(source, problem, row=1, column=column, remedy=_OBJECT)
-    numbers = [Column(name=field, type="number") for field in fields]
+    numbers = each(*fields, type="number")
     parts = check_columns(values.struct.unnest(), numbers, f"{source}, column {column}")
     packed = parts.select(pl.struct(fields).alias(column)).to_series()
     return frame.with_columns(pl.when(values.is_not_null()).then(packed).alias(column))
@@ -218,16 +210,11 @@ _HUMAN = ("winner", "human_pref", "label")
 _PERSON = re.compile(
     r"(expert|author|human|person|people|annotator|rater|voter)([\W_]|\d|s?$)", re.I
 )
-#: The fields of Battles with one value per battle.
-_COLUMNS = (
-    *("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes"),
-    *("weights", "failed"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Battles:
-    """Battles of coded models. `names[a[k]]` met `names[b[k]]` in battle k.
+    """Battles of coded models. `names[a[k]]` met `names[b[k]]` in battle k; so for every array.
 
     `human` and `verdict` are targets of people and of the judge, `score` the judge's score
     difference (positive favours model_a), `other` the targets of a second opinion to compare with;
@@ -272,13 +259,14 @@ class Battles:
     @property
     def judges(self) -> tuple[str, ...]:
         """The judges' names, if the rows have them."""
-        return tuple(dict.fromkeys(one.judge for one in self.identities if one.judge is not None))
+        names = (identity.judge for identity in self.identities)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
         """The judges' fingerprints, if the rows have them."""
-        prints = (one.fingerprint for one in self.identities)
-        return tuple(dict.fromkeys(one for one in prints if one is not None))
+        prints = (identity.fingerprint for identity in self.identities)
+        return tuple(dict.fromkeys(mark for mark in prints if mark is not None))
 
     def __len__(self) -> int:
         return len(self.a)
@@ -293,9 +281,10 @@ class Battles:
 
     def take(self, rows: BoolArray | IntArray) -> Battles:
         """The battles at `rows` (a mask or positions), among the same models."""
-        columns = {name: getattr(self, name) for name in _COLUMNS}
-        kept = {name: values[rows] for name, values in columns.items() if values is not None}
-        return replace(self, **kept)
+        taken: dict[str, Any] = {
+            name: value[rows] for name, value in vars(self).items() if isinstance(value, np.ndarray)
+        }
+        return replace(self, **taken)
 
 
 def prepare_battles(
@@ -345,12 +334,7 @@ def prepare_battles(
     if jury:
         rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
-    makers: tuple[str, ...] = ()
-    if votes in rows.frame.columns:
-        usable, dependent, makers = usable_labels(
-            rows.frame, rows.frame[votes], table.name, model_labels=model_labels
-        )
-        rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
+    rows, makers = usable_labels(rows, votes, table.name, model_labels=model_labels)
     options = {"cluster": cluster, "by": by, "against": against}
     coded = code_battles(
         rows.frame, said=said, **roles, **options, labels_as=words, unread=rows.dropped
@@ -380,12 +364,13 @@ def read_verdicts(
     ['B']
     """
     models = as_text(frame["model_a"]), as_text(frame["model_b"])
-    for column in dict.fromkeys((*named, *JUDGE_VERDICTS)):
+    for column in dict.fromkeys((*named, *VERDICT_COLUMNS)):
         if column not in frame.columns or frame.schema[column] != pl.String:
             continue
-        verdicts = read_words(frame[column], PAIR, labels_as, models)
         remedy = "use A, B, tie or the winner's name, or leave it empty"
-        refuse_words(verdicts, PAIR, VERDICTS, source=source, remedy=remedy, labels_as=labels_as)
+        verdicts = read_choices(
+            frame[column], PAIR, VERDICTS, labels_as, models, source=source, remedy=remedy
+        )
         frame = frame.with_columns(verdicts)
     return frame
 
@@ -544,14 +529,14 @@ def gather_jury(
     refuse_duplicates(frame, ("id", "judge"), source="battles", remedy=remedy)
     whole = frame.filter(pl.len().over("id") == len(judges))
     parts = [whole.filter(pl.col("judge") == judge).sort("id") for judge in judges]
-    said = [
+    members = [
         judge_scores(part, verdict=verdict, score=score, exclude=None, labels_as=labels_as)
         for part in parts
     ]
-    if any(one.score is None for one in said):
+    if any(member.score is None for member in members):
         raise DataError("battles", "has no scores", remedy="give judge scores or verdicts")
-    panel = np.column_stack([np.asarray(one.score) for one in said])
-    sides = np.column_stack([np.asarray(one.verdict) for one in said])
+    panel = np.column_stack([np.asarray(member.score) for member in members])
+    sides = np.column_stack([np.asarray(member.verdict) for member in members])
     scored = np.isfinite(panel).all(axis=1)
     sizes = np.abs(panel[scored]).mean(axis=0) if scored.any() else np.ones(len(judges))
     incomplete = frame["id"].n_unique() - int(scored.sum())
@@ -560,7 +545,7 @@ def gather_jury(
         score=(panel[scored] / np.where(sizes > 0, sizes, 1.0)).mean(axis=1),
         verdict=np.sign(np.sign(sides[scored] - 0.5).sum(axis=1)) / 2 + 0.5,
         source=f"jury of {count(len(judges), 'judge')}",
-        warnings=tuple(dict.fromkeys(text for one in said for text in one.warnings)),
+        warnings=tuple(dict.fromkeys(text for member in members for text in member.warnings)),
         panel=panel[scored],
         identities=tuple(identities(part)[0] for part in parts),
     )

@@ -28,11 +28,10 @@ from adjudge.data.names import (
     match_columns,
     plain_word,
     point_decimals,
-    read_words,
+    read_choices,
     refuse_duplicates,
     refuse_values,
     refuse_where,
-    refuse_words,
     remark_names,
     shorten,
 )
@@ -354,14 +353,20 @@ def check_columns(
         for column in columns
         if column.name in frame.columns
     )
-    worded = [column for column in columns if column.words and column.name in frame.columns]
     models = None
     if {"model_a", "model_b"} <= set(frame.columns):
         models = as_text(frame["model_a"]), as_text(frame["model_b"])
-    return frame.with_columns(
-        check_words(frame.get_column(column.name), column, source, labels_as or {}, models)
-        for column in worded
-    )
+    for column in columns:
+        if column.words is None or column.name not in frame.columns:
+            continue
+        values, choices = frame[column.name], column.choices or ()
+        if labels_as or _any_unknown(values, choices):
+            words, remedy = labels_as or {}, column.choice_remedy
+            values = read_choices(
+                values, column.words, choices, words, models, source=source, remedy=remedy
+            )
+            frame = frame.with_columns(values)
+    return frame
 
 
 def missing_columns(
@@ -441,14 +446,8 @@ def make_room(frame: pl.DataFrame, ours: Sequence[str]) -> pl.DataFrame:
     return frame
 
 
-def add_unnamed(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The frame with these columns; a missing one is `unnamed` in every row."""
-    absent = [column for column in columns if column not in frame.columns]
-    return frame.with_columns(pl.lit(UNNAMED).alias(column) for column in absent)
-
-
 def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
-    """The values, checked for type and range; `check_words` checks words."""
+    """The values, checked for type and range; `check_columns` reads words."""
     if column.type == "text":
         values = _check_text(values, column, source)
     elif column.type == "numbers":
@@ -458,38 +457,22 @@ def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     refuse = partial(refuse_values, values, source=source)
     if column.filled and values.null_count():
         refuse(values.is_null(), "is empty", remedy="fill it in every row")
-    if column.choices is not None and column.words is None and _any_unknown(values, column):
+    if column.choices and column.words is None and _any_unknown(values, column.choices):
         values = drop_missing(values)
         unknown = ~values.is_in(list(column.choices)).fill_null(True)
         refuse(unknown, "{} is not known", remedy=column.choice_remedy)
     return values
 
 
-def _any_unknown(values: pl.Series, column: Column) -> bool:
+def _any_unknown(values: pl.Series, choices: Sequence[str]) -> bool:
     """Whether a value is not among the choices."""
     # Most columns have only the first two choices: this is faster than a lookup per value.
     left = len(values) - values.null_count()
-    for choice in column.choices or ():
+    for choice in choices:
         if left == 0:
             break
         left -= int((values == choice).sum())
     return left > 0
-
-
-def check_words(
-    values: pl.Series,
-    column: Column,
-    source: str,
-    labels_as: Mapping[str, str],
-    models: tuple[pl.Series, pl.Series] | None,
-) -> pl.Series:
-    """The words of a column as its choices."""
-    if column.words is None or not (labels_as or _any_unknown(values, column)):
-        return values
-    values = read_words(values, column.words, labels_as, models)
-    choices, remedy = column.choices or (), column.choice_remedy
-    refuse_words(values, column.words, choices, source=source, remedy=remedy, labels_as=labels_as)
-    return values
 
 
 def _check_text(values: pl.Series, column: Column, source: str) -> pl.Series:
@@ -569,17 +552,12 @@ def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
     except pl.exceptions.PolarsError:
         problem = "has lists with values other than numbers"
         raise DataError(source, problem, column=column.name) from None
-    flat = lists.explode()
-    fine = (flat.is_finite() & flat.is_between(column.low, column.high)).fill_null(True)
-    if flat.is_null().sum() > lists.is_null().sum() or not fine.all():
-        refuse = partial(refuse_values, lists, source=source)
-        inner = pl.element()
-        inside = inner.is_between(column.low, column.high)
-        good = inner.is_not_null() & inner.is_finite() & inside
-        bad = ~lists.list.eval(good).list.all().fill_null(True)
-        refuse(bad, "{} contains a bad value", remedy=column.range_remedy)
-        empty = (lists.list.len() == 0).fill_null(False)
-        refuse(empty, "{} is an empty list", remedy="leave it empty instead")
+    number = pl.element()
+    good = number.is_finite() & number.is_between(column.low, column.high)
+    bad = ~lists.list.eval(good.fill_null(False)).list.all().fill_null(True)
+    refuse = partial(refuse_values, lists, source=source)
+    refuse(bad, "{} contains a bad value", remedy=column.range_remedy)
+    refuse(lists.list.len() == 0, "{} is an empty list", remedy="leave it empty instead")
     return lists
 
 

@@ -30,7 +30,7 @@ def is_conversation(value: Any) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(one, Mapping) and isinstance(one.get("role"), str) for one in value)
+        and all(isinstance(turn, Mapping) and isinstance(turn.get("role"), str) for turn in value)
     )
 
 
@@ -63,7 +63,7 @@ def from_text(text: str) -> str:
         return text
     try:
         messages = json.loads(text)
-        known = is_conversation(messages) and all(one["role"] in _ROLES for one in messages)
+        known = is_conversation(messages) and all(turn["role"] in _ROLES for turn in messages)
         return render_conversation(messages) if known else text
     except (NotTextError, ValueError, RecursionError):
         return text

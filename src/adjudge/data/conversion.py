@@ -28,6 +28,7 @@ from adjudge.data.formats import (
 )
 from adjudge.data.json_files import Record, column_series, records_frame
 from adjudge.data.names import LOG
+from adjudge.data.rows import add_absent
 from adjudge.data.tables import (
     Table,
     TableLike,
@@ -36,7 +37,6 @@ from adjudge.data.tables import (
     is_json,
     iter_rows,
     quick_rows,
-    read_object,
     read_table,
     source_name,
 )
@@ -96,18 +96,19 @@ def read_public(
     >>> rows.format, rows.kind, rows.frame["label"].to_list()
     ('llmbar', 'pairs', ['A'])
     """
-    source = read_object(source)
-    chosen = choose_format(source, format)
-    if chosen is None:
-        looks = looks_like(first_row(source) or ())
-        problem = f"looks like {'no public data set' if looks is None else looks.title}"
-        remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
-        raise DataError(source_name(source), problem, remedy=remedy)
     name = source_name(source)
-    wanted = chosen.kind_by(first_row(source) or {}) if kind is None else kind
-    run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
-    kept, rows = _split_columns(source, run)
-    converted = list(run.convert(rows))
+    with in_use(source) as source:
+        chosen = choose_format(source, format)
+        first = first_row(source) or {}
+        if chosen is None:
+            looks = looks_like(first)
+            problem = f"looks like {'no public data set' if looks is None else looks.title}"
+            remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
+            raise DataError(name, problem, remedy=remedy)
+        wanted = chosen.kind_by(first) if kind is None else kind
+        run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
+        kept, rows = _split_columns(source, run)
+        converted = list(run.convert(rows))
     if not converted:
         reasons = ", ".join(f"{n} {reason}" for reason, n in run.dropped.items())
         raise DataError(name, f"no row can be used ({reasons or 'it has none'})")
@@ -149,26 +150,26 @@ class Conversion:
             return each
         return enumerate(self._usable(self.merge(record for _, record in each)), start=1)
 
-    def stream(self, source: TableLike) -> Iterator[Record]:
+    def stream(self, rows: Iterable[Record]) -> Iterator[Record]:
         """The converted rows one by one, each with the columns of its row that are kept."""
         kept: Record = {}
 
-        def rows() -> Iterator[Record]:
+        def noted() -> Iterator[Record]:
             nonlocal kept
-            for record in iter_rows(source):
+            for record in rows:
                 if self.keeps:
                     kept = {key: value for key, value in record.items() if key not in self.used}
                 yield record
 
-        for _, record in self.convert(rows()):
+        for _, record in self.convert(noted()):
             yield {**kept, **record}
 
     def _usable(self, made: Iterable[Record | UnusableRow]) -> Iterator[Record]:
-        for one in made:
-            if isinstance(one, UnusableRow):
-                self.dropped[str(one)] += 1
+        for row in made:
+            if isinstance(row, UnusableRow):
+                self.dropped[str(row)] += 1
             else:
-                yield one
+                yield row
 
     def _convert_each(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         converter = self.format.gives[self.kind]
@@ -278,14 +279,13 @@ def convert_log(
     ('mlflow', ('t', 'right', 1.0, None))
     """
     with in_use(source) as source:
-        source = read_object(source)
         native = NATIVE.get(sniff(source) or "") if format is None else None
         if native is not None:
             problem = f"is {native.title}: it does not need conversion"
             raise DataError(source_name(source), problem, remedy=native.remedy)
         table = read_public(source, format, kind=kind, seed=seed)
     frame, rows_kind = table.frame, table.kind or ""
-    statuses = frame["status"].value_counts(sort=True) if "status" in frame.columns else None
+    counts = frame["status"].value_counts(sort=True).rows() if "status" in frame.columns else ()
     summary = LogSummary(
         source=table.name,
         format=table.format or "",
@@ -293,7 +293,7 @@ def convert_log(
         rows_kind=rows_kind,
         rows=frame.height,
         prompts=frame["prompt_id"].n_unique() if "prompt_id" in frame.columns else None,
-        statuses={} if statuses is None else dict(statuses.rows()),
+        statuses=dict(counts),
         metrics=_metrics(frame, _LABELS.get(rows_kind, "label")),
         dropped=dict(table.dropped),
         notes=table.notes,
@@ -303,25 +303,16 @@ def convert_log(
 
 def _metrics(frame: pl.DataFrame, label: str) -> tuple[MetricRows, ...]:
     """Rows by metric and judge, in the order of the file."""
-    absent = [c for c in ("status", "started_from", label) if c not in frame.columns]
-    frame = frame.with_columns(pl.lit(None, pl.String).alias(c) for c in absent)
     judge = "judge_name" if "judge_name" in frame.columns else "judge"
-    keys = [c for c in ("metric", judge) if c in frame.columns]
+    frame = add_absent(frame, ("metric", judge, "status", "started_from", label))
     labelled = pl.col(label).is_not_null()
-    counts = [
-        pl.len().alias("rows"),
-        pl.col("status").is_in(list(MEASURED)).sum().alias("measured"),
-        labelled.sum().alias("labels"),
-        (labelled & (pl.col("started_from") == "judge")).sum().alias("from_judge"),
-    ]
-    if not keys:
-        keys, frame = ["metric"], frame.with_columns(metric=pl.lit(None, pl.String))
-    rows = (
-        frame.group_by(keys, maintain_order=True).agg(counts).rename({judge: "judge"}, strict=False)
+    rows = frame.group_by("metric", pl.col(judge).alias("__judge"), maintain_order=True).agg(
+        rows=pl.len(),
+        measured=pl.col("status").is_in(list(MEASURED)).sum(),
+        labels=labelled.sum(),
+        from_judge=(labelled & (pl.col("started_from") == "judge")).sum(),
     )
-    absent = [c for c in ("metric", "judge") if c not in rows.columns]
-    rows = rows.with_columns(pl.lit(None, pl.String).alias(c) for c in absent)
-    return tuple(MetricRows(**row) for row in rows.to_dicts())
+    return tuple(MetricRows(**row) for row in rows.rename({"__judge": "judge"}).to_dicts())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,8 +40,6 @@ _PLAIN_NUMBER = r"^[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$"
 #: polars and for Python: in Python a line end can follow "$".
 _TO_MARK = rf"^(?:{MARK})*{_RUN}"
 _TO_RESTORE = rf"^(?:{MARK})+{_RUN}"
-#: Most cells need no change, which their first character shows.
-_FIRST = frozenset(" \t\r\n=+-@＝＋－＠'")
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 _MARK = MARK.encode()
 _QUOTE, _NEWLINE, _RETURN = 34, 10, 13
@@ -192,7 +190,7 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
     except csv.Error as error:
         remedy = "check its quotes, and end lines with LF or CRLF"
         raise file.error(f"the header cannot be read ({error})", remedy) from None
-    names = [restore(name.strip()) for name in names]
+    names = restore(pl.Series([name.strip() for name in names], dtype=pl.String)).to_list()
     if {"Status", "Grader Reason"} <= set(names):
         # Its columns repeat for every prompt, and a person's rating replaces the grade.
         problem = "is promptfoo's CSV, which mixes graders and people"
@@ -287,46 +285,40 @@ def _text_frame(rows: list[list[str | None]], header: list[str]) -> pl.DataFrame
     return restore_frame(pl.DataFrame(rows, schema=dict.fromkeys(header, pl.String), orient="row"))
 
 
-def neutralise(text: str) -> str:
-    r"""The text as a cell that no spreadsheet runs.
+def neutralise(texts: pl.Series) -> pl.Series:
+    r"""Texts as cells that no spreadsheet runs.
 
-    >>> [neutralise(text).replace("\u2060", "|") for text in ("=1+1", "-1.5", "- so", "'-' is")]
+    >>> cells = neutralise(pl.Series(["=1+1", "-1.5", "- so", "'-' is"]))
+    >>> [cell.replace("\u2060", "|") for cell in cells]
     ["'|=1+1", '-1.5', "'|- so", "'-' is"]
     """
-    if text[:1] not in _FIRST:
-        return text
-    number = re.search(_PLAIN_NUMBER, text) and not text.endswith("\n")
-    return MARK + text if not number and re.search(_TO_MARK, text) else text
+    marked = texts.str.contains(_TO_MARK) & ~texts.str.contains(_PLAIN_NUMBER)
+    return _where(marked, pl.lit(MARK) + texts, texts)
 
 
-def restore(text: str) -> str:
-    """The original text before `neutralise`.
+def restore(texts: pl.Series) -> pl.Series:
+    """The original texts before `neutralise`.
 
-    >>> restore(neutralise("@SUM(A1)")), restore("'=quoted by a person'")
-    ('@SUM(A1)', "'=quoted by a person'")
+    >>> restore(neutralise(pl.Series(["@SUM(A1)"]))).to_list()
+    ['@SUM(A1)']
+    >>> restore(pl.Series(["'=quoted by a person'"])).to_list()
+    ["'=quoted by a person'"]
     """
-    return text.removeprefix(MARK) if re.search(_TO_RESTORE, text) else text
+    return _where(texts.str.contains(_TO_RESTORE), texts.str.slice(len(MARK)), texts)
 
 
 def neutralise_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """All texts of a frame, and its column names, as cells that no spreadsheet runs."""
-    safe = []
-    for column in frame:
-        if column.dtype in _TEXT:
-            column = column.cast(pl.String)
-            marked = column.str.contains(_TO_MARK) & ~column.str.contains(_PLAIN_NUMBER)
-            column = _where(marked, pl.lit(MARK) + column, column)
-        safe.append(column.alias(neutralise(column.name)))
-    return pl.DataFrame(safe)
+    safe = frame.with_columns(
+        neutralise(column.cast(pl.String)) for column in frame if column.dtype in _TEXT
+    )
+    safe.columns = neutralise(pl.Series(frame.columns, dtype=pl.String)).to_list()
+    return safe
 
 
 def restore_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """The original texts before `neutralise_frame`, in text columns."""
-    return frame.with_columns(
-        _where(column.str.contains(_TO_RESTORE), column.str.slice(len(MARK)), column)
-        for column in frame
-        if column.dtype == pl.String
-    )
+    return frame.with_columns(restore(column) for column in frame if column.dtype == pl.String)
 
 
 def _where(flags: pl.Series, then: pl.Series | pl.Expr, otherwise: pl.Series) -> pl.Series:

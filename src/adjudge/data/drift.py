@@ -33,9 +33,9 @@ class Drift:
     """New scores against calibration scores: the largest gap between their distributions."""
 
     tested: bool
-    flagged: bool
-    statistic: Proportion | None
-    p_value: Proportion | None
+    flagged: bool = False
+    statistic: Proportion | None = None
+    p_value: Proportion | None = None
     n_new: Count
     n_calibration: Count
     where: str | None = None
@@ -71,7 +71,7 @@ def drift_of(parts: Sequence[tuple[str, ArrayLike, ArrayLike]]) -> Drift:
             tests.append((float(test.pvalue), float(test.statistic), name))
     if not tests:
         return _untested(n_old, n_new, _FEWEST)
-    p_value, statistic, where = min(tests, key=lambda one: (one[0], -one[1]))
+    p_value, statistic, where = min(tests, key=lambda test: (test[0], -test[1]))
     p_value = min(1.0, p_value * len(tests))
     return Drift(
         tested=True,
@@ -105,19 +105,11 @@ def drift_from_quantiles(quantiles: ArrayLike, new: ArrayLike) -> Drift:
         tested=True,
         flagged=statistic > _QUANTILES_LEAST + _CHANCE / math.sqrt(len(fresh)),
         statistic=statistic,
-        p_value=None,
         n_new=len(fresh),
         n_calibration=len(old),
     )
 
 
 def _untested(n_old: int, n_new: int, fewest: int) -> Drift:
-    return Drift(
-        tested=False,
-        flagged=False,
-        statistic=None,
-        p_value=None,
-        n_new=n_new,
-        n_calibration=n_old,
-        note=f"fewer than {fewest} rows to compare",
-    )
+    note = f"fewer than {fewest} rows to compare"
+    return Drift(tested=False, n_new=n_new, n_calibration=n_old, note=note)

@@ -17,6 +17,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -42,31 +43,30 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BINARY = ("parquet", "arrow", "workbook")
 
 
+@dataclass(slots=True, kw_only=True)
 class File:
     """A file opened for reading. Its type is detected from content, not from its name."""
 
-    def __init__(
-        self, path: Path, stream: IO[bytes], head: bytes, container: Container, *, packed: bool
-    ) -> None:
-        self.path = path
-        self.container = container
-        self.packed = packed
-        self._stream = stream
-        self._head = head
+    path: Path
+    container: Container
+    packed: bool
+    stream: IO[bytes]
+    #: The first megabyte, as it was read.
+    head: bytes
 
     @property
     def beginning(self) -> bytes:
         """The first megabyte, without a byte order mark."""
-        return self._head.removeprefix(_BOM)
+        return self.head.removeprefix(_BOM)
 
     def pieces(self) -> Iterator[bytes]:
         """The content without a byte order mark, from its start, about a megabyte at a time."""
-        at = len(self._head)
+        at = len(self.head)
         if self.beginning:
             yield self.beginning
         while True:
-            self._stream.seek(at)  # another reader of the file can have moved it
-            piece = _read(self.path, self._stream, PIECE)
+            self.stream.seek(at)  # another reader of the file can have moved it
+            piece = _read(self.path, self.stream, PIECE)
             if not piece:
                 return
             at += len(piece)
@@ -179,7 +179,8 @@ def open_file(path: str | Path) -> Iterator[File]:
             head = _read(path, stream, PIECE)
         if not head.removeprefix(_BOM).strip():
             raise FileError(path, "is empty", remedy=GIVE_ROWS)
-        yield File(path, stream, head, _container(path, head), packed=packed)
+        container = _container(path, head)
+        yield File(path=path, container=container, packed=packed, stream=stream, head=head)
 
 
 class Handle:
@@ -193,6 +194,8 @@ class Handle:
         self.path = path
         #: The first row, once a reader has looked at it.
         self.first: dict[str, Any] | None = None
+        #: While it is in use: the rows in a file that is one JSON object, once it was parsed.
+        self.inner: list[dict[str, Any]] | None = None
         self._file: File | None = None
         self._users = 0
         self._open_files = ExitStack()
@@ -207,7 +210,7 @@ class Handle:
     def __exit__(self, *_: object) -> None:
         self._users -= 1
         if self._users == 0:
-            self._file = None
+            self._file = self.inner = None
             self._open_files.close()
 
     @contextmanager

@@ -79,6 +79,14 @@ class Row:
             value = int(value)
         return str(value)
 
+    def texts(self, *columns: str) -> dict[str, str]:
+        """The texts of several columns that must be there."""
+        return {column: self.text(column) for column in columns}
+
+    def any_of(self, *columns: str) -> Any:
+        """The value of the first of these columns that has one; None if none has."""
+        return next((self.get(column) for column in columns if self.get(column) is not None), None)
+
     def choice(self, column: str, choices: Mapping[str, str], remedy: str | None = None) -> str:
         """The meaning of the text of a column, from a few known choices."""
         value = self.text(column)
@@ -259,7 +267,7 @@ _PUBLIC = {
 #: Logs of other tools.
 _RUNNERS = {
     "inspect": Builtin("adjudge.data.logs.inspect:INSPECT"),
-    "promptfoo": Builtin("adjudge.data.logs.promptfoo:PROMPTFOO"),
+    "promptfoo": Builtin("adjudge.data.logs.metrics:PROMPTFOO"),
     "deepeval": Builtin("adjudge.data.logs.metrics:DEEPEVAL"),
     "lm-eval": Builtin("adjudge.data.logs.metrics:LM_EVAL"),
     "mlflow": Builtin("adjudge.data.logs.traces:MLFLOW"),

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from adjudge.data.columns import (
     FAILURES,
     TEXT_COLUMNS,
+    UNNAMED,
     Column,
     Layout,
-    add_unnamed,
     each,
     missing_columns,
     rename_table,
@@ -37,7 +37,6 @@ from adjudge.data.names import (
     read_grade_words,
     read_words,
     recognise,
-    refuse_duplicates,
     refuse_values,
     remark_names,
     shorten,
@@ -46,6 +45,7 @@ from adjudge.data.names import (
 from adjudge.data.outcomes import code_names
 from adjudge.data.rows import (
     Rows,
+    add_absent,
     cluster_column,
     code_clusters,
     code_column,
@@ -56,6 +56,7 @@ from adjudge.data.rows import (
     is_learned,
     measured,
     merge_dropped,
+    once_per_judge,
     pass_by_share,
     pass_or_fail,
     tidy,
@@ -166,21 +167,14 @@ def read_grades(source: TableLike) -> pl.DataFrame:
         people = pass_or_fail(frame["human"], name, labels_as)
         frame = frame.with_columns(people.alias("label"))
     frame = frame.drop("judge", strict=False).rename({"judge_name": "judge"}, strict=False)
-    frame = add_unnamed(frame, ["judge", "protocol"])
-    absent = [column for column in ("p_pass", "uncertainty") if column not in frame.columns]
-    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
+    frame = add_absent(frame, ["judge", "protocol"], UNNAMED)
+    frame = add_absent(frame, ["p_pass", "uncertainty"], dtype=pl.Float64)
     values, remedy = ["p_pass", "uncertainty", "verdict"], f"give {number}, or the status that fits"
     frame = fill_status(frame, name, number=number, values=values, remedy=remedy)
     if number == "p_pass":
         frame = fill_uncertainty(frame, name, probability=number)
-    if "judge_fingerprint" not in frame.columns:
-        frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
-    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
-    first = [*key, "status", *values]
-    if "repeat" in frame.columns:
-        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
-    refuse_duplicates(frame, key, source=name, remedy=remedy, but_equal=True)
-    return frame.select(*first, pl.exclude(first))
+    first = ["id", "judge", "protocol", "status", *values]
+    return once_per_judge(frame, name).select(*first, pl.exclude(first))
 
 
 def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]) -> pl.DataFrame:
@@ -309,8 +303,8 @@ def prepare_grades(
         if grouped not in ("judge_name", "metric", "criterion"):
             remedy = "name two or more of them (estimate --judge), or keep the rows of one"
             _refuse_several(frame, name, "judge_name", "verdicts of {} judges on one id", remedy)
-        if not needs_labels and human_column not in frame.columns:
-            frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
+        if not needs_labels:
+            frame = add_absent(frame, [human_column])
         lost = first.dropped
         if words and human_column in frame.columns:
             own_labels = tidy(frame[human_column], name, human_column)
@@ -484,10 +478,8 @@ def _complete(
     empty = pl.col("__verdict").is_null()
     rows = measured(rows, without=empty).without(empty, "no judge verdict")
     if rows.frame.height == 0:
-        remedy = "give rows that the judge has answered"
-        raise DataError(
-            name, "no row has a judge verdict", column=columns["verdict"], remedy=remedy
-        )
+        problem, remedy = "no row has a judge verdict", "give rows that the judge has answered"
+        raise DataError(name, problem, column=columns["verdict"], remedy=remedy)
     return rows
 
 
@@ -543,16 +535,12 @@ def scale_of(
             return "scores"
     if all((n.is_finite() & (n == n.round())).all() for n in numbers):
         return "classes"
-    values = [n.to_numpy() for n in numbers]
-    column, given, outside = next(
-        (column, given, outside)
-        for column, given in zip(columns, values, strict=True)
-        if len(outside := np.flatnonzero((given < 0) | (given > 1)))
-    )
-    at = int(outside[0])
-    problem = f"{given[at]:g} is neither 0/1, a probability nor a class"
+    outside = [~n.is_between(0, 1).fill_null(True) for n in numbers]
+    side = 0 if outside[0].any() else 1
+    at = int(outside[side].arg_true()[0])
+    problem = f"{numbers[side][at]:g} is neither 0/1, a probability nor a class"
     remedy = "give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)"
-    raise DataError(name, problem, row=int(rows[at]) + 1, column=column, remedy=remedy)
+    raise DataError(name, problem, row=int(rows[at]) + 1, column=columns[side], remedy=remedy)
 
 
 def as_numbers(values: pl.Series) -> FloatArray:
@@ -581,9 +569,8 @@ def against_the_rest(
     """
     said, known = ({*values.drop_nulls().unique()} for values in (verdict, label))
     if positive not in said | known:
-        raise ArgumentError(
-            "positive", positive, f"choose one of {shorten(sorted(said | known), 5)}"
-        )
+        choices = shorten(sorted(said | known), 5)
+        raise ArgumentError("positive", positive, f"choose one of {choices}")
     ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
     if positive in known and not said & known and _are_shares(verdict):
         return verdict, ones[1]

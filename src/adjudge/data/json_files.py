@@ -208,7 +208,7 @@ def find_envelope(beginning: bytes, known: Iterable[Envelope]) -> Envelope | Non
     keys = _keys(beginning)
     if keys is None:
         return None
-    return next((one for one in known if one.marks <= keys and not one.without & keys), None)
+    return next((e for e in known if e.marks <= keys and not e.without & keys), None)
 
 
 def enveloped(file: File, envelope: Envelope) -> Iterator[tuple[int, Any, str]]:
@@ -348,28 +348,20 @@ _ONE_A_LINE = "write one object per line"
 _FIRST_ROWS = 1000
 
 
-def json_records(file: File, is_row: IsRow) -> Iterator[Record]:
-    """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory.
-
-    If the file is one object that is not a row, the rows inside it are read.
-    """
+def json_records(file: File) -> Iterator[Record]:
+    """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory."""
     if file.container == "json_array":
-        yield from _array_records(file)
-        return
-    rows = object_rows(file, is_row)
-    yield from _objects(file, file.lines(file.pieces())) if rows is None else rows
+        return _array_records(file)
+    return _objects(file, file.lines(file.pieces()))
 
 
-def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
+def json_frame(file: File) -> pl.DataFrame:
     """All objects as one frame; numbers, texts, lists and nested objects keep their type.
 
     A column that mixes texts with other things becomes text.
     """
     if file.container == "json_array":
         return records_frame(list(_array_records(file)), str(file.path))
-    rows = object_rows(file, is_row)
-    if rows is not None:
-        return records_frame(rows, str(file.path))
     data = file.everything()
     if not _SURROGATE.search(data):
         for looked_at in (_FIRST_ROWS, None):
@@ -386,16 +378,11 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
 
 
-def is_object(file: File) -> bool:
-    """Whether the file looks like one JSON object: of its lines at most two are read."""
+def object_rows(file: File, is_row: IsRow) -> list[Record] | None:
+    """The rows inside a file that is one JSON object; None for JSON lines, seen in two of them."""
     lines = (line for line in file.lines(file.pieces()) if line.strip())
     start = list(islice(lines, 2))
-    return len(start) == 1 or may_go_on(start[0])
-
-
-def object_rows(file: File, is_row: IsRow) -> list[Record] | None:
-    """The rows inside a file that is one JSON object; None for JSON lines."""
-    if not is_object(file):
+    if len(start) > 1 and not may_go_on(start[0]):
         return None
     data = file.everything()
     rows = rows_within(data, str(file.path), is_row)
@@ -416,12 +403,9 @@ def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
 def column_series(key: str, values: list[Any], name: str) -> pl.Series:
     """Python values as one column: of their common type, or as text if types are mixed."""
     kinds = {type(value) for value in values if value is not None}
-    if not kinds:
-        return pl.Series(key, values, dtype=pl.Null)
-    if kinds == {str}:
-        return pl.Series(key, values, dtype=pl.String)
-    if kinds == {bool}:
-        return pl.Series(key, values, dtype=pl.Boolean)
+    for only, dtype in ((set[type](), pl.Null), ({str}, pl.String), ({bool}, pl.Boolean)):
+        if kinds == only:
+            return pl.Series(key, values, dtype=dtype)
     if kinds == {int} and all(v is None or -(2**63) <= v < 2**63 for v in values):
         return pl.Series(key, values, dtype=pl.Int64)
     if (

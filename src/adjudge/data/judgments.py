@@ -12,7 +12,7 @@ from typing import Unpack
 
 import polars as pl
 
-from adjudge.data.columns import TEXT_COLUMNS, Column, Layout, add_unnamed, each
+from adjudge.data.columns import TEXT_COLUMNS, UNNAMED, Column, Layout, each
 from adjudge.data.grades import are_grades, names_sides, read_grades, verdicts_in_status
 from adjudge.data.labels import join_labels
 from adjudge.data.names import (
@@ -21,7 +21,6 @@ from adjudge.data.names import (
     quote,
     read_words,
     recognise,
-    refuse_duplicates,
     refuse_where,
     shorten,
 )
@@ -32,6 +31,7 @@ from adjudge.data.rows import (
     LABELS,
     PASS,
     Rows,
+    add_absent,
     distinct_rows,
     fill_status,
     fill_uncertainty,
@@ -39,6 +39,7 @@ from adjudge.data.rows import (
     in_chunks_of,
     is_learned,
     merge_dropped,
+    once_per_judge,
     tidy,
     verdict_by,
     without_numbers,
@@ -63,8 +64,7 @@ JUDGMENT_COLUMNS = Layout(
     Column(name="status", choices=STATUSES),
     *each("p_fwd", "p_rev", "p_a", "p_tie", type="number", low=0, high=1, answer=True),
     Column(name="uncertainty", type="number", answer=True),
-    Column(name="verdict", choices=LABELS, words=PAIR, answer=True),
-    *(Column(name=order, choices=LABELS, words=PAIR, answer=True) for order in ORDER_VERDICTS),
+    *each("verdict", *ORDER_VERDICTS, choices=LABELS, words=PAIR, answer=True),
     Column(name="answer_mass", type="number", low=0, high=1),
     *each("judge_fingerprint", "server"),
     Column(name="label", choices=LABELS, words=PAIR),
@@ -125,17 +125,9 @@ def read_judgments(
         if "uncertainty" not in here:
             frame, protocol = _name_by_orders(frame, protocol)
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
-    absent = [column for column in _ORDERS if column not in frame.columns]
-    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
-    frame = _with_status(_with_p_a(frame, name), name)
-    frame = _with_verdict(fill_uncertainty(frame, name, probability="p_a"), name)
-    if "judge_fingerprint" not in frame.columns:
-        frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
-    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
-    if "repeat" in frame.columns:
-        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
-    refuse_duplicates(frame, key, source=name, remedy=remedy, but_equal=True)
-    return JUDGMENT_COLUMNS.sort(frame)
+    frame = _with_p_a(add_absent(frame, _ORDERS, dtype=pl.Float64), name)
+    frame = fill_uncertainty(_with_status(frame, name), name, probability="p_a")
+    return JUDGMENT_COLUMNS.sort(once_per_judge(_with_verdict(frame, name), name))
 
 
 def _name_by_orders(frame: pl.DataFrame, protocol: str | None) -> tuple[pl.DataFrame, str | None]:
@@ -163,7 +155,7 @@ def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: st
             raise ArgumentError(column, value, f"leave it out: {source} has its own {column}")
         if value is not None:
             frame = frame.with_columns(pl.lit(value).alias(column))
-        frame = add_unnamed(frame, [column])
+        frame = add_absent(frame, [column], UNNAMED)
         remedy = f"give the {column} in every row, or drop the column"
         empty = pl.col(column).is_null()
         refuse_where(frame, empty, "is empty", source=source, column=column, remedy=remedy)
@@ -204,14 +196,11 @@ def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     if "verdict" in frame.columns:
         stated = pl.col("p_a").is_null() | is_learned(frame.columns)
         derived = pl.when(stated).then(pl.col("verdict")).otherwise(derived)
+        wrong = pl.col("verdict").is_not_null() & ~pl.col("verdict").eq_missing(derived)
+        problem = "does not follow from p_a = {}"
+        remedy = "A needs p_a above 0.5 and B below; at 0.5 there is none; tie needs p_tie"
         refuse_where(
-            frame,
-            pl.col("verdict").is_not_null() & ~pl.col("verdict").eq_missing(derived),
-            "does not follow from p_a = {}",
-            source=source,
-            column="verdict",
-            remedy="A needs p_a above 0.5 and B below; at 0.5 there is none; tie needs p_tie",
-            value_of="p_a",
+            frame, wrong, problem, source=source, column="verdict", remedy=remedy, value_of="p_a"
         )
     verdict = frame.select(verdict=derived).to_series()
     return frame.with_columns(in_chunks_of(frame.get_column("p_a"), verdict))
@@ -271,8 +260,7 @@ def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> J
     rows = first_repeats(rows)
     frame, dropped = rows.frame, rows.dropped
     if about == "grades":
-        orders = (pl.lit(None, pl.Float64).alias(column) for column in ("p_fwd", "p_rev"))
-        frame = frame.rename({"p_pass": "p_a"}).with_columns(orders)
+        frame = add_absent(frame.rename({"p_pass": "p_a"}), _ORDERS, dtype=pl.Float64)
     for column, value in (("judge", judge), ("protocol", protocol)):
         if value is None:
             continue
@@ -348,17 +336,14 @@ def read_wins(data: TableLike | Source, model: str, *, judge_column: str = "judg
         given = prepare_judgments(table, labels=source.labels)
     frame = given.frame
     if given.about == "grades":
-        raise ArgumentError(
-            "model", model, "is for judgments of pairs; for grades: --by model (by=)"
-        )
+        remedy = "is for judgments of pairs; for grades: --by model (by=)"
+        raise ArgumentError("model", model, remedy)
     for column in ("model_a", "model_b"):
         if column not in frame.columns:
             remedy = f"name the column of each side's model: --column {column}=NAME (columns=)"
             raise DataError(given.name, "is missing", column=column, remedy=remedy)
     names = (tidy(frame[column], given.name, column) for column in ("model_a", "model_b"))
-    frame = frame.with_columns(names)
-    if "label" not in frame.columns:
-        frame = frame.with_columns(pl.lit(None, pl.String).alias("label"))
+    frame = add_absent(frame.with_columns(names), ["label"])
     first, second = pl.col("model_a") == model, pl.col("model_b") == model
     rows = Rows(frame, given.dropped)
     rows = rows.without(~(first | second).fill_null(False), f"a pair without {model}")

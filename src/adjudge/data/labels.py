@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import polars as pl
 
@@ -52,23 +52,17 @@ LABEL_COLUMNS = Layout(
 )
 
 
-_OF_ANSWERS = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
-#: Labels of single answers, in `label` or in `human`: pass or fail, or any words.
-GRADE_LABEL_COLUMNS = Layout(
-    "labels",
-    *(*_OF_ANSWERS, Column(name="label", required=True)),
-    apart=LABEL_COLUMNS.apart,
-    texts_needed=True,
-    usual="grade_labels",
-)
-#: Scores of single answers, in `label` or in `human_score`.
-SCORE_LABEL_COLUMNS = Layout(
-    "labels",
-    *(*_OF_ANSWERS, Column(name="label", type="whole", low=0, required=True)),
-    apart=LABEL_COLUMNS.apart,
-    texts_needed=True,
-    usual="score_labels",
-)
+def _of_answers(usual: str, **label: Any) -> Layout:
+    """The columns of labels of single answers."""
+    others = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
+    columns = [*others, Column(name="label", required=True, **label)]
+    return Layout("labels", *columns, apart=("rater",), texts_needed=True, usual=usual)
+
+
+#: In `label` or in `human`: pass or fail, or any words.
+GRADE_LABEL_COLUMNS = _of_answers("grade_labels")
+#: In `label` or in `human_score`.
+SCORE_LABEL_COLUMNS = _of_answers("score_labels", type="whole", low=0)
 
 
 def read_labels(source: TableLike, *, about: About | Literal["scores"] = "pairs") -> pl.DataFrame:
@@ -127,11 +121,7 @@ def once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 #: The columns that say who made a label and what it started from.
 MAKERS = ("labelled_by", "started_from")
-_CHOICES = {
-    "labelled_by": get_args(LabelledBy),
-    "started_from": get_args(StartedFrom),
-    "sampled_by": get_args(SampledBy),
-}
+_CHOICES = {column.name: column.choices or () for column in LABEL_COLUMNS.columns}
 #: Columns that describe a label: who made it and from what, how its row was drawn, with which
 #: probability, below which cut.
 _BROUGHT = (*MAKERS, "sampled_by", "sampling_probability", *CUT_COLUMNS)
@@ -196,8 +186,7 @@ def join_values(
     given = table.select(
         as_text(table["id"]),
         read_words(tidy(table["label"], name, column), AS_SAID, opened.labels_as).alias("label"),
-        *(c for c in ("rater",) if c in table.columns),
-        *(tidy(table[c], name, c) for c in _BROUGHT if c in table.columns),
+        *(c for c in ("rater", *_BROUGHT) if c in table.columns),
     )
     if "rater" not in given.columns:
         labelled = pl.col("label").is_not_null()
@@ -220,6 +209,7 @@ def _join(
     ids_made: bool = False,
 ) -> Rows:
     """Each row with the label of its id; `labels` has id, label and how it was sampled."""
+    labels = labels.with_columns(tidy(labels[c], name, c) for c in _BROUGHT if c in labels.columns)
     independent, dependent = _independent(labels)
     given = _majority(independent)
     known = "id" in frame.columns and not ids_made
@@ -242,7 +232,6 @@ def _join(
     silent = [c for c in MAKERS if c in rows.columns and c not in given.columns]
     given = given.with_columns(pl.lit(None, pl.String).alias(c) for c in silent)
     brought = [c for c in _BROUGHT if c in given.columns]
-    given = given.with_columns(tidy(given[c], name, c) for c in brought)
     rows = rows.with_columns(
         tidy(rows[c], source, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
         for c in (column, *brought)
@@ -284,9 +273,8 @@ def unmatched_ids(ids: pl.Series, rows: pl.Series, source: str, what: str = "lab
     more = ids.n_unique() - 3
     others = f" and {more:,} more" if more > 0 else ""
     problem = f"no row has one of its ids, {shown}{others}{hint}"
-    return DataError(
-        source, problem, column="id", remedy=f"give {what} of these rows, such as {theirs}"
-    )
+    remedy = f"give {what} of these rows, such as {theirs}"
+    return DataError(source, problem, column="id", remedy=remedy)
 
 
 def _independent(given: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -358,11 +346,14 @@ def note_model_labels(
 
 
 def usable_labels(
-    frame: pl.DataFrame, labels: pl.Series, name: str, *, model_labels: bool
-) -> tuple[pl.Series, dict[str, int], tuple[str, ...]]:
-    """Labels that did not start from the judge's answer, those left out, and the note on models."""
-    usable, dependent = without_dependent(frame, labels, name)
-    return usable, dependent, note_model_labels(frame, usable, name, allowed=model_labels)
+    rows: Rows, column: str | None, name: str, *, model_labels: bool
+) -> tuple[Rows, tuple[str, ...]]:
+    """Rows without labels that started from the judge's answer, and the note on models."""
+    if column not in rows.frame.columns:
+        return rows, ()
+    labels, dependent = without_dependent(rows.frame, rows.frame[column], name)
+    makers = note_model_labels(rows.frame, labels, name, allowed=model_labels)
+    return Rows(rows.frame.with_columns(labels), merge_dropped(rows.dropped, dependent)), makers
 
 
 def _says(

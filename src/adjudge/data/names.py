@@ -75,9 +75,8 @@ def refuse_duplicates(
         return
     at = int(again.arg_true()[0])
     values = ", ".join(f"{column} {frame[column][at]!r}" for column in key)
-    raise DataError(
-        source, f"{values} is in the file twice", row=at + 1, column=key[0], remedy=remedy
-    )
+    problem = f"{values} is in the file twice"
+    raise DataError(source, problem, row=at + 1, column=key[0], remedy=remedy)
 
 
 def repeated_keys(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series | None:
@@ -114,7 +113,7 @@ def _increase(values: pl.Series, *, by_length: bool = False) -> bool:
     # Chunk by chunk: a column and its shifted self have different chunks, which polars copies.
     chunks = [chunk for chunk in values.get_chunks() if len(chunk)]
     pairs = [(chunk[:-1], chunk[1:]) for chunk in chunks]
-    borders = [(one[-1:], next_one[:1]) for one, next_one in pairwise(chunks)]
+    borders = [(chunk[-1:], following[:1]) for chunk, following in pairwise(chunks)]
     for low, high in (*borders, *pairs):
         larger = low < high
         if by_length:
@@ -258,14 +257,11 @@ def columns_here(columns: Sequence[str]) -> list[str]:
     >>> columns_here(["Ticket", "human_label", "human", "__row"])
     ['Ticket', 'human_label']
     """
-    plain = {column: plain_name(column) for column in columns if not column.startswith("__")}
-
-    def is_copy(ours: str) -> bool:
-        names = [words.split() for key, words in USUAL.items() if key.split(":")[-1] == ours]
-        usual = {ours, *(word for words in names for word in words)}
-        return any(name in usual for their, name in plain.items() if their not in _OURS)
-
-    return [name for name in plain if name not in _OURS or not is_copy(name)]
+    here = [column for column in columns if not column.startswith("__")]
+    theirs = {plain_name(column) for column in here if column not in _OURS}
+    usual = ((key.split(":")[-1], words.split()) for key, words in USUAL.items())
+    copies = {ours for ours, words in usual if theirs & {ours, *words}}
+    return [name for name in here if name not in copies]
 
 
 def recognise(columns: Sequence[str], kind: str, wanted: Sequence[str]) -> set[str]:
@@ -567,14 +563,14 @@ def read_words(
     if any(word != ours for word, ours in known.items()):
         result = values.replace_strict(known, return_dtype=pl.String)
     if vocabulary.sides and models is not None:
-        trimmed, (one, other) = values.str.strip_chars(), models
+        trimmed, (model_a, model_b) = values.str.strip_chars(), models
         names = {word for word, ours in known.items() if word == ours}
-        free = values.is_in(list(names)) & (one != other)
+        free = values.is_in(list(names)) & (model_a != model_b)
         first, second = vocabulary.sides
         named = (
-            pl.when(free & (trimmed == one))
+            pl.when(free & (trimmed == model_a))
             .then(pl.lit(first))
-            .when(free & (trimmed == other))
+            .when(free & (trimmed == model_b))
             .then(pl.lit(second))
             .otherwise(result)
         )
@@ -595,24 +591,26 @@ def word_refusal(
     return "{} is not known", f"{remedy}, or give its meaning: --labels-as '{word}=...'"
 
 
-def refuse_words(
+def read_choices(
     values: pl.Series,
     vocabulary: Vocabulary,
     choices: Sequence[str],
+    labels_as: Mapping[str, str],
+    models: tuple[pl.Series, pl.Series] | None,
     *,
     source: str,
     remedy: str,
-    labels_as: Mapping[str, str] | None = None,
-) -> None:
-    """Refuse the first value outside the choices; a word with two meanings comes first."""
+) -> pl.Series:
+    """As `read_words`; values outside the choices are refused, those with two meanings first."""
+    values = read_words(values, vocabulary, labels_as, models)
     unknown = ~values.is_in(list(choices)).fill_null(True)
-    if not unknown.any():
-        return
-    words = values.filter(unknown)
-    unclear = [w for w in words.unique() if plain_word(w) in (vocabulary.unclear or {})]
-    word = unclear[0] if unclear else words[0]
-    problem, remedy = word_refusal(word, vocabulary, remedy, labels_as)
-    refuse_values(values, unknown & (values == word), problem, source=source, remedy=remedy)
+    if unknown.any():
+        words = values.filter(unknown)
+        unclear = [w for w in words.unique() if plain_word(w) in (vocabulary.unclear or {})]
+        word = unclear[0] if unclear else words[0]
+        problem, remedy = word_refusal(word, vocabulary, remedy, labels_as)
+        refuse_values(values, unknown & (values == word), problem, source=source, remedy=remedy)
+    return values
 
 
 def read_grade_words(values: pl.Series) -> pl.Series:

@@ -28,7 +28,7 @@ OUTCOMES: Mapping[str, float] = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: Probabilities nearer to 0 or 1 than this are clipped: their log-odds would be infinite.
 CLOSEST = 1e-6
 #: The usual names of the judge's verdict.
-VERDICTS = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
+VERDICT_COLUMNS = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
 _CODE_BITS = 20
 _BOTH_ORDERS = frozenset({"verdict_fwd", "verdict_rev"})
 
@@ -86,9 +86,8 @@ def outcome_targets(
     if outcome.dtype.is_numeric() and not labels_as:
         shares = outcome.cast(pl.Float64).fill_null(np.nan).to_numpy()
         if not np.isin(shares[~np.isnan(shares)], (0.0, 0.5, 1.0)).all():
-            raise ArgumentError(
-                column, "other numbers", "write A, B, tie or model_a's share: 1, 0.5, 0"
-            )
+            remedy = "write A, B, tie or model_a's share: 1, 0.5, 0"
+            raise ArgumentError(column, "other numbers", remedy)
         return np.asarray(shares)
     words, at = _dictionary(as_text(outcome))
     meaning = np.full(len(words) + 1, np.nan)
@@ -131,7 +130,7 @@ def judge_scores(
     columns = set(frame.columns)
     warnings: tuple[str, ...] = ()
     s: FloatArray | None = None
-    side = verdict or next((c for c in VERDICTS if c in columns and c != exclude), None)
+    side = verdict or next((c for c in VERDICT_COLUMNS if c in columns and c != exclude), None)
     v = outcome_targets(frame[side], side, labels_as) if side is not None else None
     if v is None and columns >= _BOTH_ORDERS:
         forward, reverse = (outcome_targets(frame[c], c, labels_as) for c in sorted(_BOTH_ORDERS))
@@ -142,7 +141,7 @@ def judge_scores(
     source: str | None = None
     if score is not None:
         s, source = _numbers(frame, score), score
-    elif verdict is not None and verdict not in VERDICTS:
+    elif verdict is not None and verdict not in VERDICT_COLUMNS:
         # A column with another name belongs to another judge: the file's scores are not its own.
         pass
     elif "score_difference" in columns:
@@ -170,9 +169,8 @@ def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
     try:
         floats = values.cast(pl.Float64).fill_null(np.nan).to_numpy()
     except pl.exceptions.PolarsError:
-        raise ArgumentError(
-            column, str(values.dtype), "give numbers; leave missing ones empty"
-        ) from None
+        remedy = "give numbers; leave missing ones empty"
+        raise ArgumentError(column, str(values.dtype), remedy) from None
     if np.isinf(floats).any():
         raise ArgumentError(column, "infinity", "give finite numbers; leave missing ones empty")
     return np.asarray(floats, dtype=np.float64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Generic, Literal, TypeVar, Unpack
 
 import polars as pl
@@ -31,7 +31,7 @@ from adjudge.data.names import (
 )
 from adjudge.data.rows import LABELS
 from adjudge.data.source import Reading, in_memory, remark_format
-from adjudge.data.tables import NamedRows, TableLike, in_use, iter_rows, labels_as_of, source_name
+from adjudge.data.tables import TableLike, in_use, iter_rows, labels_as_of, source_name
 from adjudge.errors import DataError
 from adjudge.records import Item, Pair
 
@@ -60,7 +60,7 @@ def read_pairs(source: TableLike) -> pl.DataFrame:
 
 def iter_pairs(source: TableLike, **reading: Unpack[Reading]) -> Iterator[Pair]:
     """Pairs one at a time, in bounded memory for files of any length; same checks as read_pairs."""
-    for known, rest in check_rows(source, PAIR_COLUMNS, **reading):
+    for known, rest in check_native(source, iter_rows(source), PAIR_COLUMNS, **reading):
         yield Pair(**known, extra=rest)
 
 
@@ -90,30 +90,36 @@ def iter_items(source: TableLike, **reading: Unpack[Reading]) -> Iterator[Item]:
     >>> next(iter_items({"id": [1], "prompt": ["An article"], "response": ["A summary"]})).id
     '1'
     """
-    for known, rest in check_rows(source, ITEM_COLUMNS, **reading):
+    for known, rest in check_native(source, iter_rows(source), ITEM_COLUMNS, **reading):
         yield Item(**known, extra=rest)
 
 
-def check_rows(
-    source: TableLike, layout: Layout, **reading: Unpack[Reading]
-) -> Iterator[tuple[dict[str, Any], Record]]:
-    """The declared columns of every row as text or None, and the rest of the row unchanged.
+#: The declared columns of a row as text or None, and the rest of the row unchanged.
+CheckedRow = tuple[dict[str, Any], Record]
 
-    A missing required value, an unknown choice and a repeated id are refused. Columns are named as
-    in `Layout.load`; a row without an id gets one.
+
+def check_native(
+    source: TableLike, rows: Iterable[Record], layout: Layout, **reading: Unpack[Reading]
+) -> Iterator[CheckedRow]:
+    """The rows of `source`, named as in `Layout.load` and checked."""
+    name, words = source_name(source), reading.get("labels_as") or labels_as_of(source)
+    named = _name_columns(rows, layout, name, reading.get("columns") or {})
+    return check_rows(named, layout, name, {str(word): ours for word, ours in words.items()})
+
+
+def check_rows(
+    rows: Iterable[Record], layout: Layout, name: str, labels_as: Mapping[str, str]
+) -> Iterator[CheckedRow]:
+    """Rows with our names, of the file `name`, checked one by one; without an id they get one.
+
+    A missing required value, an unknown choice and a repeated id are refused.
     """
-    name = source_name(source)
-    theirs = dict(reading.get("columns") or {})
-    names = _Names(layout, name, theirs, matched=isinstance(source, NamedRows))
-    words = reading.get("labels_as") or labels_as_of(source)
-    labels_as = {str(word): ours for word, ours in words.items()}
     parts = [(column.name, column, column.can_say_nothing) for column in layout.columns]
     chosen = [column for column in layout.columns if column.choices is not None]
     maker = IdMaker()
     content: list[str] = []
     with SeenIds(name, layout.kind.removesuffix("s")) as seen:
-        for row, record in enumerate(iter_rows(source), start=1):
-            names.apply(record)
+        for row, record in enumerate(rows, start=1):
             if row == 1:
                 content = [] if "id" in record else hashed_columns(layout.required)
             known: dict[str, Any] = {}
@@ -134,58 +140,50 @@ def check_rows(
                 known["id"] = maker.make([known[text] for text in content])
             seen.add(known["id"], row)
             yield known, record
-    names.finish()
     if content:
         maker.remark(name, content)
 
 
-class _Names:
-    """The column names of a stream; a later line of JSON can have a new column."""
+def _name_columns(
+    rows: Iterable[Record], layout: Layout, source: str, theirs: Mapping[str, str]
+) -> Iterator[Record]:
+    """Rows with our column names; a later line of JSON can have a new column.
 
-    def __init__(
-        self, layout: Layout, source: str, theirs: dict[str, str], *, matched: bool
-    ) -> None:
-        self._layout = layout
-        self._source = source
-        self._theirs = theirs
-        self._matched = matched
-        self._here: dict[str, None] = {}
-        self._taken: dict[str, str] = {}
-        self._renamed = [pair for pair in theirs.items() if pair[0] != pair[1]]
-
-    def apply(self, record: Record) -> None:
-        """Rename the columns of a row in place; a replaced value is kept as `*_given`."""
-        if not self._matched and not record.keys() <= self._here.keys():
-            self._look(record)
-        for ours, their in self._renamed:
+    `theirs` are the names that the caller gives: each must be in a row. A replaced value is kept as
+    `*_given`.
+    """
+    here: dict[str, None] = {}
+    taken: dict[str, str] = {}
+    renamed = [pair for pair in theirs.items() if pair[0] != pair[1]]
+    for record in rows:
+        if not record.keys() <= here.keys():
+            first = not here
+            here.update(dict.fromkeys(record))
+            if first and not theirs:
+                refuse_public(record, layout.kind, source)
+            matched = layout.match(list(here), source, given=theirs)
+            new = {ours: their for ours, their in matched.items() if ours not in taken}
+            taken.update(new)
+            renamed += new.items()
+            if first:
+                needed = [their for ours, their in theirs.items() if ours in layout.required]
+                _refuse_absent(needed, here, source)
+                layout.require(list(record), source, {**theirs, **taken})
+            remark_names(source, new)
+        for ours, their in renamed:
             if their in record:
                 if ours in record:
                     record[f"{ours}_given"] = record[ours]
                 record[ours] = record.pop(their)
+        yield record
+    _refuse_absent(theirs.values(), here, source)
 
-    def finish(self) -> None:
-        """Refuse a column that the caller named and no row has."""
-        if not self._matched:
-            self._require(self._theirs)
 
-    def _look(self, record: Record) -> None:
-        first = not self._here
-        self._here.update(dict.fromkeys(record))
-        if first and not self._theirs:
-            refuse_public(record, self._layout.kind, self._source)
-        taken = self._layout.match(list(self._here), self._source, given=self._theirs)
-        new = {ours: their for ours, their in taken.items() if ours not in self._taken}
-        self._taken.update(new)
-        self._renamed += new.items()
-        if first:
-            self._require([ours for ours in self._theirs if ours in self._layout.required])
-            self._layout.require(list(record), self._source, {**self._theirs, **taken})
-        remark_names(self._source, new)
-
-    def _require(self, named: Collection[str]) -> None:
-        for their in (self._theirs[ours] for ours in named):
-            if their not in self._here:
-                raise absent_column(their, list(self._here), self._source)
+def _refuse_absent(named: Iterable[str], here: Collection[str], source: str) -> None:
+    """Refuse a column that the caller named and no row has."""
+    for their in named:
+        if their not in here:
+            raise absent_column(their, list(here), source)
 
 
 def _read_words(
@@ -280,6 +278,8 @@ class Stream(Generic[T]):
         with in_use(source) as source:
             self._source = in_memory(source)
             self._format = choose_format(self._source, format, self.kind, named=self._columns)
+            #: The rows in one JSON object, which was parsed for its first row.
+            self._inner = self._source.inner if isinstance(self._source, Handle) else None
         self._context = Context(source=self.name, seed=seed)
         if self._format is not None:
             if reading.get("labels_as"):
@@ -299,14 +299,17 @@ class Stream(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         source, layout = self._source, PAIR_COLUMNS if self.kind == "pairs" else ITEM_COLUMNS
-        if isinstance(source, Handle):
-            source = source.path  # each pass has its own place in the file
+        if self._inner is not None:
+            records: Iterator[Record] = map(dict, self._inner)
+        else:
+            # Each pass has its own place in the file.
+            records = iter_rows(source.path if isinstance(source, Handle) else source)
         if self._format is None:
-            rows = check_rows(source, layout, **self._reading)
+            rows = check_native(source, records, layout, **self._reading)
         else:
             run = Conversion(self._format, self.kind, self._context)
-            given = NamedRows(self.name, _name_rows(iter_rows(source), self._columns, self.name))
-            rows = check_rows(NamedRows(self.name, run.stream(given)), layout)
+            converted = run.stream(_rename_public(records, self._columns, self.name))
+            rows = check_rows(converted, layout, self.name, {})
         for known, rest in rows:
             yield self._record(**known, extra=rest)
         if self._format is not None:
@@ -349,7 +352,9 @@ def join_pairs(frame: pl.DataFrame, source: TableLike, columns: Collection[str])
     return frame.join(pairs.select("id", *new), on="id", how="left", maintain_order="left")
 
 
-def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) -> Iterator[Record]:
+def _rename_public(
+    rows: Iterator[Record], columns: Mapping[str, str], source: str
+) -> Iterator[Record]:
     """The rows with our names for the columns that the caller named; each must be in a row."""
     here: dict[str, None] = {}
     for record in rows:
@@ -359,6 +364,4 @@ def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) 
             if their in record:
                 record[ours] = record.pop(their)
         yield record
-    for their in columns.values():
-        if their not in here:
-            raise absent_column(their, list(here), source)
+    _refuse_absent(columns.values(), here, source)

@@ -6,7 +6,7 @@ Also values that follow from others: a row's status, its uncertainty, its verdic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
@@ -192,6 +192,17 @@ def find_varying(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """
     first = frame.select(pl.col(name).eq_missing(pl.col(name).first()).all() for name in columns)
     return [name for name in columns if not first[name][0]]
+
+
+def add_absent(
+    frame: pl.DataFrame,
+    columns: Iterable[str],
+    value: str | None = None,
+    dtype: type[pl.DataType] = pl.String,
+) -> pl.DataFrame:
+    """The frame with these columns; one that it lacks has this value in every row."""
+    absent = [column for column in columns if column not in frame.columns]
+    return frame.with_columns(pl.lit(value, dtype).alias(column) for column in absent)
 
 
 def has_values(frame: pl.DataFrame, *columns: str) -> bool:
@@ -404,6 +415,15 @@ def check_status(
     )
 
 
+def once_per_judge(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Rows of judges, with a fingerprint; two of one id, judge, protocol and repeat are refused."""
+    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
+    if "repeat" in frame.columns:
+        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
+    refuse_duplicates(frame, key, source=source, remedy=remedy, but_equal=True)
+    return add_absent(frame, ["judge_fingerprint"])
+
+
 def is_learned(columns: Collection[str]) -> bool:
     """Whether these are rows of `select` by a learned doubt: p_a does not give their verdict.
 
@@ -446,8 +466,7 @@ def fill_status(
         check_status(frame, source, number=number, remedy=remedy, unless=unless)
         if not frame["status"].null_count():
             return frame
-    else:
-        frame = frame.with_columns(status=pl.lit(None, pl.String))
+    frame = add_absent(frame, ["status"])
     silent = frame.select(pl.col("status").is_null() & pl.col(number).is_null()).to_series()
     if silent.any():
         own = [pl.col("detail")] if "detail" in frame.columns else []
@@ -471,15 +490,11 @@ def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> p
         return frame.with_columns(own.alias("uncertainty"))
     given = pl.col("uncertainty").is_not_null()
     if 0 < frame["uncertainty"].null_count() < frame.height:
-        refuse_where(
-            frame,
-            measured & ~given & given.any().over("judge", "protocol"),
-            "is empty while other rows of this judge and protocol have one",
-            source=source,
-            column="uncertainty",
-            remedy="fill it in every measured row, or drop the column to use the entropy of "
-            f"{probability}",
-        )
+        silent = measured & ~given & given.any().over("judge", "protocol")
+        problem = "is empty while other rows of this judge and protocol have one"
+        remedy = "fill it in every measured row, or drop the column to use the entropy of "
+        remedy += probability
+        refuse_where(frame, silent, problem, source=source, column="uncertainty", remedy=remedy)
     derived = pl.when(measured).then(pl.coalesce("uncertainty", entropy))
     return frame.with_columns(uncertainty=derived.otherwise(pl.col("uncertainty")))
 
@@ -507,24 +522,19 @@ def human_share(value: object) -> float | None:
     return number
 
 
-def pass_or_fail(
-    values: pl.Series, source: str, labels_as: Mapping[str, str] | None = None
-) -> pl.Series:
+def pass_or_fail(values: pl.Series, source: str, labels_as: Mapping[str, str]) -> pl.Series:
     """Human labels as pass and fail, null if missing; a share between the two is refused."""
-    text = read_words(as_text(values), AS_SAID, labels_as or {})
-    known: dict[str | None, float | None] = {}
-    for value in text.unique(maintain_order=True).to_list():
-        try:
-            known[value] = human_share(value)
-        except ValueError:
-            remedy = "give 1 or 0 (pass or fail, yes or no)"
-            _, remedy = word_refusal(str(value), AS_SAID, remedy, labels_as)
-            problem = "{} is neither pass nor fail"
-            refuse_values(text, text == value, problem, source=source, remedy=remedy)
-    shares = pl.Series([known[value] for value in text.to_list()], dtype=pl.Float64)
+    problem = "{} is neither pass nor fail"
+    text = read_words(as_text(values), GRADE, labels_as)
+    shares = text.str.strip_chars().cast(pl.Float64, strict=False)
+    strange = text.filter(text.is_not_null() & ~shares.is_between(0, 1).fill_null(False))
+    if len(strange):
+        remedy = "give 1 or 0 (pass or fail, yes or no)"
+        _, remedy = word_refusal(strange[0], AS_SAID, remedy, labels_as)
+        refuse_values(text, text == strange[0], problem, source=source, remedy=remedy)
     between = (shares > 0) & (shares < 1)
     remedy = "a share of people is neither right nor wrong: give 1 or 0, or leave it empty"
-    refuse_values(values, between, "{} is neither pass nor fail", source=source, remedy=remedy)
+    refuse_values(values, between, problem, source=source, remedy=remedy)
     return pass_by_share(shares)
 
 

@@ -10,12 +10,13 @@ from typing import Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import Column, Layout, absent_column, add_unnamed, check_columns, each
+from adjudge.data.columns import UNNAMED, Column, Layout, absent_column, check_columns, each
 from adjudge.data.formats import kinds_of
 from adjudge.data.labels import read_labels, unmatched_ids, usable_labels
 from adjudge.data.names import add_documents, refuse_duplicates, refuse_values
 from adjudge.data.rows import (
     Rows,
+    add_absent,
     check_status,
     distinct_rows,
     judge_names,
@@ -64,7 +65,7 @@ def read_scores(source: TableLike, *, raters: Sequence[str] | None = None) -> pl
     for rater in named:
         if rater not in frame.columns:
             raise absent_column(rater, frame.columns, name)
-    more = [Column(name=rater, type="number", required=True) for rater in named]
+    more = each(*named, type="number", required=True)
     frame = SCORE_COLUMNS.check(frame, name, more, labels_as=labels_as_of(source))
     frame = _with_status(_with_names(add_documents(frame, name)), name)
     frame = _with_people(frame, named)
@@ -84,10 +85,7 @@ def read_human_scores(source: TableLike) -> pl.DataFrame:
     frame, name = read_table(source), source_name(source)
     raters = [column for column in frame.columns if _RATER.match(column)]
     key = ["doc_id", "model", "criterion"]
-    layout = [
-        *(Column(name=column, required=True, filled=True) for column in key),
-        *(Column(name=rater, type="number") for rater in raters),
-    ]
+    layout = [*each(*key, required=True, filled=True), *each(*raters, type="number")]
     frame = check_columns(frame, layout, name).select(*key, *raters, pl.exclude(*key, *raters))
     refuse_duplicates(frame, key, source=name, remedy="keep one row per summary and criterion")
     return _with_people(frame, raters)
@@ -106,9 +104,8 @@ def join_human_scores(scores: pl.DataFrame, human: pl.DataFrame) -> tuple[pl.Dat
 
 
 def _with_names(frame: pl.DataFrame) -> pl.DataFrame:
-    frame = add_unnamed(frame, ("criterion", "judge", "protocol"))
-    if "model" not in frame.columns:
-        frame = frame.with_columns(model=pl.lit(None, pl.String))
+    frame = add_absent(frame, ("criterion", "judge", "protocol"), UNNAMED)
+    frame = add_absent(frame, ["model"])
     if "id" not in frame.columns:
         parts = [pl.col("doc_id"), pl.col("model"), pl.col("criterion")]
         frame = frame.with_columns(id=pl.concat_str(parts, separator="|", ignore_nulls=True))
@@ -181,28 +178,23 @@ def prepare_scores(
     with source:
         rows = Rows(read_scores(source.rows, raters=raters))
         rows = distinct_rows(rows, source.name, apart=["judge"])
-        frame = judge_names(rows.frame)
+        rows = Rows(judge_names(rows.frame), rows.dropped)
         given = None if source.labels is None else read_labels(source.labels, about="scores")
         place = "" if given is None else source_name(source.labels)
     name = source.name
     if given is not None:
-        usable, dependent, makers = usable_labels(
-            given, given["label"], place, model_labels=model_labels
-        )
-        frame, lost = _with_labels(frame, given.with_columns(usable), name, place)
-        dropped = merge_dropped(lost, dependent)
-    if "human_scores" not in frame.columns:
+        people, makers = usable_labels(Rows(given), "label", place, model_labels=model_labels)
+        frame, unused = _with_labels(rows.frame, people.frame, name, place)
+        rows = Rows(frame, merge_dropped(rows.dropped, unused, people.dropped))
+    if "human_scores" not in rows.frame.columns:
         remedy = (
             "name the column, --column human_score=NAME (columns=), or one column for each "
             "rater, --raters NAME,NAME (raters=)"
         )
         raise DataError(name, "has no human scores", remedy=remedy)
     if given is None:
-        people = frame["human_scores"]
-        usable, dropped, makers = usable_labels(frame, people, name, model_labels=model_labels)
-        frame = frame.with_columns(usable)
-    dropped = merge_dropped(rows.dropped, dropped)
-    return Scores(frame=frame, name=name, dropped=dropped, makers=makers)
+        rows, makers = usable_labels(rows, "human_scores", name, model_labels=model_labels)
+    return Scores(frame=rows.frame, name=name, dropped=rows.dropped, makers=makers)
 
 
 def _with_labels(
@@ -222,7 +214,7 @@ def _with_labels(
     joined = frame.join(given, on="id", how="left", maintain_order="left")
     own = ["human_scores"] if "human_scores" in frame.columns else []
     joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")
-    return joined, merge_dropped({"label of an id without a row": unused})
+    return joined, {"label of an id without a row": unused}
 
 
 def is_scores(table: Table) -> bool:

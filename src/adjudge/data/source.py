@@ -6,8 +6,8 @@ that was read before is not read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import Parameter, signature
@@ -22,7 +22,6 @@ from adjudge.data.files import Handle, is_saved
 from adjudge.data.formats import NATIVE, Format, Kind, looks_like
 from adjudge.data.names import LOG, TEXTS, USUAL, plain_name
 from adjudge.data.tables import (
-    ObjectRows,
     Table,
     TableLike,
     by_handle,
@@ -31,7 +30,6 @@ from adjudge.data.tables import (
     is_json,
     is_table,
     parse_table,
-    read_object,
     source_name,
 )
 from adjudge.errors import ArgumentError, DataError
@@ -295,7 +293,7 @@ class Source:
     def _named(self) -> dict[str, Any]:
         """All files under our names; a name that none of them has is refused."""
         files = {**self._files, "rows": self._needed_rows()}
-        with name_columns(self.columns, self.labels_as) as name:
+        with ColumnNames(self.columns, self.labels_as) as name:
             return {
                 place: name(file, self._labels_columns if place == "labels" else {})
                 for place, file in files.items()
@@ -316,10 +314,10 @@ class Source:
 
 
 class ColumnNames:
-    """The caller's column names, for the files of one call."""
+    """The caller's column names, for all files of a call (`with`); each must be in one of them."""
 
     def __init__(
-        self, columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None
+        self, columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None = None
     ) -> None:
         self._columns = dict(columns or {})
         self._labels_as = {str(word): ours for word, ours in (labels_as or {}).items()}
@@ -327,6 +325,22 @@ class ColumnNames:
         self._absent: list[tuple[list[str], Table]] = []
         self._seen: list[Table] = []
         self._logs: list[DataError] = []
+
+    def __enter__(self) -> ColumnNames:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Refuse column names that no file has, all at once, and names if all files are logs."""
+        if kind is not None:
+            return
+        if self._logs and not self._seen:
+            raise self._logs[0]
+        absent = list(self._absent)
+        if unused := list(self._unused.values()):
+            if not self._seen:
+                raise ArgumentError("columns", unused[0], "give a table that has it")
+            absent.insert(0, (unused, self._seen[0]))
+        refuse_absent([(names, table.frame.columns, table.name) for names, table in absent])
 
     def __call__(self, source: Any, own: Mapping[str, str] | None = None) -> Any:
         """The file with its columns under our names; without names, the source unchanged.
@@ -337,20 +351,18 @@ class ColumnNames:
         own = own or {}
         if source is None or not (self._columns or self._labels_as or own):
             return source
-        source = by_handle(source)
-        rows = read_object(source)
-        if is_json(rows):
-            log = _log_format(first_row(rows) or ())
+        with in_use(source) as source:
+            log = _log_format(first_row(source) or ()) if is_json(source) else None
             if log is not None:
                 self._logs.append(self._not_for_logs(str(source), log, own))
                 if own:
                     raise self._logs[-1]
                 return source
-        if not (isinstance(source, (Handle, Table, list, tuple)) or is_table(source)):
-            what = "columns" if self._columns else "labels_as"
-            given = self._columns or self._labels_as
-            raise ArgumentError(what, given, "give it to the call that prepared these rows")
-        table = parse_table(rows)
+            if not (isinstance(source, (Handle, Table, list, tuple)) or is_table(source)):
+                what = "columns" if self._columns else "labels_as"
+                given = self._columns or self._labels_as
+                raise ArgumentError(what, given, "give it to the call that prepared these rows")
+            table = parse_table(source)
         names = {**self._columns, **own}
         here = {ours: their for ours, their in names.items() if their in table.frame}
         for ours in here.keys() - own.keys():
@@ -359,17 +371,6 @@ class ColumnNames:
             self._absent.append((absent, table))
         self._seen.append(table)
         return replace(rename_table(table, here), labels_as={**table.labels_as, **self._labels_as})
-
-    def finish(self) -> None:
-        """Refuse column names that no file has, all at once, and names if all files are logs."""
-        if self._logs and not self._seen:
-            raise self._logs[0]
-        absent = list(self._absent)
-        if unused := list(self._unused.values()):
-            if not self._seen:
-                raise ArgumentError("columns", unused[0], "give a table that has it")
-            absent.insert(0, (unused, self._seen[0]))
-        refuse_absent([(names, table.frame.columns, table.name) for names, table in absent])
 
     def _not_for_logs(self, source: str, log: Format, own: Mapping[str, str]) -> DataError:
         names: dict[str, Mapping[str, str]] = {
@@ -380,16 +381,6 @@ class ColumnNames:
         remedy = "leave out " + " and ".join(option for option, given in names.items() if given)
         problem = f"is read as {log.title}, whose rows already have our names and words"
         return DataError(source, problem, remedy=remedy)
-
-
-@contextmanager
-def name_columns(
-    columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None = None
-) -> Iterator[ColumnNames]:
-    """Name the columns of all files of a call; each of them must be in one of the files."""
-    names = ColumnNames(columns, labels_as)
-    yield names
-    names.finish()
 
 
 def open_table(
@@ -410,8 +401,8 @@ def open_table(
     ('judgments', ['A'])
     """
     with in_use(source) as source:
-        with name_columns(columns, labels_as) as name:
-            source = read_object(name(source))
+        with ColumnNames(columns, labels_as) as name:
+            source = name(source)
         # Rows of a JSON log are nested: they are converted one by one, never as columns.
         if is_json(source) and (log := _log(source)) is not None:
             return log
@@ -462,7 +453,6 @@ def remark_format(format: Format, rows: str, source: str) -> None:
 def open_values(source: TableLike) -> Table:
     """Labels of any kind by id, unchecked: the labels of a log, any other file unchanged."""
     with in_use(source) as source:
-        source = read_object(source)
         format = _log_format(first_row(source) or ())
         if format is not None and "labels" in format.gives:
             return _convert(source, format, kind="labels", reader=lambda table: table.frame)
@@ -470,6 +460,6 @@ def open_values(source: TableLike) -> Table:
 
 
 def in_memory(source: TableLike) -> TableLike:
-    """The path, or the rows of a source that is in memory or one JSON object: converted once."""
-    held = read_object(source)
-    return held if isinstance(held, (Handle, ObjectRows)) else parse_table(held)
+    """The file of a path, or the rows of an object, which are converted once."""
+    source = by_handle(source)
+    return source if isinstance(source, Handle) else parse_table(source)

@@ -34,7 +34,6 @@ from adjudge.data.json_files import (
     column_series,
     enveloped,
     find_envelope,
-    is_object,
     json_frame,
     json_records,
     object_rows,
@@ -67,22 +66,6 @@ class Table:
     labels_as: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRows:
-    """Records that a converter made, with the name of the file they come from."""
-
-    name: str
-    rows: Iterator[Record]
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectRows:
-    """The records inside a file that is one JSON object, with the name of the file."""
-
-    name: str
-    rows: list[Record]
-
-
 class PandasFrame(Protocol):
     """The methods used of a pandas frame; pandas does not have to be installed."""
 
@@ -105,7 +88,7 @@ class HuggingFaceDataset(Protocol):
     def with_format(self, kind: Any, /) -> Any: ...
 
 
-_Ours = str | Path | Handle | Table | NamedRows | ObjectRows
+_Ours = str | Path | Handle | Table
 _Frames = pl.DataFrame | pl.LazyFrame | PandasFrame | ArrowTable | HuggingFaceDataset
 #: A path, a Table, a polars or pandas frame, Arrow, a list of dicts or a dict of columns.
 TableLike = _Ours | _Frames | Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -178,28 +161,26 @@ def _parse(
     handle: Handle, without: Collection[str] = (), numbers: ColumnChoice = ()
 ) -> tuple[pl.DataFrame, bool]:
     """All rows, and whether they are CSV fields without types, except for `numbers`."""
-    path = handle.path
-    if is_saved(path):
-        parts = [_parse(Handle(part))[0] for part in saved_files(path)]
-        return pl.concat(parts), False
+    if is_saved(handle.path):
+        return pl.concat([_parse(part)[0] for part in _files_of(handle)]), False
     with parse_file(handle) as file:
         if file.container == "parquet":
             rows = _parquet(file, without)
-        elif file.container == "arrow":
-            rows = _arrow(file)
-        elif file.container == "workbook":
-            rows = plain_frame(workbook_frame(path))
+        elif file.container in ("arrow", "workbook"):
+            rows = _sheet(file)
         elif file.container == "csv":
             rows = csv_frame(file, numbers)
-        elif (inside := _rows_inside(file)) is not None:
+        elif (logged := _logged_rows(file)) is not None:
             # The rows of a log are nested, long, and lack our columns.
-            first = next(inside, {})
-            refuse_log(first, str(path))
-            rows = records_frame([first, *inside], str(path))
+            first = next(logged, {})
+            refuse_log(first, str(handle))
+            rows = records_frame([first, *logged], str(handle))
+        elif (inner := _inner_rows(handle, file)) is not None:
+            rows = records_frame(inner, str(handle))
         else:
-            rows = json_frame(file, _is_row)
+            rows = json_frame(file)
     if rows.height == 0 or rows.width == 0:
-        raise DataError(path, "has no rows", remedy=GIVE_ROWS)
+        raise DataError(handle.path, "has no rows", remedy=GIVE_ROWS)
     return rows, file.container == "csv"
 
 
@@ -207,13 +188,9 @@ def iter_rows(source: TableLike) -> Iterator[Record]:
     """The rows as dicts, one at a time, in bounded memory; CSV fields stay text."""
     source = by_handle(source)
     if isinstance(source, Handle):
-        for handle in map(Handle, saved_files(source.path)) if is_saved(source.path) else [source]:
+        for handle in _files_of(source):
             with parse_file(handle) as file:
-                yield from _records(file)
-    elif isinstance(source, NamedRows):
-        yield from source.rows
-    elif isinstance(source, ObjectRows):
-        yield from map(dict, source.rows)  # a reader renames and removes keys of its row
+                yield from _records(handle, file)
     else:
         fields = source.fields if isinstance(source, Table) else None
         yield from (as_frame(source) if fields is None else fields).iter_rows(named=True)
@@ -225,46 +202,42 @@ def first_row(source: TableLike) -> Record | None:
     if not isinstance(source, Handle):
         return next(iter_rows(source), None)
     if source.first is None:
-        path = source.path
-        with (Handle(saved_files(path)[0]) if is_saved(path) else source).open() as file:
-            source.first = next(_records(file), None)
+        handle = _files_of(source)[0]
+        with handle.open() as file:
+            source.first = next(_records(handle, file), None)
     return None if source.first is None else dict(source.first)
 
 
-def read_object(source: TableLike) -> TableLike:
-    """The rows of a file that is one JSON object; any other source unchanged.
-
-    Such a file is parsed completely to see its first row: it is read once, and its rows kept.
-    """
-    source = by_handle(source)
-    if not isinstance(source, Handle) or is_saved(source.path):
-        return source
-    with source:
-        with source.open() as file:
-            one = file.container == "json_lines" and _rows_inside(file) is None and is_object(file)
-        if not one:
-            return source
-        with parse_file(source) as file:
-            rows = object_rows(file, _is_row)
-    return source if rows is None else ObjectRows(str(source), rows)
+def _files_of(handle: Handle) -> list[Handle]:
+    """The file itself, or the files of a saved data set."""
+    path = handle.path
+    return [Handle(part) for part in saved_files(path)] if is_saved(path) else [handle]
 
 
-def _records(file: File) -> Iterator[Record]:
+def _records(handle: Handle, file: File) -> Iterator[Record]:
     if file.container == "parquet":
         yield from _parquet_rows(file)
-    elif file.container == "arrow":
-        yield from _arrow(file).iter_rows(named=True)
-    elif file.container == "workbook":
-        yield from plain_frame(workbook_frame(file.path)).iter_rows(named=True)
+    elif file.container in ("arrow", "workbook"):
+        yield from _sheet(file).iter_rows(named=True)
     elif file.container == "csv":
         for block in csv_blocks(file, block=STREAM_BLOCK):
             yield from block.iter_rows(named=True)
+    elif (logged := _logged_rows(file)) is not None:
+        yield from logged
+    elif (inner := _inner_rows(handle, file)) is not None:
+        yield from map(dict, inner)  # a reader renames and removes keys of its row
     else:
-        inside = _rows_inside(file)
-        yield from json_records(file, _is_row) if inside is None else inside
+        yield from json_records(file)
 
 
-def _rows_inside(file: File) -> Iterator[Record] | None:
+def _inner_rows(handle: Handle, file: File) -> list[Record] | None:
+    """The rows in a file that is one JSON object, parsed once while it is in use; else None."""
+    if handle.inner is None and file.container == "json_lines":
+        handle.inner = object_rows(file, lambda columns: looks_like(columns) is not None)
+    return handle.inner
+
+
+def _logged_rows(file: File) -> Iterator[Record] | None:
     """The rows of a known log inside one JSON object or inside an archive."""
     if file.container == "zip":
         return _archive_rows(file)
@@ -289,10 +262,6 @@ def _archive_rows(file: File) -> Iterator[Record]:
     raise file.error("is a zip archive or a spreadsheet", "unpack it or export it as CSV")
 
 
-def _is_row(columns: Collection[str]) -> bool:
-    return looks_like(columns) is not None
-
-
 def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
     """The rows of a frame as dicts; lists and objects are read by JSON, which is faster."""
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
@@ -304,27 +273,24 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
         yield {**row, **json.loads(row.pop(""))}
 
 
-def is_json(source: object) -> bool:
+def is_json(source: TableLike) -> bool:
     """Whether the source is JSON: lines, an array, one object, or in an archive."""
-    if isinstance(source, (str, Path)):
-        source = Handle(source)
+    source = by_handle(source)
     if not isinstance(source, Handle) or is_saved(source.path):
-        return isinstance(source, ObjectRows)
+        return False
     with source.open() as file:
         return file.container in ("json_lines", "json_array", "zip")
 
 
 def source_name(source: TableLike) -> str:
     """The path as given, or the name of an in-memory frame, for errors."""
-    if isinstance(source, (Table, NamedRows, ObjectRows)):
+    if isinstance(source, Table):
         return source.name
     return str(source) if isinstance(source, (str, Path, Handle)) else object_name(source)
 
 
 def as_frame(source: TableLike) -> pl.DataFrame:
     """A polars frame from a Table or from any object with a table."""
-    if isinstance(source, ObjectRows):
-        return records_frame(source.rows, source.name)
     return source.frame if isinstance(source, Table) else object_frame(source)
 
 
@@ -361,7 +327,10 @@ def _parquet(file: File, without: Collection[str]) -> pl.DataFrame:
         return plain_frame(pl.read_parquet(data, columns=wanted))
 
 
-def _arrow(file: File) -> pl.DataFrame:
+def _sheet(file: File) -> pl.DataFrame:
+    """The table of an Arrow file or of a workbook."""
+    if file.container == "workbook":
+        return plain_frame(workbook_frame(file.path))
     data = file.everything()
     read = pl.read_ipc if data.startswith(b"ARROW1") else pl.read_ipc_stream
     with _complete(file, "Arrow"):

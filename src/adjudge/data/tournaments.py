@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.battles import VERDICTS, refuse_self_meetings
-from adjudge.data.columns import Column, Layout, add_unnamed, each, missing_columns
+from adjudge.data.columns import UNNAMED, Column, Layout, each, missing_columns
 from adjudge.data.names import PAIR, add_documents, refuse_where
 from adjudge.data.outcomes import OUTCOMES
-from adjudge.data.rows import judge_names, merge_dropped, verdict_by, without_numbers
+from adjudge.data.rows import add_absent, judge_names, merge_dropped, verdict_by, without_numbers
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, source_name
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
@@ -57,7 +57,7 @@ def read_tournaments(source: TableLike) -> pl.DataFrame:
         raise missing_columns(frame.columns, ["doc_id"], name)
     frame = add_documents(frame, name)
     refuse_self_meetings(frame, name)
-    frame = add_unnamed(_with_verdict(frame, name), ("judge", "criterion"))
+    frame = add_absent(_with_verdict(frame, name), ("judge", "criterion"), UNNAMED)
     _refuse_second(frame, name)
     return TOURNAMENT_COLUMNS.sort(frame)
 

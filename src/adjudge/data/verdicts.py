@@ -9,13 +9,13 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import Column, Layout
+from adjudge.data.columns import Layout, each
 from adjudge.data.conversion import sniff
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
 from adjudge.data.labels import join_labels, usable_labels
 from adjudge.data.names import ORDER_VERDICTS, add_ids, columns_here, shorten
-from adjudge.data.outcomes import OUTCOMES, VERDICTS
+from adjudge.data.outcomes import OUTCOMES, VERDICT_COLUMNS
 from adjudge.data.pairs import join_pairs
 from adjudge.data.rows import (
     Rows,
@@ -29,7 +29,7 @@ from adjudge.data.rows import (
     without_numbers,
 )
 from adjudge.data.source import Reading, Source
-from adjudge.data.tables import Table, TableLike, as_text, parse_table, read_object
+from adjudge.data.tables import Table, TableLike, as_text, parse_table
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray
 
@@ -39,7 +39,7 @@ _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 _VERDICTS = Layout(
     "judgments",
     *JUDGMENT_COLUMNS.columns,
-    *(Column(name=side, type="number") for side in ("score_a", "score_b")),
+    *each("score_a", "score_b", type="number"),
     apart=JUDGMENT_COLUMNS.apart,
     usual="tournaments",
 )
@@ -121,26 +121,22 @@ def _prepare(
     frame = judge_names(read_judgments(table).rechunk())
     if source.pairs is not None:
         frame = join_pairs(frame, source.pairs, _FROM_PAIRS)
-    dropped = table.dropped
+    joined = Rows(frame)
     if source.labels is not None:
         joined = join_labels(frame, source.labels, source=table.name, ids_made="id" not in here)
-        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
-    makers: tuple[str, ...] = ()
-    if "label" in frame.columns:
-        usable, dependent, makers = usable_labels(
-            frame, frame["label"], table.name, model_labels=model_labels
-        )
-        frame, dropped = frame.with_columns(usable), merge_dropped(dropped, dependent)
+    joined = Rows(joined.frame, merge_dropped(table.dropped, joined.dropped))
+    usable, makers = usable_labels(joined, "label", table.name, model_labels=model_labels)
+    frame = usable.frame
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
             length = as_text(frame[f"response_{side}"]).str.len_chars()
             frame = frame.with_columns(length.alias(f"length_{side}"))
-    distinct = distinct_rows(Rows(frame, dropped), table.name, apart=["judge"])
-    frame, dropped = distinct.frame, distinct.dropped
+    distinct = distinct_rows(Rows(frame, usable.dropped), table.name, apart=["judge"])
+    frame = distinct.frame
     column = cluster_column(frame, cluster) or "id"
     codes = code_clusters(frame[column], frame["id"])
     frame = frame.with_columns(pl.Series(CLUSTER, codes))
-    first = first_repeats(Rows(frame, dropped))
+    first = first_repeats(Rows(frame, distinct.dropped))
     scored = measured(first)
     first = scored if scored.frame.height else first
     return Verdicts(
@@ -171,7 +167,6 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
 
     `named` has those of our columns that the caller named.
     """
-    source = read_object(source)
     format = sniff(source)
     kinds = kinds_of(format)
     if format not in NATIVE and "judgments" in kinds:
@@ -180,10 +175,11 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
         return parse_table(source)
     battles = Source(source).open("battles")
     frame = battles.frame
-    said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
+    verdict = next((c for c in VERDICT_COLUMNS if c in frame.columns), None)
+    votes = {"label": "winner", "verdict": verdict}
     frame = frame.with_columns(
         as_text(frame[theirs]).replace(_WINNERS).alias(ours)
-        for ours, theirs in said.items()
+        for ours, theirs in votes.items()
         if theirs is not None and ours not in named
     )
     return replace(battles, frame=frame)

@@ -7,19 +7,21 @@ The suffix decides the format: .jsonl, .csv, .tsv or .parquet, or one of these w
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import math
 import re
+import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast, overload
 
 import polars as pl
+import polars.selectors as cs
 
 from adjudge.atomic import make_folder, replacing, scratch_file
-from adjudge.data.csv_files import neutralise, neutralise_frame
+from adjudge.data.csv_files import neutralise_frame
 from adjudge.data.files import open_regular
 from adjudge.data.json_files import as_json_text, column_series
 from adjudge.data.tables import TableLike, as_frame
@@ -34,6 +36,8 @@ Schema = Mapping[str, Any]
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 _SUFFIXES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+#: Rows that are in memory together when CSV is made of JSON lines.
+_BATCH = 2000
 #: What must be quoted in the name of a column: every separator that a reader could take it for.
 _IN_NAMES = re.compile(r'["\r\n,;|\t]|^$')
 
@@ -42,9 +46,8 @@ def check_output(path: str | Path, *, name: str = "output") -> Path:
     """The path, if its suffix can be written; `name` is the name of the argument."""
     path = Path(path)
     if _suffix(path) not in _SUFFIXES:
-        raise ArgumentError(
-            name, str(path), "end it in .jsonl, .csv, .tsv or .parquet, optionally with .gz"
-        )
+        remedy = "end it in .jsonl, .csv, .tsv or .parquet, optionally with .gz"
+        raise ArgumentError(name, str(path), remedy)
     return path
 
 
@@ -63,13 +66,7 @@ def write_rows(frame: TableLike, path: str | Path) -> Path:
         if suffix == ".parquet":
             rows.write_parquet(out)
         elif suffix in (".csv", ".tsv"):
-            table, separator = neutralise_frame(flat(rows)), _separator(suffix)
-            # Readers find the separator in the header: names with another one are quoted.
-            plain = not any(_IN_NAMES.search(name) for name in table.columns)
-            if not plain:
-                names = (_quote(name, _IN_NAMES) for name in table.columns)
-                out.write((separator.join(names) + "\n").encode())
-            table.write_csv(out, separator=separator, include_header=plain)
+            _write_csv(rows, out, suffix)
         else:
             rows.write_ndjson(out)
     return path
@@ -117,16 +114,12 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
                     texts = _write_mixed_as_text(lines_path, known)
                     _to_parquet(lines_path, partial, {**known, **dict.fromkeys(texts, pl.String)})
                 return
-            with (
-                _opened(partial, packed=path.suffix == ".gz") as out,
-                lines_path.open(encoding="utf-8") as lines,
-                io.TextIOWrapper(out, encoding="utf-8", newline="") as text,
-            ):
+            packed = path.suffix == ".gz"
+            with _opened(partial, packed=packed) as out, lines_path.open("rb") as written:
                 if suffix in (".csv", ".tsv"):
-                    _to_csv(lines, text, list(writer.columns), _separator(suffix))
+                    _to_csv(written, out, list(writer.columns), suffix)
                 else:
-                    while piece := lines.read(1 << 20):
-                        text.write(piece)
+                    shutil.copyfileobj(written, out)
 
 
 def rows_frame(rows: list[Row], *, schema: Schema) -> pl.DataFrame:
@@ -149,10 +142,6 @@ def flat(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _suffix(path: Path) -> str:
     return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-
-
-def _separator(suffix: str) -> str:
-    return "\t" if suffix == ".tsv" else ","
 
 
 @contextmanager
@@ -214,27 +203,31 @@ def _write_mixed_as_text(path: Path, known: Collection[str]) -> set[str]:
     return mixed
 
 
-def _to_csv(lines: IO[str], out: IO[str], columns: list[str], separator: str) -> None:
-    quoted = re.compile(rf'["\r\n{separator}]|^$')
-    out.write(separator.join(_cell(name, _IN_NAMES) for name in columns) + "\n")
-    for line in lines:
-        row = json.loads(line)
-        out.write(separator.join(_cell(row.get(name), quoted) for name in columns) + "\n")
+def _write_csv(rows: pl.DataFrame, out: IO[bytes], suffix: str, *, header: bool = True) -> None:
+    table, separator = neutralise_frame(flat(rows)), "\t" if suffix == ".tsv" else ","
+    if header:
+        # Readers find the separator in the header: names with another one are quoted.
+        out.write((separator.join(map(_quote, table.columns)) + "\n").encode())
+    table.write_csv(out, separator=separator, include_header=False)
 
 
-def _cell(value: Any, quoted: re.Pattern[str]) -> str:
-    """A field; an empty text is quoted, because an empty field is a missing value.
-
-    Python's csv module would quote neither that nor a lone carriage return.
-    """
-    if value is None:
-        return ""
-    text = neutralise(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return _quote(text, quoted)
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if _IN_NAMES.search(name) else name
 
 
-def _quote(text: str, quoted: re.Pattern[str]) -> str:
-    return '"' + text.replace('"', '""') + '"' if quoted.search(text) else text
+def _to_csv(lines: IO[bytes], out: IO[bytes], columns: list[str], suffix: str) -> None:
+    """JSON lines as CSV, a few at a time: texts as they are, other values as JSON."""
+    schema, header = dict.fromkeys(columns, pl.String), True
+    while (batch := [json.loads(line) for line in islice(lines, _BATCH)]) or header:
+        cells = [[_as_cell(row.get(name)) for name in columns] for row in batch]
+        rows = pl.DataFrame(cells, schema=schema, orient="row")
+        _write_csv(rows, out, suffix, header=header)
+        header = False
+
+
+def _as_cell(value: Any) -> str | None:
+    is_text = value is None or isinstance(value, str)
+    return value if is_text else json.dumps(value, ensure_ascii=False)
 
 
 def _as_json(values: pl.Series) -> pl.Series:
@@ -251,14 +244,11 @@ def _refuse_bytes(rows: pl.DataFrame, path: Path) -> None:
 
 
 def _refuse_nan(rows: pl.DataFrame) -> None:
-    for name, dtype in rows.schema.items():
-        if dtype.is_float():
-            bad = ~rows.get_column(name).is_finite().fill_null(True)
-            if bad.any():
-                at = int(bad.arg_true()[0])
-                raise ArgumentError(
-                    f"frame[{at}, {name!r}]", rows.get_column(name)[at], "leave it empty instead"
-                )
+    for column in rows.select(cs.float()):
+        bad = (~column.is_finite()).arg_true()
+        if len(bad):
+            cell = f"frame[{bad[0]}, {column.name!r}]"
+            raise ArgumentError(cell, column[bad[0]], "leave it empty instead")
 
 
 R = TypeVar("R", bound=Result)

@@ -17,7 +17,7 @@ import polars as pl
 from adjudge.data import kinds_of, read_scores, read_tournaments, sniff
 from adjudge.data.rows import cluster_column, judge_names, merge_dropped
 from adjudge.data.source import Reading, Source
-from adjudge.data.tables import TableLike, as_text, first_row, read_object, source_name
+from adjudge.data.tables import TableLike, as_text, first_row, source_name
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.diagnosis.measures import (
     CLUSTERED,
@@ -210,7 +210,7 @@ def prepare_prompts(
     sides = []
     for table in (first, second):
         with Source(table, **reading) as source:
-            sides.append(_read_answers(read_object(source.rows), cluster))
+            sides.append(_read_answers(source.rows, cluster))
     if sides[0].answers != sides[1].answers:
         problem = f"has {sides[1].answers}, but {names[0]} has {sides[0].answers}"
         raise DataError(names[1], problem, remedy=_ASK_BOTH)

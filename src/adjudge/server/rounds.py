@@ -12,7 +12,7 @@ from adjudge.data import kinds_of, open_items, open_pairs, sniff
 from adjudge.data.files import read_text
 from adjudge.data.pairs import Stream
 from adjudge.data.source import ColumnNames, Reading, Source
-from adjudge.data.tables import Table, TableLike, in_use, read_object, source_name
+from adjudge.data.tables import Table, TableLike, in_use, source_name
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale
 from adjudge.monitoring.drawing import all_audits
@@ -113,7 +113,6 @@ def rows_of(
 ) -> tuple[list[Subject], LabelKind]:
     """The rows to label, and the kind of label, from the file's content."""
     with in_use(rows) as source:
-        source = read_object(source)
         kinds = kinds_of(format or sniff(source, reading.get("columns")))
         if "items" not in kinds or "pairs" in kinds:
             if scale is not None:

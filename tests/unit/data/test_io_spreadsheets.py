@@ -36,6 +36,12 @@ def test_nothing_in_a_csv_runs_and_all_of_it_comes_back(suffix: str, tmp_path: P
     assert [row["=name"] for row in iter_rows(path)] == texts
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_a_column_without_a_name_keeps_it(suffix: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": ["x"], "": ["=1"]})
+    assert read_table(write_rows(frame, tmp_path / f"rows{suffix}")).equals(frame)
+
+
 def test_a_stream_of_rows_is_written_the_same_way(tmp_path: Path) -> None:
     texts = FORMULAS + PLAIN
     path = tmp_path / "rows.csv"

@@ -20,7 +20,7 @@ from adjudge.data import (
     sniff,
 )
 from adjudge.data.names import USUAL, match_columns, plain_name
-from adjudge.data.source import name_columns
+from adjudge.data.source import ColumnNames
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 
@@ -147,19 +147,19 @@ def test_rows_are_grouped_by_the_name_that_the_file_has() -> None:
 
 
 def test_names_are_for_all_files_of_a_call() -> None:
-    with name_columns({"id": "qid", "label": "vote"}, {"7": "A"}) as name:
+    with ColumnNames({"id": "qid", "label": "vote"}, {"7": "A"}) as name:
         rows, labels = name({"qid": [1], "p_a": [0.4]}), name({"qid": [1], "vote": [7]})
     assert rows.frame.columns == ["id", "p_a"]
     assert labels.frame.columns == ["id", "label"]
     assert labels.labels_as == {"7": "A"}
     with (
         pytest.raises(DataError, match="column vote: is not in the file; columns here: qid"),
-        name_columns({"label": "vote"}) as name,
+        ColumnNames({"label": "vote"}) as name,
     ):
         name({"qid": [1]})
     with (
         pytest.raises(ArgumentError, match="give it to the call that prepared these rows"),
-        name_columns({"label": "vote"}) as name,
+        ColumnNames({"label": "vote"}) as name,
     ):
         name(object())
 

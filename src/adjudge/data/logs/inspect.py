@@ -48,9 +48,8 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
     answer = _answer(row)
     for name, score in scores.items():
         if not isinstance(score, Mapping):
-            raise row.error(
-                f"the score {name!r} is not an object", "scores", "export the log again"
-            )
+            problem = f"the score {name!r} is not an object"
+            raise row.error(problem, "scores", "export the log again")
         first, edited = _first_and_edit(score)
         if first is None:
             yield UnusableRow("a score that only a person gave")

@@ -222,25 +222,22 @@ def read_label_studio(row: Row) -> Task:
     judge, *others = _predictions(row.record) or [{}]
     left_out = [UnusableRow("another prediction of the same task") for _ in others]
     answers: dict[str, list[Answer]] = {}
-    for annotation in list_in(row.record.get("annotations") or row.record.get("completions")):
-        one = object_in(annotation)
-        given = dict(_answers(one.get("result")))
-        if one.get("was_cancelled"):
+    annotations = list_in(row.record.get("annotations") or row.record.get("completions"))
+    for annotation in map(object_in, annotations):
+        result = annotation.get("result")
+        if annotation.get("was_cancelled"):
             left_out.append(UnusableRow("a cancelled annotation"))
-        elif not given:
-            left_out.append(UnusableRow("an annotation without an answer"))
+            continue
         # The rater is a number, or an object with an address in more detailed exports.
-        person = object_in(one.get("completed_by"))
-        who = name_in(person.get("email") or person.get("id") or one.get("completed_by"))
-        for name, value in {} if one.get("was_cancelled") else given.items():
-            answers.setdefault(name, []).append(
-                Answer(
-                    value=value,
-                    who=who,
-                    from_judge=one.get("parent_prediction") is not None,
-                    comment=_comment(one.get("result")),
-                )
-            )
+        rater = annotation.get("completed_by")
+        who = name_in(object_in(rater).get("email") or object_in(rater).get("id") or rater)
+        from_judge = annotation.get("parent_prediction") is not None
+        given = dict(_answers(result))
+        if not given:
+            left_out.append(UnusableRow("an annotation without an answer"))
+        for name, value in given.items():
+            answer = Answer(value=value, who=who, from_judge=from_judge, comment=_comment(result))
+            answers.setdefault(name, []).append(answer)
     suggested = dict(_answers(judge.get("result")))
     names = list({**suggested, **answers})
     if "response_b" in columns and len(names) > 1:
@@ -275,20 +272,18 @@ def _answers(result: Any) -> Iterator[tuple[str, Any]]:
 
 def _comment(result: Any) -> str | None:
     """What was written into the text area `comment`, which `adjudge label --label-studio` asks."""
-    own = [
-        part
-        for part in map(object_in, list_in(result))
-        if (part.get("type"), part.get("from_name")) == ("textarea", "comment")
-    ]
-    texts = [text for part in own for text in list_in(object_in(part.get("value")).get("text"))]
-    return "\n".join(str(text) for text in texts) or None
+    lines: list[str] = []
+    for part in map(object_in, list_in(result)):
+        if (part.get("type"), part.get("from_name")) == ("textarea", "comment"):
+            lines += map(str, list_in(object_in(part.get("value")).get("text")))
+    return "\n".join(lines) or None
 
 
 def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The judge's predictions: those of the task, else the one kept with its annotations."""
-    own = [one for one in list_in(task.get("predictions")) if isinstance(one, Mapping)]
-    kept = (object_in(a).get("prediction") for a in list_in(task.get("annotations")))
-    return own or [one for one in kept if isinstance(one, Mapping) and one][:1]
+    of_task = [p for p in list_in(task.get("predictions")) if isinstance(p, Mapping)]
+    seen = (object_in(a).get("prediction") for a in list_in(task.get("annotations")))
+    return of_task or [p for p in seen if isinstance(p, Mapping) and p][:1]
 
 
 def refuse_min(row: Row) -> Iterator[Record]:
@@ -313,12 +308,7 @@ LABEL_STUDIO_MIN = Format(
     name="label-studio-min",
     title="a Label Studio export as JSON_MIN or CSV",
     signature=signature("annotation_id annotator lead_time"),
-    gives={
-        "labels": refuse_min,
-        "judgments": refuse_min,
-        "grades": refuse_min,
-        "pairs": refuse_min,
-    },
+    gives=dict.fromkeys(("labels", "judgments", "grades", "pairs"), refuse_min),
     log=True,
 )
 
@@ -339,20 +329,20 @@ def read_argilla(row: Row) -> Task:
     suggestions = object_in(row.record.get("suggestions"))
     responses = dict(object_in(row.record.get("responses")))
     comments = {
-        name_in(one.get("user_id")): str(one["value"])
-        for one in map(object_in, list_in(responses.pop("comment", None)))
-        if one.get("status") in _SUBMITTED and str(one.get("value") or "").strip()
+        name_in(comment.get("user_id")): str(comment["value"])
+        for comment in map(object_in, list_in(responses.pop("comment", None)))
+        if comment.get("status") in _SUBMITTED and str(comment.get("value") or "").strip()
     }
     left_out: list[UnusableRow] = []
     questions = []
     for name in {**suggestions, **responses}:
         people = []
-        for one in map(object_in, list_in(responses.get(name))):
-            if one.get("status") not in _SUBMITTED:
-                left_out.append(UnusableRow(f"a response that was {one['status']}"))
+        for response in map(object_in, list_in(responses.get(name))):
+            if response.get("status") not in _SUBMITTED:
+                left_out.append(UnusableRow(f"a response that was {response['status']}"))
             else:
-                who = name_in(one.get("user_id"))
-                people.append(Answer(value=one.get("value"), who=who, comment=comments.get(who)))
+                who, value = name_in(response.get("user_id")), response.get("value")
+                people.append(Answer(value=value, who=who, comment=comments.get(who)))
         given = object_in(suggestions.get(name))
         judge = _suggestion(given.get("value"), given.get("agent"), given.get("score"))
         questions.append(

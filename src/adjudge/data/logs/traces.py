@@ -157,8 +157,8 @@ def phoenix_opinions(row: Row) -> Iterator[Record]:
     kind = row.text("annotator_kind")
     if kind not in ("LLM", "HUMAN"):
         raise UnusableRow(f"an annotation by {kind}")
-    subject = next((row.get(c) for c in ("span_id", "trace_id", "session_id") if row.get(c)), None)
-    if subject is None:
+    subject = row.any_of("span_id", "trace_id", "session_id")
+    if not subject:
         raise row.error("is missing", "span_id", "export annotations of spans or traces")
     result = object_in(row.record.get("result"))
     score, label = (result.get(part, row.get(f"result.{part}")) for part in ("score", "label"))
@@ -197,29 +197,25 @@ _SUBJECTS = ("observationId", "observation_id", "traceId", "trace_id", "sessionI
 
 def langfuse_opinions(row: Row) -> Iterator[Record]:
     """One opinion per score; for a categorical score its word counts."""
-
-    def either(*columns: str) -> Any:
-        return next((row.get(column) for column in columns if row.get(column) is not None), None)
-
     source = row.text("source")
     if source not in ("EVAL", "ANNOTATION"):
         # Any program can send a score through the API: it is not known if it was a judge.
         raise UnusableRow(f"a score from {source}: not known whether of a judge or a person")
-    subject = next((row.get(c) for c in _SUBJECTS if row.get(c)), None)
-    if subject is None:
+    subject = row.any_of(*_SUBJECTS)
+    if not subject:
         raise row.error("is missing", "traceId", "export scores of traces or observations")
     is_judge, value = source == "EVAL", row.get("value")
-    if either("dataType", "data_type") == "CATEGORICAL":
-        value = either("stringValue", "string_value", "value")
+    if row.any_of("dataType", "data_type") == "CATEGORICAL":
+        value = row.any_of("stringValue", "string_value", "value")
     yield {
         "opinion": Opinion(
             id=str(subject),
             metric=row.text("name"),
             by="judge" if is_judge else "person",
             # An evaluator has a name; a person has an id.
-            who=None if is_judge else name_in(either("authorUserId", "author_user_id")),
+            who=None if is_judge else name_in(row.any_of("authorUserId", "author_user_id")),
             value=value,
-            at=str(either("createdAt", "created_at", "timestamp") or ""),
+            at=str(row.any_of("createdAt", "created_at", "timestamp") or ""),
         )
     }
 

@@ -17,7 +17,7 @@ from adjudge.data.columns import input_name
 from adjudge.data.conversations import NotTextError, is_conversation, render_conversation
 from adjudge.data.formats import Converter, Row, UnusableRow
 from adjudge.data.json_files import Record
-from adjudge.data.rows import FROM_JUDGE
+from adjudge.data.rows import FROM_JUDGE, add_absent
 from adjudge.data.tables import Table
 from adjudge.records import Status
 
@@ -202,10 +202,7 @@ def read_log_grades(table: Table) -> pl.DataFrame:
     If an id is repeated with the same judge and metric (a test that was run twice), the later ones
     become id#2, id#3 ...; they share a `prompt_id`.
     """
-    frame = table.frame
-    for column in ("status", "human"):
-        if column not in frame.columns:
-            frame = frame.with_columns(pl.lit(None, pl.String).alias(column))
+    frame = add_absent(table.frame, ("status", "human"))
     empty = [c for c in frame.columns if c != "human" and frame[c].null_count() == frame.height]
     frame = frame.drop(empty)
     key = [c for c in ("id", "judge_name", "protocol") if c in frame.columns]

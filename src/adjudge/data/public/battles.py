@@ -8,12 +8,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
+from adjudge.data.formats import Converter, Format, Kind, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import is_missing
 from adjudge.data.names import quote
@@ -71,6 +70,10 @@ def _talk(row: Row, turns: int | None = None) -> Record:
     other, response_b, _ = _dialogue(row, "conversation_b", turns)
     if prompt != other:
         raise UnusableRow("the two conversations have different openings")
+    return _texts(prompt, response_a, response_b, exchanges)
+
+
+def _texts(prompt: str, response_a: str, response_b: str, exchanges: int) -> Record:
     return {
         "prompt": prompt,
         "response_a": response_a,
@@ -85,18 +88,15 @@ def _label(winner: str | None) -> str | None:
     return None if winner is None else {"model_a": "A", "model_b": "B"}.get(winner, "tie")
 
 
-# One vote per row: as a battle without the conversations, or as a pair with its number of
-# `exchanges`, so that single turns can be kept.
-
 _Reader = Callable[[Row], Any]
 
 
-def _vote_battle(ids: _Reader, winner: _Reader, row: Row) -> Iterator[Record]:
-    yield {**ids(row), "winner": winner(row)}
-
-
-def _vote_pair(ids: _Reader, winner: _Reader, talk: _Reader, row: Row) -> Iterator[Record]:
-    yield {**ids(row), "label": _label(winner(row)), **talk(row)}
+def _votes(ids: _Reader, winner: _Reader, talk: _Reader = _talk) -> Mapping[Kind, Converter]:
+    """One vote per row: a battle, or a pair with its `exchanges`: single turns can be kept."""
+    return {
+        "pairs": lambda row: [{**ids(row), "label": _label(winner(row)), **talk(row)}],
+        "battles": lambda row: [{**ids(row), "winner": winner(row)}],
+    }
 
 
 # LMArena (Chatbot Arena): 33k conversations, and the 55k, 100k and 140k preferences.
@@ -109,11 +109,8 @@ _ARENA_WINNERS = {
 
 
 def _arena_ids(row: Row) -> Record:
-    return {
-        "id": row.text("question_id" if "question_id" in row.record else "id"),
-        "model_a": row.text("model_a"),
-        "model_b": row.text("model_b"),
-    }
+    key = row.text("question_id" if "question_id" in row.record else "id")
+    return {"id": key, **row.texts("model_a", "model_b")}
 
 
 def _arena_winner(row: Row) -> str | None:
@@ -133,13 +130,7 @@ def _talk_55k(row: Row) -> Record:
             said += [f"[user]\n{question}", f"[assistant]\n{answer}"]
         return "\n\n".join(said)
 
-    return {
-        "prompt": asked[0],
-        "response_a": talk(a),
-        "response_b": talk(b),
-        "prompt_id": short_hash(asked[0]),
-        "exchanges": len(asked),
-    }
+    return _texts(asked[0], talk(a), talk(b), len(asked))
 
 
 def _winner_55k(row: Row) -> str:
@@ -159,10 +150,7 @@ CONVERSATIONS_33K = Format(
     signature=signature(
         f"question_id turn judge {_BATTLE}", "anony tstamp toxic_chat_tag openai_moderation"
     ),
-    gives={
-        "pairs": partial(_vote_pair, _arena_ids, _arena_winner, _talk),
-        "battles": partial(_vote_battle, _arena_ids, _arena_winner),
-    },
+    gives=_votes(_arena_ids, _arena_winner),
     used=columns("question_id id model_a model_b winner"),
     texts=columns("conversation_a conversation_b full_conversation"),
     notes=_NOTES,
@@ -173,10 +161,7 @@ PREFERENCES_55K = Format(
     signature=signature(
         "id model_a model_b prompt response_a response_b winner_model_a winner_model_b winner_tie"
     ),
-    gives={
-        "pairs": partial(_vote_pair, _arena_ids, _winner_55k, _talk_55k),
-        "battles": partial(_vote_battle, _arena_ids, _winner_55k),
-    },
+    gives=_votes(_arena_ids, _winner_55k, _talk_55k),
     used=columns("id model_a model_b winner_model_a winner_model_b winner_tie"),
     texts=columns("prompt response_a response_b"),
     notes=_NOTES,
@@ -231,10 +216,7 @@ COMPARIA = Format(
     name="comparia",
     title="the ComparIA votes",
     signature=signature("model_a_name model_b_name chosen_model_name both_equal"),
-    gives={
-        "pairs": partial(_vote_pair, _comparia_ids, _comparia_winner, _talk),
-        "battles": partial(_vote_battle, _comparia_ids, _comparia_winner),
-    },
+    gives=_votes(_comparia_ids, _comparia_winner),
     used=columns("id model_a_name model_b_name chosen_model_name both_equal"),
     texts=columns("conversation_a conversation_b"),
     notes=("a row with no choice and no tie has no winner", _COMPLETE),
@@ -296,15 +278,9 @@ def _vote(row: Row) -> Record:
     question, turn = row.text("question_id"), row.text("turn")
     if turn not in ("1", "2"):
         raise row.error(f"{quote(turn)} is not known", "turn", "1 or 2")
-    model_a, model_b = row.text("model_a"), row.text("model_b")
-    low, high = sorted((model_a, model_b))
-    return {
-        "id": f"{question}|{turn}|{low}|{high}",
-        "model_a": model_a,
-        "model_b": model_b,
-        "prompt_id": question,
-        "turn": int(turn),
-    }
+    models = row.texts("model_a", "model_b")
+    key = "|".join([question, turn, *sorted(models.values())])
+    return {"id": key, **models, "prompt_id": question, "turn": int(turn)}
 
 
 MT_BENCH = Format(
@@ -396,8 +372,7 @@ def softelo_battles(row: Row) -> Iterator[Record]:
     )
     yield {
         "id": row.text("row_id" if "row_id" in row.record else "battle_id"),
-        "model_a": row.text("model_a"),
-        "model_b": row.text("model_b"),
+        **row.texts("model_a", "model_b"),
         "winner": human,
         "judge_winner": judge,
         **({"prompt_id": str(prompt)} if prompt else {}),
@@ -441,8 +416,7 @@ def judgearena_battles(row: Row) -> Iterator[Record]:
     winner = row.choice("winner", _JUDGEARENA_WINNERS, "use model_a, model_b or tie")
     battle = {
         "id": f"row-{row.number}",
-        "model_a": row.text("model_a"),
-        "model_b": row.text("model_b"),
+        **row.texts("model_a", "model_b"),
         "prompt_id": row.get("question_id"),
         "source": source,
     }
