@@ -73,6 +73,7 @@ from adjudge_papers.paper import (
     build_items,
     contains,
     costs_calls,
+    measured_tables,
     parts_of,
     source_of,
     values_of,
@@ -253,7 +254,7 @@ def _tables(
 
     answers = [{"protocol": "pairs", "n": rows.rows}, {"protocol": "scores", "n": frame.height}]
     scored = (scores_of, scores_source)
-    tables: Mapping[str, tuple[Sequence[Row], str, Source, bool]] = {
+    tables: dict[str, tuple[Sequence[Row], str, Source, bool]] = {
         "cycles": (cycles, pairs_of, pairs_source, design),
         "noise": (noise_rows(seed), "", "formula", True),
         "rankings": (rankings, *ranked, design and ranked[0] == pairs_of),
@@ -263,10 +264,7 @@ def _tables(
         "together": (together, *scored, False),
         "answers": (answers, *scored, False),
     }
-    return transitivity, tuple(
-        MeasuredTable(name, tuple(own), data, source, same_data)
-        for name, (own, data, source, same_data) in tables.items()
-    )
+    return transitivity, measured_tables(tables)
 
 
 def _blind_judges(tournaments: pl.DataFrame) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
 from itertools import zip_longest
@@ -106,29 +106,23 @@ class Column:
 
     field: str
     form: str
-    heading: str
+    heading: str = ""
 
     def write(self, row: Row) -> str:
         """The text of a cell; a dash if the row does not have the number."""
         value, form = row.get(self.field), self.form.strip(".!")
-        digits = int("".join(filter(str.isdigit, form)) or "1")
+        digits = 0 if form == "n" else int("".join(filter(str.isdigit, form)) or "1")
         if form[0] in "[w":
-            low, high = row.get(f"{self.field}_low"), row.get(f"{self.field}_high")
-            ends = DASH if low is None or high is None else interval(low, high, digits)
+            ends = interval(row.get(f"{self.field}_low"), row.get(f"{self.field}_high"), digits)
             if form[0] == "[":
                 return ends
             return number(value, digits) + ("" if ends == DASH else f" {ends}")
         if value is None or form == "t":
             return DASH if value is None else str(value)
-        if form[0] in "+r":
-            return signed(value, digits)
         if form == "p":
             return "< 0.0001" if value < 1e-4 else f"{value:.2g}"
-        return (
-            percent(value, digits)
-            if form[0] == "%"
-            else number(value, 0 if form == "n" else digits)
-        )
+        write = {"+": signed, "r": signed, "%": percent}.get(form[0], number)
+        return write(value, digits)
 
     def problem(self, value: object) -> str | None:
         """What is wrong with the cell of a file; None if nothing is."""
@@ -155,14 +149,14 @@ class PaperTable:
     """
 
     name: str
-    title: str
-    keys: tuple[str, ...]
-    columns: tuple[Column, ...]
-    published: tuple[Row, ...]
+    of: str
+    columns: Sequence[Column]
+    published: Sequence[Row]
+    title: str = ""
+    keys: Sequence[str] = ()
     across: str = ""
-    optional: tuple[str, ...] = ()
+    optional: Sequence[str] = ()
     absent: str = ""
-    of: str = ""
 
     def matches(self, ours: Row, theirs: Row) -> bool:
         """Whether two rows are of the same judge and data; a pair of judges in either order."""
@@ -193,31 +187,16 @@ def read_published(paper: str) -> Mapping[str, Any]:
 def paper_tables(paper: str) -> dict[str, PaperTable]:
     """The tables of a paper, in its order."""
     specs: Mapping[str, Any] = read_published(paper)["tables"]
-    shared = ("keys", "published", "absent")
-    return {
-        name: _read_table(
-            name,
-            {key: specs[spec["of"]].get(key, "") for key in shared} | spec
-            if "of" in spec
-            else spec,
-        )
-        for name, spec in specs.items()
-    }
-
-
-def _read_table(name: str, spec: Mapping[str, Any]) -> PaperTable:
-    lines = [line.split(maxsplit=2) for line in spec["columns"].strip().splitlines()]
-    return PaperTable(
-        name=name,
-        title=spec.get("title", ""),
-        keys=tuple(spec.get("keys", ())),
-        columns=tuple(Column(word[0], word[1], " ".join(word[2:])) for word in lines),
-        published=tuple(read_rows(spec["published"])) if spec.get("published") else (),
-        across=spec.get("across", ""),
-        optional=tuple(spec.get("optional", ())),
-        absent=spec.get("absent", ""),
-        of=spec.get("of", name),
-    )
+    tables = {}
+    for name, spec in specs.items():
+        source = specs[spec.get("of", name)]
+        shared = {key: source[key] for key in ("keys", "published", "absent") if key in source}
+        entry = {"of": name, "published": "", **shared, **spec}
+        lines = entry.pop("columns").strip().splitlines()
+        columns = [Column(*line.split(maxsplit=2)) for line in lines]
+        published = read_rows(entry.pop("published"))
+        tables[name] = PaperTable(name=name, columns=columns, published=published, **entry)
+    return tables
 
 
 def read_rows(text: str) -> list[dict[str, Any]]:
@@ -228,8 +207,8 @@ def read_rows(text: str) -> list[dict[str, Any]]:
     ... Qwen-2.5-72B  0.022 -''')
     [{'judge': 'Qwen-2.5-72B', 'rate': 0.022, 'share': None}]
     """
-    header, *lines = (line.split() for line in text.strip().splitlines())
-    return [dict(zip(header, map(_read_cell, line), strict=True)) for line in lines]
+    lines = [line.split() for line in text.strip().splitlines()]
+    return [dict(zip(lines[0], map(_read_cell, line), strict=True)) for line in lines[1:]]
 
 
 def _read_cell(word: str) -> str | float | None:
@@ -266,6 +245,13 @@ class MeasuredTable:
             for theirs in table.published
             if table.matches(ours, theirs)
         ]
+
+
+def measured_tables(tables: Mapping[str, tuple[Any, ...]]) -> tuple[MeasuredTable, ...]:
+    """Tables from their rows, data, source and, if it can be False, `same_data`, by name."""
+    return tuple(
+        MeasuredTable(name, tuple(rows), *about) for name, (rows, *about) in tables.items()
+    )
 
 
 def values_of(rows: Iterable[Row], field: str) -> list[float]:
@@ -383,39 +369,29 @@ def build_items(
     items = []
     for name in read_published(paper)["items"]:
         entry = item_entry(paper, name)
+        item = PaperItem(paper=paper, name=name, about=entry["about"], status="not possible")
         reason = (missing or {}).get(name) or entry.get("missing", "")
-        status: Status = "not possible"
-        values: list[ItemValue] = []
-        if not reason:
-            status, reason, values = _measure_item(paper, entry, here, names or {}, picks or {})
-        figure = None if status == "not possible" else entry.get("figure")
-        item = PaperItem(
-            paper=paper,
-            name=name,
-            about=entry["about"],
-            status=status,
-            values=tuple(values),
-            figure=figure,
-            reason=reason,
-        )
-        items.append(item)
+        if reason:
+            items.append(replace(item, reason=reason))
+        else:
+            items.append(_measure_item(item, entry, here, names or {}, picks or {}))
     return sort_items(items)
 
 
 def _measure_item(
-    paper: str,
+    item: PaperItem,
     entry: Mapping[str, Any],
     here: Mapping[str, MeasuredTable],
     names: Mapping[str, str],
     picks: Picks,
-) -> tuple[Status, str, list[ItemValue]]:
-    """Status, reason and values of an item on these tables."""
+) -> PaperItem:
+    """The item with its values on these tables, or with the reason why it has none."""
     filled = {key: level.format(**names) for key, level in entry.get("where", {}).items()}
     where = {key: level for key, level in filled.items() if level}
     unknown = entry.get("unknown", "the rows do not have the needed data")
-    table, measured = paper_tables(paper)[entry["table"]], here.get(entry["table"])
+    table, measured = paper_tables(item.paper)[entry["table"]], here.get(entry["table"])
     if measured is None or not _of_judge(measured.rows, where):
-        return "not possible", entry.get("absent", unknown), []
+        return replace(item, reason=entry.get("absent", unknown))
     theirs = _where(table.published, where)
     pairs = [pair for pair in measured.matched(table) if _where([pair[1]], where)]
     whole = len({id(row) for _, row in pairs}) == len(theirs)
@@ -438,11 +414,12 @@ def _measure_item(
             # A range over excerpts of a table is not the paper's range.
             stated = measure.value(theirs, picks) if pairs or not table.absent else None
         if value is not None or stated is not None:
-            options: Any = {"ours": value, "published": stated, "digits": measure.digits}
-            values.append(ItemValue(name=measure.name, **options))
+            numbers: Any = {"ours": value, "published": stated, "digits": measure.digits}
+            values.append(ItemValue(name=measure.name, **numbers))
     if all(value.ours is None for value in values):
-        return "not possible", unknown, []
-    return status, reason, values
+        return replace(item, reason=unknown)
+    figure = entry.get("figure")
+    return replace(item, status=status, reason=reason, values=tuple(values), figure=figure)
 
 
 def _where(rows: Iterable[Row], keys: Mapping[str, Any]) -> list[Row]:

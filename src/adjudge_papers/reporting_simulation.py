@@ -5,7 +5,7 @@ Everything is counts and closed forms: 21 rates with 10,000 repeats are one arra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle, pairwise, product
 from types import SimpleNamespace
@@ -91,11 +91,7 @@ def simulate_setting(
 
 def _rows(columns: Mapping[str, np.ndarray[Any, Any]], **keys: Any) -> list[Row]:
     """A row for each entry of arrays of one length."""
-    lists = {name: values.tolist() for name, values in columns.items()}
-    return [
-        {**keys, **dict(zip(lists, entry, strict=True))}
-        for entry in zip(*lists.values(), strict=True)
-    ]
+    return [keys | entry for entry in pl.DataFrame(columns).iter_rows(named=True)]
 
 
 def _equal_split(
@@ -200,13 +196,10 @@ def crossing(main: Sequence[Row]) -> list[float]:
     return [r + (s - r) * g / (g - h) for (g, r), (h, s) in pairwise(gaps) if g > 0 >= h][:1]
 
 
-def _largest_bias(shift: Iterable[Row]) -> dict[str, float]:
+def _largest_bias(shift: Sequence[Row]) -> dict[str, float]:
     """The largest absolute bias of each estimator."""
-    largest: dict[str, float] = {}
-    for row in shift:
-        name = row["estimator"]
-        largest[name] = max(largest.get(name, 0.0), abs(row["bias"]))
-    return largest
+    names = dict.fromkeys(row["estimator"] for row in shift)
+    return {n: max(abs(row["bias"]) for row in shift if row["estimator"] == n) for n in names}
 
 
 def summarise_settings(settings: Sequence[Row]) -> list[Row]:

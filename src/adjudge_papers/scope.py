@@ -8,7 +8,7 @@ Without data, simulated judgments of the same shape are used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from itertools import cycle
@@ -47,13 +47,13 @@ from adjudge.validation import FloatArray, Seed, count, generator, one_of
 from adjudge_papers.paper import (
     REHEARSAL,
     Gallery,
-    MeasuredTable,
     Picks,
     Reproduction,
     Row,
     build_items,
     contains,
     costs_calls,
+    measured_tables,
     paper_tables,
     row_of,
     size_of,
@@ -169,18 +169,19 @@ def reproduce_scope(
     measured_by = "simulator" if not data else ", ".join(data)
     where = source_of(row["judge"] for row in tables["qualities"])
     entropies = [{"p": p, "entropy": float(preference_entropy([p])[0])} for p in (0.5, 0.95)]
-    done = ScopeReproduction(
+    done = measured_tables(
+        {name: (rows, measured_by, where) for name, rows in tables.items()}
+        # Appendix B.1: a formula, which needs no data.
+        | {"entropy": (entropies, "", "formula")}
+    )
+    return ScopeReproduction(
         settings={"sample": sample, "splits": splits},
         seed=seed,
-        tables=tuple(
-            [MeasuredTable(name, tuple(rows), measured_by, where) for name, rows in tables.items()]
-            # Appendix B.1: a formula, which needs no data.
-            + [MeasuredTable("entropy", tuple(entropies), "", "formula")]
-        ),
+        tables=done,
+        items=build_items("scope", done, picks=PICKS),
         warnings=tuple(line for source in sources for line in source.warnings),
         dropped=dropped,
     )
-    return replace(done, items=build_items("scope", done.tables, picks=PICKS))
 
 
 def _protocols(prompts: Mapping[str, str | Path]) -> dict[str, Any]:

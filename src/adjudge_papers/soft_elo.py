@@ -26,10 +26,10 @@ from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.validation import count, exact_level, positive
 from adjudge_papers.items import PaperItem
 from adjudge_papers.paper import (
-    MeasuredTable,
     Reproduction,
     Row,
     build_items,
+    measured_tables,
     paper_tables,
     source_of,
     values_of,
@@ -135,7 +135,7 @@ def reproduce_soft_elo(
     done = SoftEloReproduction(
         settings={"l2": l2, "alpha": alpha, **counts},
         seed=seed,
-        tables=tuple(MeasuredTable(t, tuple(rows), data, measured) for t, rows in tables.items()),
+        tables=measured_tables({t: (rows, data, measured) for t, rows in tables.items()}),
         warnings=tuple(warnings),
     )
     return replace(done, items=_items(done))

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy import stats
-from scipy.special import expit
 
 from adjudge.data import Source
 from adjudge.data.battles import Battles, code_battles
@@ -43,16 +42,11 @@ from adjudge.ranking.evaluation import (
 )
 from adjudge.ranking.leaderboard import ConformalRow
 from adjudge.ranking.targets import Rule, agreement_share, decided_by_both, fixed_rule, soft_targets
-from adjudge.ranking.temperature import ReliabilityBin, Temperature, temperature_with_ties
+from adjudge.ranking.temperature import Temperature, measure_reliability, temperature_with_ties
 from adjudge.records import Interval
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import fit_strengths, to_elo
-from adjudge.statistics.numbers import (
-    binomial_interval,
-    expected_calibration_error,
-    mean_known,
-    reliability_bins,
-)
+from adjudge.statistics.numbers import binomial_interval, mean_known
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of
 from adjudge_papers.paper import REHEARSAL, Row, costs_calls, read_published, row_of
 from adjudge_papers.simulated_release import SimulatedRun, simulate_release
@@ -234,7 +228,8 @@ def measure_run(
         for row in drawn_budgets
     ]
     size, agree = _decided_battles(run)
-    raw, raw_ece = _raw_reliability(size, agree)
+    # As if beta were 1 (Figure 3b).
+    raw, raw_ece = measure_reliability(1.0, size, agree)
     agreement = _agreement_by_size(size, agree)
     position, orders = _position_effect(run)
     row: dict[str, Any] = {
@@ -399,17 +394,6 @@ def _contradictions(run: Run) -> float | None:
     if not decided.any():
         return None
     return float((np.sign(run.score[decided]) == 1 - 2 * run.verdict[decided]).mean())
-
-
-def _raw_reliability(size: FloatArray, agree: IntArray) -> tuple[list[Any], float | None]:
-    """The reliability of sigma(|s|), as if beta were 1 (Figure 3b), and its calibration error."""
-    if not len(size):
-        return [], None
-    confidence = np.asarray(expit(size))
-    bins = reliability_bins(confidence, agree, equal_mass=True)
-    columns = (bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist())
-    rows = [ReliabilityBin(predicted=p, observed=o, n=n) for p, o, n in zip(*columns, strict=True)]
-    return rows, expected_calibration_error(confidence, agree, equal_mass=True)
 
 
 # --- order, length and family ----------------------------------------------------------------

@@ -409,7 +409,7 @@ def family_coverage(seed: int) -> tuple[float, float]:
         left_out={},
     )
     own = next(row for row in family_quantiles(held, alpha=0.1) if row.group == "Meta").quantile
-    pooled = elo_quantile(held.values, held.se, alpha=0.1).quantile
+    pooled = elo_quantile(held.values, held.se, alpha=0.1)
     assert own is not None
     assert pooled is not None
     score = abs(-25.0 + draw.normal(0, 12)) / 12

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -289,15 +290,6 @@ def strongest_quarters(human: FloatArray) -> IntArray:
 # --- conformal intervals ---
 
 
-@dataclass(frozen=True)
-class EloQuantile:
-    """q of Eq. 4; None if `n` models are too few; `models_needed` is the required number."""
-
-    quantile: float | None
-    n: int
-    models_needed: int
-
-
 def interval_around(
     elo: float, quantile: float | None, se: float
 ) -> tuple[float | None, float | None]:
@@ -317,26 +309,25 @@ def models_needed(alpha: Alpha) -> int:
     return math.ceil((1 - level) / level)
 
 
-def elo_quantile(residual: ArrayLike, se: ArrayLike, *, alpha: Alpha) -> EloQuantile:
-    """The conformal quantile of |residual| / SE.
+def elo_quantile(residual: ArrayLike, se: ArrayLike, *, alpha: Alpha) -> float | None:
+    """q of Eq. 4, the conformal quantile of |residual| / SE; None if there are too few models.
 
     A model whose SE is 0 (a few equal battles) has no scale and counts as infinitely far off, which
     can only widen the interval.
 
-    >>> elo_quantile(range(1, 10), [1.0] * 9, alpha=0.1).quantile
+    >>> elo_quantile(range(1, 10), [1.0] * 9, alpha=0.1)
     9.0
-    >>> elo_quantile(range(1, 9), [1.0] * 8, alpha=0.1)
-    EloQuantile(quantile=None, n=8, models_needed=9)
+    >>> elo_quantile(range(1, 9), [1.0] * 8, alpha=0.1) is None
+    True
     """
     level = exact_level(alpha)
-    eps = np.abs(finite(residual, "residual", allow_empty=True))
+    eps = finite(residual, "residual", allow_empty=True)
     scale = finite(se, "se", allow_empty=True)
     same_length(residual=eps, se=scale)
-    q = _finite_quantile(normalised_scores(eps, scale), level)
-    return EloQuantile(q, len(eps), models_needed(level))
+    return _finite_quantile(_normalised_scores(eps, scale), level)
 
 
-def normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
+def _normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
     """|residual| / se; infinite if there is no scale."""
     scores = np.full(len(residual), np.inf)
     np.divide(np.abs(residual), se, out=scores, where=se > 0)
@@ -359,7 +350,7 @@ def split_conformal(
     """
     level = exact_level(alpha)
     splits = count(splits, "splits", least=1)
-    rng, n, needed = generator(seed), len(held.names), models_needed(level)
+    rng, n = generator(seed), len(held.names)
     n_cal = n // 2
     empty = ConformalRow(
         method=held.method,
@@ -371,11 +362,11 @@ def split_conformal(
         n_calibration=n_cal,
         n_test=n - n_cal,
         unbounded=True,
-        models_needed=needed,
+        models_needed=models_needed(level),
     )
-    if n_cal < needed:
+    if n_cal < models_needed(level):
         return empty
-    scores = normalised_scores(held.values, held.se)
+    scores = _normalised_scores(held.values, held.se)
     measured = []
     for _ in range(splits):
         order = rng.permutation(n)
@@ -383,16 +374,15 @@ def split_conformal(
         q = _finite_quantile(scores[cal], level)
         if q is None:
             return empty
-        widths = 2 * q * held.se[test]
-        covered = (scores[test] <= q).mean()
-        measured.append((covered, np.median(widths), q, np.median(held.se[test])))
-    coverage, width, quantile, se = np.array(measured).T
+        se = np.median(held.se[test])
+        measured.append(((scores[test] <= q).mean(), np.median(2 * q * held.se[test]), q, se))
+    coverage, width, quantile, median_se = np.array(measured).T
     return replace(
         empty,
         coverage=float(coverage.mean()),
         median_width=float(width.mean()),
         quantile=float(quantile.mean()),
-        median_se=float(se.mean()),
+        median_se=float(median_se.mean()),
         width_low=float(width.min()),
         width_high=float(width.max()),
         coverage_low=float(coverage.min()),
@@ -405,7 +395,7 @@ def split_conformal(
 def held_out_intervals(held: Residuals, *, alpha: Alpha = 0.1) -> tuple[HeldOutRow, ...]:
     """Each model's interval with the quantile of all the others, as for a new model."""
     level = exact_level(alpha)
-    scores = normalised_scores(held.values, held.se)
+    scores = _normalised_scores(held.values, held.se)
     rows = []
     for k, name in enumerate(held.names):
         q = _finite_quantile(np.delete(scores, k), level)
@@ -438,7 +428,7 @@ def quantile_of_group(held: Residuals, *, by: str, group: str, alpha: Alpha = 0.
         by=by,
         group=group,
         n_models=len(rows),
-        quantile=elo_quantile(held.values, held.se, alpha=alpha).quantile,
+        quantile=elo_quantile(held.values, held.se, alpha=alpha),
         median_width=float(np.median(widths)),
         coverage=sum(row.covered is True for row in rows) / len(widths),
     )
@@ -473,17 +463,6 @@ BUDGETS = (5, 10, 20, 50, 100, 200)
 _BUDGET_DRAWS = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """The distance of each method from people; same fields as the leaderboard."""
-
-    loo: tuple[LooRow, ...] = ()
-    conformal: tuple[ConformalRow, ...] = ()
-    held_out: tuple[HeldOutRow, ...] = ()
-    budgets: tuple[BudgetRow, ...] = ()
-    quantiles: tuple[GroupQuantile, ...] = ()
-
-
 def evaluate_methods(
     battles: Battles,
     *,
@@ -492,10 +471,11 @@ def evaluate_methods(
     splits: int = 5,
     families: Mapping[str, str] | None = None,
     seed: Seed = 0,
-) -> Evaluation:
+) -> dict[str, Any]:
     """Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, on the same folds.
 
-    `families` names the makers of models whose names do not show it.
+    The distance of each from people, as fields of the leaderboard. `families` names the makers of
+    models whose names do not show it.
     """
     positive(l2, "l2")
     exact_level(alpha)
@@ -523,13 +503,13 @@ def evaluate_methods(
         if rule.name in ("hard-elo", "soft-elo"):
             # Soft-Elo comes second, and is the one to keep if scores allow it.
             quantiles = family_quantiles(held, alpha=alpha, families=families)
-    return Evaluation(
-        loo=tuple(rows),
-        conformal=tuple(intervals),
-        held_out=tuple(details),
-        budgets=sample_efficiency(battles, human, l2=l2, seed=rng),
-        quantiles=(*quantiles, *group_quantiles(battles, l2=l2, alpha=alpha, seed=rng)),
-    )
+    return {
+        "loo": tuple(rows),
+        "conformal": tuple(intervals),
+        "held_out": tuple(details),
+        "budgets": sample_efficiency(battles, human, l2=l2, seed=rng),
+        "quantiles": (*quantiles, *group_quantiles(battles, l2=l2, alpha=alpha, seed=rng)),
+    }
 
 
 def evaluation_rules(battles: Battles) -> list[Rule]:

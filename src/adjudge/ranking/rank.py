@@ -37,7 +37,7 @@ from adjudge.ranking.differences import (
     difference_intervals,
     independent_wins,
 )
-from adjudge.ranking.evaluation import Evaluation, evaluate_methods
+from adjudge.ranking.evaluation import evaluate_methods
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow
 from adjudge.ranking.orders import (
     BY_TABLE,
@@ -219,7 +219,7 @@ def rank(
                 seed=rng,
             )
     groups, pooling = group_temperatures(ready)
-    evaluation = Evaluation()
+    evaluation: dict[str, Any] = {}
     if evaluate:
         how: dict[str, Any] = {"alpha": alpha, "splits": splits, "families": families}
         evaluation = evaluate_methods(weigh_battles(ready, mix), l2=penalty, seed=rng, **how)
@@ -246,7 +246,7 @@ def rank(
         jury=jurors,
         seed=seed if isinstance(seed, int) else None,
         judge_fingerprint=ready.fingerprints[0] if len(ready.fingerprints) == 1 else None,
-        **vars(evaluation),
+        **evaluation,
     )
 
 
