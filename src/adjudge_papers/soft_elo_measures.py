@@ -109,7 +109,7 @@ class Run:
 
     def leave_out(self, rule: Rule, *, replicates: int = 0, seed: Seed = 0) -> Residuals:
         """Residuals against people's Elo, each model left out in turn."""
-        held = hold_out_each(self.battles, rule, l2=self.l2, replicates=replicates, seed=seed)
+        held = hold_out_each(rule, l2=self.l2, replicates=replicates, seed=seed)
         return residuals(held, self.people)
 
 

@@ -200,7 +200,7 @@ def make_anchors(
     elif method == "smoothed" and smoothing is None:
         rule = smoothed_rule(ready)
     held = residuals(
-        hold_out_each(ready, rule, l2=l2, replicates=replicates, seed=rng),
+        hold_out_each(rule, l2=l2, replicates=replicates, seed=rng),
         human_reference(ready, l2=l2),
     )
     voted, votes = target_battles(ready, ready.human)

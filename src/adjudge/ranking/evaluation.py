@@ -94,7 +94,6 @@ class HeldOut:
 
 
 def hold_out_each(
-    battles: Battles,
     rule: Rule,
     *,
     l2: float = DEFAULT_L2,
@@ -112,7 +111,7 @@ def hold_out_each(
     if count(replicates, "replicates") == 1:
         raise ArgumentError("replicates", 1, "give 2 or more, or 0 for no standard errors")
     rng = generator(seed)
-    n = battles.n_models
+    battles, n = rule.battles, rule.battles.n_models
     if n < 3:
         raise ArgumentError("battles", f"{n} models", "give at least three models to leave one out")
     theta, anchors, opponents = _all_folds(rule, n, l2, tolerance)
@@ -125,22 +124,18 @@ def hold_out_each(
     valid = np.array([reason is None for reason in reasons])
     se = np.full(n, np.nan)
     if replicates:
-        a, b = battles.a[rule.rows], battles.b[rule.rows]
-        prompts = None if battles.prompts is None else battles.prompts[rule.rows]
-        weights = None if battles.weights is None else battles.weights[rule.rows]
         for model in np.flatnonzero(valid):
-            as_a, as_b = np.flatnonzero(a == model), np.flatnonzero(b == model)
-            rows = np.concatenate([as_a, as_b])
-            y = rule.targets(int(model))
+            as_a, as_b = np.flatnonzero(battles.a == model), np.flatnonzero(battles.b == model)
+            fought, y = battles.take(np.concatenate([as_a, as_b])), rule.targets(int(model))
             se[model] = anchored_standard_error(
-                np.concatenate([b[as_a], a[as_b]]),
+                np.where(fought.a == model, fought.b, fought.a),
                 np.concatenate([y[as_a], 1 - y[as_b]]),
                 anchors[model],
                 l2=l2,
                 replicates=replicates,
                 rng=rng,
-                prompts=None if prompts is None else prompts[rows],
-                battle_weights=None if weights is None else weights[rows],
+                prompts=fought.prompts,
+                battle_weights=fought.weights,
             )
     return HeldOut(
         method=rule.name,
@@ -224,7 +219,7 @@ def human_reference(battles: Battles, *, l2: float = DEFAULT_L2) -> HeldOut:
     """People's Elo of each model by the same two steps, from their votes (Algorithm 1, line 9)."""
     if battles.human is None:
         raise ArgumentError("battles", "no human votes", "give a column of votes to compare with")
-    return hold_out_each(battles, fixed_rule("human", battles, battles.human), l2=l2, replicates=0)
+    return hold_out_each(fixed_rule("human", battles, battles.human), l2=l2, replicates=0)
 
 
 @dataclass(frozen=True)
@@ -495,7 +490,7 @@ def evaluate_methods(
             for judge, alone in juror_battles(battles).items()
         ]
     for rule in rules:
-        held = residuals(hold_out_each(battles, rule, l2=l2, seed=rng), human)
+        held = residuals(hold_out_each(rule, l2=l2, seed=rng), human)
         rows.append(loo_row(held, seed=rng))
         intervals.append(split_conformal(held, alpha=alpha, splits=splits, seed=rng))
         if rule.name in ("hard-elo", "soft-elo", "smoothed"):
@@ -585,7 +580,7 @@ def sample_efficiency(
         for _ in range(draws):
             drawn = battles.take(rng.choice(len(battles), budget * n, replace=False))
             for rule in judge_rules(drawn):
-                held_out = hold_out_each(drawn, rule, l2=l2, replicates=0, tolerance=1e-5)
+                held_out = hold_out_each(rule, l2=l2, replicates=0, tolerance=1e-5)
                 held = residuals(held_out, human)
                 if held.mae is not None:
                     errors.setdefault(rule.name, []).append(held.mae)
@@ -626,6 +621,6 @@ def group_quantiles(
             rows.append(too_few_models(rule.name, battles.by, name, int(met.sum()), alpha))
             continue
         human = human_reference(inside, l2=l2)
-        held = residuals(hold_out_each(inside, rule, l2=l2, seed=rng), human)
+        held = residuals(hold_out_each(rule, l2=l2, seed=rng), human)
         rows.append(quantile_of_group(held, by=battles.by, group=name, alpha=alpha))
     return tuple(rows)

@@ -59,8 +59,8 @@ def test_errors_by_prompt_are_those_of_the_prompts() -> None:
 def test_prompts_that_do_not_repeat_change_nothing(frame: pl.DataFrame) -> None:
     battles = prepare_battles(frame.filter(pl.col("human_pref").is_not_null()))
     alone = replace(battles, prompts=np.arange(len(battles)))
-    plain = hold_out_each(battles, soft_rule(battles), replicates=200, seed=3)
-    blocks = hold_out_each(alone, soft_rule(alone), replicates=200, seed=3)
+    plain = hold_out_each(soft_rule(battles), replicates=200, seed=3)
+    blocks = hold_out_each(soft_rule(alone), replicates=200, seed=3)
     # Each is known to about 5 %, their mean over 22 models to 1 %.
     assert np.nanmean(blocks.se / plain.se) == pytest.approx(1, abs=0.05)
 
@@ -84,7 +84,7 @@ def test_anchors_and_placed_models_resample_alike(frame: pl.DataFrame) -> None:
 
 def test_quantiles_by_family(frame: pl.DataFrame, families: dict[str, str]) -> None:
     battles = prepare_battles(frame.filter(pl.col("human_pref").is_not_null()))
-    held = residuals(hold_out_each(battles, soft_rule(battles), seed=0), human_reference(battles))
+    held = residuals(hold_out_each(soft_rule(battles), seed=0), human_reference(battles))
     large, *others = family_quantiles(held, alpha=0.1, families=families)
     own = np.array([families[name] == "large" for name in held.names])
     expected = elo_quantile(held.values[own], held.se[own], alpha=0.1)
