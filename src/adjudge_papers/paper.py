@@ -16,6 +16,7 @@ from functools import cache, partial
 from importlib.resources import files
 from itertools import zip_longest
 from math import isfinite
+from pathlib import Path
 from statistics import fmean, median, stdev
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -23,10 +24,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import polars as pl
 
 from adjudge.errors import ArgumentError
+from adjudge.judges.prompting import read_prompt
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of, warnings_of
 from adjudge.present.figure import WARM, themed
 from adjudge.present.result import Check, Count, Result, frozen
 from adjudge.present.text import DASH, interval, left_out, number, percent, signed
+from adjudge.validation import one_of
 from adjudge_papers.items import SECTION, ItemValue, PaperItem, Status, item_blocks, sort_items
 
 if TYPE_CHECKING:
@@ -47,6 +50,12 @@ _ROUNDING = 1e-9
 def costs_calls(judge: object) -> bool:
     """Whether a rehearsal is needed before this judge is asked."""
     return judge is not None and not str(judge).startswith(REHEARSAL)
+
+
+def read_prompts(prompts: Mapping[str, str | Path] | None, *protocols: str) -> dict[str, Any]:
+    """The user's prompt files, each for one of these protocols."""
+    files = (prompts or {}).items()
+    return {one_of(name, protocols, "prompts"): read_prompt(path) for name, path in files}
 
 
 # --- names -----------------------------------------------------------------------------------
@@ -85,6 +94,12 @@ def source_of(judges: Iterable[str]) -> Source:
 def row_of(result: object, fields: str, **keys: Any) -> dict[str, Any]:
     """A row: the keys, then these fields of a result of adjudge."""
     return {**keys, **{name: getattr(result, name) for name in fields.split()}}
+
+
+def ends_of(name: str, interval: Iterable[float | None] | None) -> dict[str, float | None]:
+    """The two fields of an interval."""
+    low, high = interval or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def parts_of(rows: Iterable[Row]) -> list[Any]:
@@ -596,6 +611,11 @@ class Reproduction(Result):
         return any(
             table.source == "simulated" for table in self.tables if not names or table.name in names
         )
+
+    @property
+    def caution(self) -> str:
+        """What a headline adds if numbers are simulated."""
+        return str(read_published(self.paper)["simulated"]) if self.is_simulated() else ""
 
     def _parts(self) -> Sequence[Row]:
         return self.rows(self.main_table)
