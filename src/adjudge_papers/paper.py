@@ -535,12 +535,6 @@ def _items_of(paper: str, figure: str) -> list[Mapping[str, Any]]:
     return [entry for entry in entries if entry.get("figure") == figure]
 
 
-def _caption(paper: str, figure: str) -> str:
-    """What a picture shows, after its number."""
-    entry, numeral = _items_of(paper, figure)[0], int("".join(filter(str.isdigit, figure)))
-    return f"Figure {numeral}: {entry.get('caption', entry['about'])}"
-
-
 def _known_tables(result: Reproduction) -> str | None:
     """Every picture and table is one of the paper, and cells are what their columns say."""
     for name in {item.figure for item in result.items if item.figure is not None}:
@@ -642,7 +636,11 @@ class Reproduction(Result):
 
     def view(self) -> list[Block]:
         """Headline, tables, items, pictures, what was left out."""
-        pictures = dict.fromkeys(item.figure for item in self.items if item.figure is not None)
+        pictures = []
+        for name in dict.fromkeys(item.figure for item in self.items if item.figure is not None):
+            entry, numeral = _items_of(self.paper, name)[0], int(re.sub(r"\D", "", name))
+            caption = f"Figure {numeral}: {entry.get('caption', entry['about'])}"
+            pictures.append(Figure(name, partial(self.draw, name), caption))
         return [
             self.headline(),
             *(
@@ -652,10 +650,7 @@ class Reproduction(Result):
                 for block in show_tables(table, self.table(table.of))
             ),
             *item_blocks(self.items, "Tables, figures and claims of the paper"),
-            *(
-                Figure(name, partial(self.draw, name), _caption(self.paper, name))
-                for name in pictures
-            ),
+            *pictures,
             *warnings_of(self.warnings),
             *notes_of(left_out(self.dropped)),
             *notes_of([f"note: {text}" for text in read_published(self.paper)["notes"]]),

@@ -196,12 +196,6 @@ def crossing(main: Sequence[Row]) -> list[float]:
     return [r + (s - r) * g / (g - h) for (g, r), (h, s) in pairwise(gaps) if g > 0 >= h][:1]
 
 
-def _largest_bias(shift: Sequence[Row]) -> dict[str, float]:
-    """The largest absolute bias of each estimator."""
-    names = dict.fromkeys(row["estimator"] for row in shift)
-    return {n: max(abs(row["bias"]) for row in shift if row["estimator"] == n) for n in names}
-
-
 def summarise_settings(settings: Sequence[Row]) -> list[Row]:
     """Coverage and length in every setting, over its true rates."""
     ends = [
@@ -372,9 +366,11 @@ def figure_5(result: ReportingReproduction) -> Drawing:
     axes = figure.subplots()
     axes.axhline(0, color=INK, linewidth=1)
     looks = zip(cycle(colours), cycle(LINES), strict=False)
-    largest = _largest_bias(result.rows("shift"))
-    for name, (colour, line) in zip(largest, looks, strict=False):
+    largest: dict[str, float] = {}
+    names = dict.fromkeys(row["estimator"] for row in result.rows("shift"))
+    for name, (colour, line) in zip(names, looks, strict=False):
         curve = _columns(result, "shift", estimator=name)
+        largest[name] = float(np.abs(curve.bias).max())
         wide = 3.0 if name.startswith("(v)") else 1.8
         axes.plot(
             curve.rate / TEST_RATE, curve.bias, line, color=colour, linewidth=wide, label=name

@@ -140,15 +140,10 @@ def reproduce_scope(
         rehearsal = {"store": None, "protocols": asking["protocols"]}
         for name, table in data.items():
             _reproduce(_open(name, table, REHEARSAL, sample, seed, rehearsal), sample, 1, seed)
-    if data:
-        sources = [_open(name, table, judge, sample, seed, asking) for name, table in data.items()]
-    elif judge is not None:
+    if judge is not None and not data:
         raise ArgumentError("judge", str(judge), "give the pairs to ask it about: --data NAME=FILE")
-    else:
-        sources = [
-            _Source(name, read_judgments(frame), sample, "simulator")
-            for name, frame in simulate_benchmarks(sample, seed=seed).items()
-        ]
+    given: Mapping[str, TableLike] = data or simulate_benchmarks(sample, seed=seed)
+    sources = [_open(name, table, judge, sample, seed, asking) for name, table in given.items()]
     tables: dict[str, list[Row]] = {"sets": [], "qualities": [], "risks": [], "curves": []}
     dropped: dict[str, int] = {}
     for source in sources:
@@ -505,8 +500,10 @@ def _simulate(name: str, n: int, spread: float, rng: np.random.Generator) -> pl.
         first = _STRETCH * (judge["lean"] + 0.15 * rng.normal(size=n))
         # One order, which is random for each pair.
         seen = odds + np.where(random_orders(pairs["id"].to_list()) == "ab", first, -first)
+        jitter = 0.9 * rng.normal(size=(2, n))
+        forward, reverse = odds + first + jitter[0], odds - first + jitter[1]
         asked = {
-            "preference": _preference(odds, first, rng),
+            "preference": {"p_fwd": expit(forward), "p_rev": expit(reverse)},
             "verbalized": _verbalized(seen, rng),
             "annotators": _annotators(seen, rng),
         }
@@ -519,11 +516,6 @@ def _simulate(name: str, n: int, spread: float, rng: np.random.Generator) -> pl.
             for protocol, columns in asked.items()
         ]
     return pl.concat(parts, how="diagonal")
-
-
-def _preference(odds: FloatArray, first: FloatArray, rng: np.random.Generator) -> _Columns:
-    jitter = 0.9 * rng.normal(size=(2, len(odds)))
-    return {"p_fwd": expit(odds + first + jitter[0]), "p_rev": expit(odds - first + jitter[1])}
 
 
 def _verbalized(seen: FloatArray, rng: np.random.Generator) -> _Columns:

@@ -215,7 +215,8 @@ def measure_run(
         | {"beta": mean_known(row.betas), "beta_sd": _deviation(row.betas)}
         for row in sampled
     ]
-    size, agree = _decided_battles(run)
+    both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
+    size, agree = np.abs(run.score[both]), (run.verdict == run.human)[both].astype(np.int64)
     # As if beta were 1 (Figure 3b).
     raw, raw_ece = measure_reliability(1.0, size, agree)
     agreement = _agreement_by_size(size, agree)
@@ -356,12 +357,6 @@ def _beta_stability(run: Run, rule: Rule | None) -> dict[str, Any]:
         "ties_mae": None if half is None else half.mae,
         "ties_spearman": None if half is None else rank_correlations(half.judge, half.human)[1],
     }
-
-
-def _decided_battles(run: Run) -> tuple[FloatArray, IntArray]:
-    """|s|, and 1 if people agree with the judge, of the battles in which both chose a side."""
-    both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
-    return np.abs(run.score[both]), (run.verdict[both] == run.human[both]).astype(np.int64)
 
 
 def _agreement_by_size(size: FloatArray, agree: IntArray) -> list[dict[str, Any]]:

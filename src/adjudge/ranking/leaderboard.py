@@ -256,7 +256,11 @@ class Leaderboard(Result):
             blocks += _placed_tables(self, new) if new else _board_tables(self)
             caption = "Each model with its interval; the number after a name is its rank."
             blocks.append(Figure("leaderboard", partial(leaderboard_figure, self), caption))
-        if facts := _facts(self):
+        facts = [] if self.agreement is None else agreement_facts(self.agreement)
+        if self.proven is not None:
+            proof = f"not proven, gap {text.percent(self.gap, 2)} of all wins"
+            facts.append(Fact("fewest wins against the order", "proven" if self.proven else proof))
+        if facts:
             blocks.append(Facts(facts))
         fitted = [] if self.temperature is not None else fitted_facts(self)
         if self.kappa is not None:
@@ -302,13 +306,11 @@ def _board_headline(board: Leaderboard) -> Headline:
         sentence += f", from {board.whose}"
     if len(board.components) > 1:
         sentence += f", in the first of {len(board.components)} groups without battles between them"
-    ranks = spell_range(first)
-    decision = sentence
-    if ranks is not None and board.confidence_level is not None:
+    if spell_range(first) is not None and board.confidence_level is not None:
         others = sum(row.rank_low == 1 for row in group) - len(leaders(board))
         if others:
-            more = f"; {text.count(others, 'other')} can be first"
-            sentence, decision = sentence + more, decision + more
+            sentence += f"; {text.count(others, 'other')} can be first"
+    decision = sentence
     if board.interval == "none":
         action = f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
         return Headline(sentence, action, decision=decision)
@@ -413,14 +415,6 @@ def _interval_name(board: Leaderboard) -> str:
 
 def _ends_of(row: ModelRow, digits: int = 0) -> str:
     return text.interval(*row.ends, digits, unbounded=row.unbounded)
-
-
-def _facts(board: Leaderboard) -> list[Fact]:
-    facts = [] if board.agreement is None else agreement_facts(board.agreement)
-    if board.proven is not None:
-        proof = f"not proven, gap {text.percent(board.gap, 2)} of all wins"
-        facts.append(Fact("fewest wins against the order", "proven" if board.proven else proof))
-    return facts
 
 
 def fitted_facts(result: Leaderboard | Anchors) -> list[Fact]:

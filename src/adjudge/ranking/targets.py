@@ -234,12 +234,9 @@ def smoothed_rule(battles: Battles) -> Rule:
     hits, seen = without(agree.astype(np.float64)), without(np.ones(len(agree)))
     constant = np.full(n, np.nan)
     np.divide(hits, seen, out=constant, where=seen > 0)
-    used, v = target_battles(battles, battles.verdict)
-
-    def targets(m: int) -> FloatArray:
-        return np.asarray(0.5 + (2 * constant[m] - 1) * (v - 0.5))
-
-    return Rule("smoothed", used, targets, constant, constant > 0.5)
+    used, sides = target_battles(battles, battles.verdict)
+    usable = constant > 0.5
+    return Rule("smoothed", used, lambda m: smoothed_targets(sides, constant[m]), constant, usable)
 
 
 # --- a jury ---
@@ -283,10 +280,7 @@ def jury_rule(battles: Battles) -> Rule:
         if np.isfinite(t).all() and no_maximum(t) is None:
             beta[m] = newton_temperature(t, np.ones((1, len(t))))[0]
 
-    def targets(m: int) -> FloatArray:
-        return np.asarray(expit(beta[m] * scores[m]), dtype=np.float64)
-
-    return Rule("soft-elo", battles, targets, beta, beta > 0)
+    return Rule("soft-elo", battles, lambda m: expit(beta[m] * scores[m]), beta, beta > 0)
 
 
 def juror_battles(battles: Battles) -> dict[str, Battles]:
