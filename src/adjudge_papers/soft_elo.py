@@ -37,6 +37,7 @@ from adjudge_papers.paper import (
 )
 from adjudge_papers.simulated_release import SimulatedRun
 from adjudge_papers.soft_elo_figures import FRENCH, MAIN, NEWER, PICTURES
+from adjudge_papers.soft_elo_measures import DRAWS
 
 _TWO_CORPORA = "needs files of two corpora"
 
@@ -80,7 +81,7 @@ def reproduce_soft_elo(
     alpha: float = 0.1,
     splits: int = 5,
     replicates: int = 20,
-    draws: int = measures.DRAWS,
+    draws: int = DRAWS,
     seed: int = 42,
     **asking: Any,
 ) -> SoftEloReproduction:

@@ -32,6 +32,7 @@ from adjudge.judges.judge import match_judge
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of, warnings_of
 from adjudge.present.result import Count, NotNegative, ResultWithDigest, frozen
+from adjudge.ranking import evaluation
 from adjudge.ranking.bradley_terry import (
     battles_per_model,
     bradley_terry,
@@ -40,16 +41,7 @@ from adjudge.ranking.bradley_terry import (
     wins_table,
 )
 from adjudge.ranking.differences import ranks
-from adjudge.ranking.evaluation import (
-    DEFAULT_REPLICATES,
-    anchored_standard_error,
-    elo_quantile,
-    hold_out_each,
-    human_reference,
-    interval_around,
-    models_needed,
-    residuals,
-)
+from adjudge.ranking.evaluation import DEFAULT_REPLICATES, models_needed
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts
 from adjudge.ranking.rank import ReadingBattles
 from adjudge.ranking.shift import effective_battles, spell_mix, weigh_battles
@@ -199,9 +191,9 @@ def make_anchors(
         rule = soft_rule(ready)
     elif method == "smoothed" and smoothing is None:
         rule = smoothed_rule(ready)
-    held = residuals(
-        hold_out_each(rule, l2=l2, replicates=replicates, seed=rng),
-        human_reference(ready, l2=l2),
+    held = evaluation.residuals(
+        evaluation.hold_out_each(rule, l2=l2, replicates=replicates, seed=rng),
+        evaluation.human_reference(ready, l2=l2),
     )
     voted, votes = target_battles(ready, ready.human)
     people = bradley_terry(_wins(voted, votes), names=voted.names, l2=l2)
@@ -368,7 +360,7 @@ def place(
         y = np.where(as_a, target[mine], 1 - target[mine])
         met = np.bincount(opponent, minlength=len(theta)).astype(np.float64)
         estimate = float(to_elo(fit_against_anchors(met, np.asarray(y.sum()), theta, l2=saved.l2)))
-        se = anchored_standard_error(
+        se = evaluation.anchored_standard_error(
             opponent,
             y,
             theta,
@@ -382,7 +374,7 @@ def place(
         if quantile == "family":
             chosen, refusal = _family_quantile(ready.names[new], saved, level, families)
             warnings += refusal
-        low, high = interval_around(estimate, None if swept else chosen, se)
+        low, high = evaluation.interval_around(estimate, None if swept else chosen, se)
         warnings += _placing_remarks(ready.names[new], estimate, y, to_elo(theta), typical)
         rows.append(
             ModelRow(
@@ -470,7 +462,7 @@ def _anchor_quantile(rows: Sequence[AnchorRow], level: Fraction) -> tuple[float 
     """The quantile of the anchors that have a residual, and their number."""
     scored = [(row.residual, row.se) for row in rows if None not in (row.residual, row.se)]
     residual, se = np.array(scored, dtype=np.float64).reshape(-1, 2).T
-    return elo_quantile(residual, se, alpha=level), len(scored)
+    return evaluation.elo_quantile(residual, se, alpha=level), len(scored)
 
 
 def _same_judge(battles: Battles, anchors: Anchors) -> list[str]:

@@ -32,19 +32,11 @@ from scipy.sparse import csr_array
 from adjudge.data.battles import Battles
 from adjudge.data.families import family_of
 from adjudge.errors import ArgumentError
+from adjudge.ranking import targets
 from adjudge.ranking.bradley_terry import battles_per_model, cluster_weights, float_at
 from adjudge.ranking.leaderboard import BudgetRow, ConformalRow, GroupQuantile, HeldOutRow, LooRow
 from adjudge.ranking.orders import rank_correlations
-from adjudge.ranking.targets import (
-    Rule,
-    fixed_rule,
-    juror_battles,
-    jury_rule,
-    smoothed_rule,
-    smoothed_targets,
-    soft_rule,
-    verdicts_of,
-)
+from adjudge.ranking.targets import Rule, fixed_rule
 from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
@@ -486,8 +478,8 @@ def evaluate_methods(
     if battles.panel is not None:
         # Each judge of a jury alone, to show whether the jury beats its best judge.
         rules += [
-            replace(soft_rule(alone), name=f"soft-elo, {judge}")
-            for judge, alone in juror_battles(battles).items()
+            replace(targets.soft_rule(alone), name=f"soft-elo, {judge}")
+            for judge, alone in targets.juror_battles(battles).items()
         ]
     for rule in rules:
         held = residuals(hold_out_each(rule, l2=l2, seed=rng), human)
@@ -509,23 +501,23 @@ def evaluate_methods(
 
 def evaluation_rules(battles: Battles) -> list[Rule]:
     """hard-elo, soft-elo (if scores say more than verdicts), smoothed: chosen, then fixed."""
-    verdict = verdicts_of(battles)
+    verdict = targets.verdicts_of(battles)
     fixed = (
-        fixed_rule(f"smoothed {constant}", battles, smoothed_targets(verdict, constant))
+        fixed_rule(f"smoothed {constant}", battles, targets.smoothed_targets(verdict, constant))
         for constant in SMOOTHING_GRID
     )
-    return [*judge_rules(battles), smoothed_rule(battles), *fixed]
+    return [*judge_rules(battles), targets.smoothed_rule(battles), *fixed]
 
 
 def judge_rules(battles: Battles) -> list[Rule]:
     """hard-elo, and soft-elo if scores have more information than verdicts."""
-    rules = [fixed_rule("hard-elo", battles, verdicts_of(battles))]
+    rules = [fixed_rule("hard-elo", battles, targets.verdicts_of(battles))]
     if battles.score is not None:
         sizes = np.unique(np.abs(battles.score[np.isfinite(battles.score)]))
         if battles.panel is not None:
-            rules.append(jury_rule(battles))
+            rules.append(targets.jury_rule(battles))
         elif len(sizes) > 2:
-            rules.append(soft_rule(battles))
+            rules.append(targets.soft_rule(battles))
     return rules
 
 
