@@ -521,12 +521,7 @@ class Gallery(dict[str, "Callable[[Any], Drawing]"]):
 
     def add(self, name: str) -> Callable[[Callable[..., Drawing]], Callable[..., Drawing]]:
         """A decorator: the function draws, in the common look, the picture of that name."""
-
-        def declare(draw: Callable[..., Drawing]) -> Callable[..., Drawing]:
-            self[name] = themed()(draw)
-            return draw
-
-        return declare
+        return lambda draw: self.setdefault(name, themed()(draw))
 
 
 def _items_of(paper: str, figure: str) -> list[Mapping[str, Any]]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from adjudge.validation import Seed, count, generator
@@ -71,7 +70,10 @@ class _World:
 
     def __init__(self, corpus: str, models: int, battles: int, rng: np.random.Generator) -> None:
         self.corpus = corpus
-        self.names, self.makers = _models(models)
+        pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
+        makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
+        self.names = [f"{m}-model-{makers[: k + 1].count(m):02d}" for k, m in enumerate(makers)]
+        self.makers = np.array(makers)
         theta = rng.normal(0, 0.8, models)
         self.a = rng.integers(0, models, battles)
         self.b = (self.a + rng.integers(1, models, battles)) % models
@@ -129,11 +131,3 @@ class _World:
             }
         )
         return frame.filter(pl.Series(rng.random(len(s)) < _SCORED))
-
-
-def _models(models: int) -> tuple[tuple[str, ...], NDArray[np.str_]]:
-    """Names by maker, in the proportions of MAKERS."""
-    pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
-    makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
-    names = [f"{maker}-model-{makers[: k + 1].count(maker):02d}" for k, maker in enumerate(makers)]
-    return tuple(names), np.array(makers)

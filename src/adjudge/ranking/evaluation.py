@@ -447,7 +447,6 @@ def family_quantiles(
 SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)
 #: Judged battles per model at which the error is measured, if there are enough battles.
 BUDGETS = (5, 10, 20, 50, 100, 200)
-_BUDGET_DRAWS = 5
 
 
 def evaluate_methods(
@@ -501,7 +500,7 @@ def evaluate_methods(
 
 def evaluation_rules(battles: Battles) -> list[Rule]:
     """hard-elo, soft-elo (if scores say more than verdicts), smoothed: chosen, then fixed."""
-    verdict = targets.verdicts_of(battles)
+    verdict = np.asarray(battles.verdict)
     fixed = (
         fixed_rule(f"smoothed {constant}", battles, targets.smoothed_targets(verdict, constant))
         for constant in SMOOTHING_GRID
@@ -511,7 +510,7 @@ def evaluation_rules(battles: Battles) -> list[Rule]:
 
 def judge_rules(battles: Battles) -> list[Rule]:
     """hard-elo, and soft-elo if scores have more information than verdicts."""
-    rules = [fixed_rule("hard-elo", battles, targets.verdicts_of(battles))]
+    rules = [fixed_rule("hard-elo", battles, np.asarray(battles.verdict))]
     if battles.score is not None:
         sizes = np.unique(np.abs(battles.score[np.isfinite(battles.score)]))
         if battles.panel is not None:
@@ -554,7 +553,7 @@ def sample_efficiency(
     human: HeldOut,
     *,
     l2: float = DEFAULT_L2,
-    draws: int = _BUDGET_DRAWS,
+    draws: int = 5,
     seed: Seed = 0,
 ) -> tuple[BudgetRow, ...]:
     """Held-out error on random parts of the battles, against people's Elo from all of them.

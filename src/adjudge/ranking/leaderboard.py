@@ -374,7 +374,7 @@ def _board_tables(board: Leaderboard) -> list[Block]:
         "rank range": rank_range,
         "Elo": lambda row: text.number(row.elo, 0),
         "win rate" if board.method == "win-rate" else "score": lambda row: text.number(row.score),
-        _column_name(board): lambda row: _ends_of(row, digits),
+        _interval_name(board): lambda row: _ends_of(row, digits),
         "se": lambda row: text.number(row.se, digits) if board.interval == "none" else text.DASH,
         "battles": lambda row: text.number(row.n_battles),
         "group": lambda row: (
@@ -400,17 +400,14 @@ def _board_tables(board: Leaderboard) -> list[Block]:
     return blocks
 
 
-def _column_name(board: Leaderboard) -> str:
-    """What the ends are of: a model's number, or its difference to a model that was not swept."""
-    if not board.references:
-        return _interval_name(board)
-    name = text.clip(board.references[0], 24) if len(board.references) == 1 else "reference"
-    return f"{_interval_name(board)} of Elo minus {name}"
-
-
 def _interval_name(board: Leaderboard) -> str:
-    named = board.confidence_level is not None
-    return f"{text.level(board.confidence_level or 0)} interval" if named else "interval"
+    """What the ends are of: a model's number, or its difference to a model that was not swept."""
+    level = board.confidence_level
+    name = "interval" if level is None else f"{text.level(level)} interval"
+    if not board.references:
+        return name
+    reference = text.clip(board.references[0], 24) if len(board.references) == 1 else "reference"
+    return f"{name} of Elo minus {reference}"
 
 
 def _ends_of(row: ModelRow, digits: int = 0) -> str:

@@ -124,13 +124,6 @@ def _smoothed(battles: Battles, judged: FloatArray, constant: float | None) -> T
     return Target(smoothed_targets(judged, constant), outcome, smoothing=constant)
 
 
-def verdicts_of(battles: Battles) -> FloatArray:
-    """The judge's verdicts; an error if there are none."""
-    if battles.verdict is None:
-        raise ArgumentError("battles", "no verdicts", "give judge scores or verdicts")
-    return battles.verdict
-
-
 def soft_targets(score: ArrayLike, beta: float) -> FloatArray:
     """sigma(beta s): the calibrated probability that A wins (Eq. 5).
 
@@ -205,12 +198,10 @@ def fixed_rule(name: str, battles: Battles, target: FloatArray) -> Rule:
 
 
 def soft_rule(battles: Battles) -> Rule:
-    """sigma(beta_m s), beta_m fitted without model m's battles."""
-    if battles.score is None or battles.human is None:
-        raise ArgumentError("method", "soft-elo", "give battles with judge scores and human votes")
-    n = battles.n_models
-    beta = fold_temperatures(battles.score, battles.human, battles.a, battles.b, n)
-    used, score = target_battles(battles, battles.score)
+    """sigma(beta_m s), beta_m fitted without model m's battles; these have scores and votes."""
+    scores, human = np.asarray(battles.score), np.asarray(battles.human)
+    beta = fold_temperatures(scores, human, battles.a, battles.b, battles.n_models)
+    used, score = target_battles(battles, scores)
     # Rubric scores have few values: each is transformed once.
     levels, level = np.unique(score, return_inverse=True)
     return Rule("soft-elo", used, lambda m: expit(beta[m] * levels)[level], beta, beta > 0)
@@ -218,12 +209,9 @@ def soft_rule(battles: Battles) -> Rule:
 
 def smoothed_rule(battles: Battles) -> Rule:
     """Smoothing whose constant is the agreement share without model m's battles."""
-    if battles.verdict is None or battles.human is None:
-        remedy = "give battles with judge verdicts and human votes"
-        raise ArgumentError("method", "smoothed", remedy)
-    n = battles.n_models
-    both = decided_by_both(battles.verdict, battles.human)
-    agree = (battles.verdict == battles.human)[both]
+    verdict, human, n = np.asarray(battles.verdict), np.asarray(battles.human), battles.n_models
+    both = decided_by_both(verdict, human)
+    agree = (verdict == human)[both]
     a, b = battles.a[both], battles.b[both]
 
     def without(values: FloatArray) -> FloatArray:
@@ -234,7 +222,7 @@ def smoothed_rule(battles: Battles) -> Rule:
     hits, seen = without(agree.astype(np.float64)), without(np.ones(len(agree)))
     constant = np.full(n, np.nan)
     np.divide(hits, seen, out=constant, where=seen > 0)
-    used, sides = target_battles(battles, battles.verdict)
+    used, sides = target_battles(battles, verdict)
     usable = constant > 0.5
     return Rule("smoothed", used, lambda m: smoothed_targets(sides, constant[m]), constant, usable)
 
