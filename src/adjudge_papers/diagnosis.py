@@ -221,7 +221,7 @@ def _tables(
         *study.variance_of(pairs_of, study.WITH_CYCLE, cycles),
     ]
     compared = {tournament.judge: tournament for tournament in rows.tournaments}.values()
-    design = all((len(one.documents), len(one.models)) == (DOCUMENTS, SYSTEMS) for one in compared)
+    design = all((len(t.documents), len(t.models)) == (DOCUMENTS, SYSTEMS) for t in compared)
     same = (frame["doc_id"].n_unique(), frame["model"].n_unique()) == (DOCUMENTS, SYSTEMS)
     four = all(any(contains(name, judge) for name in frame["judge"].unique()) for judge in JUDGES)
 

@@ -128,21 +128,21 @@ def ask_judges(
     `prompts` are the user's by protocol; `asking` are its other options.
     """
     count(repeats, "repeats", least=1)
-    given = read_prompts(prompts, "criterion", "likert")
+    texts = read_prompts(prompts, "criterion", "likert")
     items = size.cut(read_public(summeval, "summeval", kind="items").frame)
     options: dict[str, Any] = {"samples": samples, "min_answer_mass": min_answer_mass}
     compared = judge_pairs(
         _all_pairs(items, source_name(summeval)),
         judge=[*judges],
         protocol=ByCriterion(
-            prompt=given.get("criterion") or builtin_prompt("diagnosis_pairwise"),
+            prompt=texts.get("criterion") or builtin_prompt("diagnosis_pairwise"),
             order="ab",
             **options,
         ),
         repeats=repeats,
         **asking,
     ).judgments
-    scoring = Likert(prompt=given.get("likert") or builtin_prompt("diagnosis_likert"), **options)
+    scoring = Likert(prompt=texts.get("likert") or builtin_prompt("diagnosis_likert"), **options)
     scored = judge_pairs(items, judge=[*judges], protocol=scoring, **asking).judgments
     people = read_human_scores(read_public(summeval, "summeval", kind="human_scores").frame)
     columns = [c for c in ("verdict", "p_a", "order", "repeat") if c in compared.columns]

@@ -304,7 +304,7 @@ class Measure:
         """The value of these rows; over all judges if the chosen judge is not here."""
         chosen = _of_judge(rows, self.where)
         if self.expression.startswith("@"):
-            known = picks[self.expression[1:]](chosen)
+            numbers = picks[self.expression[1:]](chosen)
         else:
             plain = re.fullmatch(r"[\w.]+", self.expression)
             expression = pl.col(self.expression) if plain else pl.sql_expr(self.expression)
@@ -313,16 +313,16 @@ class Measure:
             if any(set(column) <= {None} for column in columns.values()):
                 return None
             frame = pl.DataFrame(columns, strict=False).select(expression.cast(pl.Float64))
-            known = [value for value in frame.to_series() if value is not None and isfinite(value)]
-        return float(_REDUCE[self.reduce](known)) if known else None
+            numbers = [value for value in frame.to_series().drop_nulls() if isfinite(value)]
+        return float(_REDUCE[self.reduce](numbers)) if numbers else None
 
 
 def item_entry(paper: str, name: str) -> Mapping[str, Any]:
     """What the data file says of an item: defaults, the item that it is `like`, itself."""
     published = read_published(paper)
-    known: Mapping[str, Any] = published["items"][name]
-    like = published["items"].get(known.get("like", ""), {})
-    return {**published.get("defaults", {}), **like, **known}
+    item: Mapping[str, Any] = published["items"][name]
+    like = published["items"].get(item.get("like", ""), {})
+    return {**published.get("defaults", {}), **like, **item}
 
 
 def read_measures(entry: Mapping[str, Any], rows: Sequence[Row] | None) -> Iterator[Measure]:
@@ -349,12 +349,12 @@ def read_measures(entry: Mapping[str, Any], rows: Sequence[Row] | None) -> Itera
             levels = stated if chosen is None else dict.fromkeys(chosen)
         for level in levels:
             title = name if key is None else name.replace(key[0], _plain(level))
-            own = where if key is None else {**where, key[1]: level}
+            rows_of = where if key is None else {**where, key[1]: level}
             numbers = stated.get(_plain(level), "").split()
             for (suffix, way), word in zip_longest(ways.items(), numbers[: len(ways)]):
                 printed = None if word is None else float(word)
                 shown = int(digits or entry.get("digits", 1))
-                yield Measure(title + suffix, way, expression.strip(), own, printed, shown)
+                yield Measure(title + suffix, way, expression.strip(), rows_of, printed, shown)
 
 
 def stated_values(paper: str, name: str) -> dict[str, float]:
@@ -489,9 +489,9 @@ def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[
     for key, cells in groups.items():
         name = ", ".join(_plain(part) for part in key if part is not None)
         below = {level: paper[id(row)] for level, row in cells.items() if id(row) in paper}
-        for title, known in ((name, cells), ("  paper", below)):
+        for title, by_level in ((name, cells), ("  paper", below)):
             texts = [
-                column.write(known[level]) if level in known else DASH
+                column.write(by_level[level]) if level in by_level else DASH
                 for level in levels
                 for column in shown
             ]

@@ -142,8 +142,8 @@ def reproduce_scope(
             _reproduce(_open(name, table, REHEARSAL, sample, seed, rehearsal), sample, 1, seed)
     if judge is not None and not data:
         raise ArgumentError("judge", str(judge), "give the pairs to ask it about: --data NAME=FILE")
-    given: Mapping[str, TableLike] = data or simulate_benchmarks(sample, seed=seed)
-    sources = [_open(name, table, judge, sample, seed, asking) for name, table in given.items()]
+    sets: Mapping[str, TableLike] = data or simulate_benchmarks(sample, seed=seed)
+    sources = [_open(name, table, judge, sample, seed, asking) for name, table in sets.items()]
     tables: dict[str, list[Row]] = {"sets": [], "qualities": [], "risks": [], "curves": []}
     dropped: dict[str, int] = {}
     for source in sources:
@@ -172,13 +172,13 @@ def reproduce_scope(
 
 def _protocols(prompts: Mapping[str, str | Path]) -> dict[str, Any]:
     """How each protocol is asked: confidence on the paper's scale, and with the given prompts."""
-    given = read_prompts(prompts, *PROTOCOLS)
+    texts = read_prompts(prompts, *PROTOCOLS)
     stated = files("adjudge_papers") / "prompts" / "verbalized.txt"
     paper = make_prompt("verbalized.txt", stated.read_text(encoding="utf-8"))
     others = {name: {"protocol": name} for name in PROTOCOLS}
-    for name in given:
+    for name in texts:
         others[name]["prompt"] = str(prompts[name])
-    return others | {"verbalized": {"protocol": Verbalized(prompt=given.get("verbalized", paper))}}
+    return others | {"verbalized": {"protocol": Verbalized(prompt=texts.get("verbalized", paper))}}
 
 
 @dataclass(frozen=True)

@@ -458,8 +458,8 @@ def _family_excess(judge: str, values: FloatArray, names: Sequence[str]) -> dict
     bias = family_scores(values, names, of_family(names, family), family=family)
     if bias.excess is None:
         return {}
-    own = f"{bias.own_models} {family}"
-    return {"family": bias.excess, **ends_of("family", bias.interval), "family_models": own}
+    models = f"{bias.own_models} {family}"
+    return {"family": bias.excess, **ends_of("family", bias.interval), "family_models": models}
 
 
 def family_points(runs: Sequence[Run]) -> dict[str, Mapping[str, Any]]:
@@ -542,14 +542,14 @@ def _measure_language(run: Run, rows: IntArray, reference: FloatArray) -> dict[s
 
     hard_mae, hard_spearman = compare(verdict)
     soft_mae, soft_spearman = compare(soft_targets(score, run.beta or 0.0))
-    own = fit_temperature(score, human).beta
+    beta = fit_temperature(score, human).beta
     return {
         "hard_mae": hard_mae,
         "soft_mae": soft_mae,
         "hard_spearman": hard_spearman,
         "soft_spearman": soft_spearman,
-        "own_beta": own,
-        "own_beta_mae": compare(soft_targets(score, own))[0] if own and own > 0 else None,
+        "own_beta": beta,
+        "own_beta_mae": compare(soft_targets(score, beta))[0] if beta and beta > 0 else None,
         "mean_score": _mean_size(score),
         "agreement": agreement_share(verdict, human)[0],
     }

@@ -481,12 +481,12 @@ def _scatters(
     half = labelled[judged], rest[judged]
     sizes = [max(1, int(rows.sum())) for rows in half]
 
-    def part(target: FloatArray, rows: BoolArray, size: int) -> csr_array:
+    def gradients(target: FloatArray, rows: BoolArray, size: int) -> csr_array:
         residual = (target[judged] - p)[rows] / size
         return score_matrix(a[rows], b[rows], residual, battles.n_models, code[rows], groups)
 
-    u = part(human, half[0], sizes[0])
-    v_labelled, v_rest = (part(judge, *of) for of in zip(half, sizes, strict=True))
+    u = gradients(human, half[0], sizes[0])
+    v_labelled, v_rest = (gradients(judge, *of) for of in zip(half, sizes, strict=True))
     v = v_rest - v_labelled
     nothing = np.zeros(battles.n_models)
     # Means per row of each half, and how many rows of each half a prompt has.
