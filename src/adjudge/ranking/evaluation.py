@@ -116,24 +116,25 @@ def hold_out_each(
     valid = np.array([reason is None for reason in reasons])
     se = np.full(n, np.nan)
     if replicates:
+        prompts, weights = battles.prompts, battles.weights
         for model in np.flatnonzero(valid):
             as_a, as_b = np.flatnonzero(battles.a == model), np.flatnonzero(battles.b == model)
-            fought, y = battles.take(np.concatenate([as_a, as_b])), rule.targets(int(model))
+            rows, y = np.concatenate([as_a, as_b]), rule.targets(int(model))
             se[model] = anchored_standard_error(
-                np.where(fought.a == model, fought.b, fought.a),
+                np.concatenate([battles.b[as_a], battles.a[as_b]]),
                 np.concatenate([y[as_a], 1 - y[as_b]]),
                 anchors[model],
                 l2=l2,
                 replicates=replicates,
                 rng=rng,
-                prompts=fought.prompts,
-                battle_weights=fought.weights,
+                prompts=None if prompts is None else prompts[rows],
+                battle_weights=None if weights is None else weights[rows],
             )
     return HeldOut(
         method=rule.name,
         names=battles.names,
         elo=np.where(valid, to_elo(theta), np.nan),
-        se=np.where(valid, se, np.nan),
+        se=se,
         parameter=rule.parameter,
         reasons=tuple(reasons),
     )
