@@ -27,7 +27,7 @@ from adjudge.present.figure import (
     new_figure,
     themed,
 )
-from adjudge.ranking.temperature import draw_calibration
+from adjudge.ranking.temperature import draw_calibration, panel
 from adjudge.records import Interval
 
 if TYPE_CHECKING:
@@ -213,14 +213,6 @@ def evaluation_figure(board: Leaderboard, draws: list[Panel]) -> Drawing:
             axes = figure.add_subplot(lines, columns, at + 1)
             draw(axes, board)
             axes.set_title(axes.get_title(loc="left"), fontsize=10)
-    return figure
-
-
-def panel(draw: Panel, size: tuple[float, float], board: Leaderboard) -> Drawing:
-    """One of the panels below as a separate figure."""
-    with themed():
-        figure = new_figure(*size)
-        draw(figure.add_subplot(), board)
     return figure
 
 

@@ -21,7 +21,7 @@ from adjudge.present.blocks import (
     remarks_of,
     table_of,
 )
-from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows, new_figure, themed
+from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows
 from adjudge.present.result import (
     Correlation,
     Count,
@@ -40,7 +40,7 @@ from adjudge.ranking.evaluation_view import (
 from adjudge.ranking.orders import RankAgreement, agreement_facts
 from adjudge.ranking.shift import spell_mix
 from adjudge.ranking.targets import JurorRow
-from adjudge.ranking.temperature import GroupRow, Temperature, temperature_blocks
+from adjudge.ranking.temperature import GroupRow, Temperature, panel, temperature_blocks
 from adjudge.records import Interval
 
 if TYPE_CHECKING:
@@ -478,12 +478,8 @@ def _placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
 def leaderboard_figure(board: Leaderboard) -> Drawing:
     """Models from the top down, each with its interval; open ends end in an arrow."""
     rows = _rows_to_draw(board)
-    with themed():
-        figure = new_figure(7.6, max(2.6, 0.24 * len(rows) + 1.5))
-        axes = figure.add_subplot()
-        _draw_board(axes, board, rows)
-        axes.set_title(_board_title(board))
-    return figure
+    size = (7.6, max(2.6, 0.24 * len(rows) + 1.5))
+    return panel(partial(_draw_board, rows=rows), size, board)
 
 
 def _rows_to_draw(board: Leaderboard) -> Sequence[ModelRow]:
@@ -554,3 +550,4 @@ def _draw_board(axes: Axes, board: Leaderboard, rows: Sequence[ModelRow]) -> Non
     if len(rows) < len(board.models):
         lines.append(f"{len(rows)} of {len(board.models)} models")
     axes.set_xlabel("\n".join(lines))
+    axes.set_title(_board_title(board))

@@ -9,9 +9,10 @@ p into 1 - p.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -472,19 +473,21 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
             "How often people agree with the judge, against the prediction sigma(beta |s|); both "
             "are equal on the dashed line."
         )
-        blocks.append(Figure("reliability", partial(reliability_figure, fit), how_often))
+        draw = partial(panel, draw_calibration, (5.0, 4.6), fit)
+        blocks.append(Figure("reliability", draw, how_often))
     return blocks
 
 
-def reliability_figure(temperature: Temperature) -> Drawing:
-    """How often people take the judge's side, against sigma(beta |s|)."""
+def panel(draw: Callable[[Axes, Any], None], size: tuple[float, float], drawn: Any) -> Drawing:
+    """A figure of one panel: `draw` on its axes what is `drawn`."""
     with themed():
-        figure = new_figure(5.0, 4.6)
-        draw_calibration(figure.add_subplot(), temperature)
+        figure = new_figure(*size)
+        draw(figure.add_subplot(), drawn)
     return figure
 
 
 def draw_calibration(axes: Axes, temperature: Temperature) -> None:
+    """How often people take the judge's side, against sigma(beta |s|)."""
     bins = [(row.predicted, row.observed, row.n) for row in temperature.reliability]
     predicted, observed, n = zip(*bins, strict=True)
     draw_reliability(axes, predicted, observed, n=n)
