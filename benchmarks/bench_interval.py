@@ -19,7 +19,6 @@ import numpy as np
 from scipy.stats import norm
 
 from adjudge.estimation import Counts, corrected_interval, profile_interval
-from adjudge_papers.reporting_simulation import draw_counts
 
 RATES, REPLICATIONS, PART = np.linspace(0, 1, 21), 10_000, 20_000
 N, M = 1000, 100
@@ -41,7 +40,9 @@ def scalar_interval(
 
 
 def main() -> None:
-    k, c0, c1 = draw_counts(RATES, 0.7, 0.9, n=N, m0=M, m1=M, replications=REPLICATIONS, seed=0)
+    rng, shape, rates = np.random.default_rng(0), (len(RATES), REPLICATIONS), RATES[:, None]
+    k = rng.binomial(N, rates * 0.9 + (1 - rates) * 0.3, shape)
+    c0, c1 = rng.binomial(M, 0.7, shape), rng.binomial(M, 0.9, shape)
     p, q0, q1 = k / N, c0 / M, c1 / M
     best = min(_timed(lambda: corrected_interval(p, q0, q1, N, M, M))[0] for _ in range(20))
     bounds = corrected_interval(p, q0, q1, N, M, M)

@@ -158,11 +158,11 @@ def main() -> None:
             began = time.process_time()
             battles = code_battles(world.frame)
             human = human_reference(battles, l2=L2)
-            soft = hold_out_each(battles, soft_rule(battles), l2=L2, replicates=RESAMPLES)
+            soft = hold_out_each(soft_rule(battles), l2=L2, replicates=RESAMPLES)
             if part != "human and soft":
                 verdict = np.asarray(battles.verdict)
                 rule = fixed_rule("hard-elo", battles, verdict)
-                hard = hold_out_each(battles, rule, l2=L2, replicates=RESAMPLES)
+                hard = hold_out_each(rule, l2=L2, replicates=RESAMPLES)
                 results = {"human": human, "hard": hard, "soft": soft}
             best = min(best, time.process_time() - began)
         seconds[part] = best

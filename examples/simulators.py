@@ -34,6 +34,7 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from adjudge.errors import ArgumentError
@@ -506,4 +507,37 @@ def simulate_tournaments(
             )
     return SimulatedTournaments(
         frame=pl.concat(parts), models=names, theta=strengths, circular=goes_round
+    )
+
+
+# --- counts of verdicts ---
+
+
+def draw_counts(
+    theta: ArrayLike,
+    q0: float,
+    q1: float,
+    *,
+    n: int,
+    m0: ArrayLike,
+    m1: ArrayLike,
+    replications: int,
+    seed: Seed = 0,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Verdicts of 1 among n test rows, and right verdicts in each human class.
+
+    Replications of the paper's simulation, one row per rate: arrays (rates, replications).
+
+    >>> draw_counts([0.2, 0.8], 0.7, 0.9, n=100, m0=10, m1=10, replications=5)[0].shape
+    (2, 5)
+    """
+    stream = generator(seed)
+    rate = np.atleast_1d(np.asarray(theta, dtype=np.float64))[:, None]
+    shape = (rate.shape[0], count(replications, "replications", least=1))
+    p = rate * q1 + (1 - rate) * (1 - q0)
+    sizes0, sizes1 = (np.broadcast_to(np.asarray(m, dtype=np.int64), shape) for m in (m0, m1))
+    return (
+        stream.binomial(n, p, shape).astype(np.float64),
+        stream.binomial(sizes0, q0).astype(np.float64),
+        stream.binomial(sizes1, q1).astype(np.float64),
     )

@@ -17,7 +17,7 @@ from adjudge.estimation import corrected_interval
 from adjudge.estimation.estimators.misclassification import adjust
 from adjudge.estimation.profile import Tallies, p_values
 from adjudge.statistics.numbers import normal_quantile
-from adjudge_papers.reporting_simulation import draw_counts
+from simulators import draw_counts
 
 RATES = np.linspace(0, 1, 21)
 N = 1000

@@ -40,28 +40,8 @@ from adjudge.present.figure import (
 from adjudge.present.result import frozen
 from adjudge.present.text import number, percent, signed, span
 from adjudge.validation import count
-from adjudge_papers.diagnosis_tables import (
-    ALL,
-    DOCUMENTS,
-    JUDGES,
-    MAIN_CRITERION,
-    SET_SIZE,
-    SYSTEMS,
-    WITH_CYCLE,
-    Size,
-    ask_judges,
-    compare_by_scores,
-    compare_rankings,
-    crowd_as_judge,
-    cycle_rows,
-    cycles_and_widths,
-    noise_rows,
-    people_means,
-    published_variance,
-    set_tables,
-    simulate_study,
-    variance_of,
-)
+from adjudge_papers import diagnosis_tables as study
+from adjudge_papers.diagnosis_tables import ALL, DOCUMENTS, JUDGES, MAIN_CRITERION, SYSTEMS
 from adjudge_papers.items import PaperItem
 from adjudge_papers.paper import (
     REHEARSAL,
@@ -73,6 +53,7 @@ from adjudge_papers.paper import (
     build_items,
     contains,
     costs_calls,
+    measured_tables,
     parts_of,
     source_of,
     values_of,
@@ -85,10 +66,6 @@ if TYPE_CHECKING:
 SIMULATOR, CROWD = "simulator", "SummEval, crowd"
 #: If the first slot wins this often, the judge depends on little else.
 _ALWAYS = 0.9
-_SIMULATED = (
-    "Simulated where nothing was given: judges, documents and numbers are invented. Compare the "
-    "pattern with the paper's, not the numbers."
-)
 PICTURES = Gallery()
 
 
@@ -127,7 +104,7 @@ class DiagnosisReproduction(Reproduction):
             parts.append(f"sets for 90 % have {ends} of 5 scores")
         if pooled:
             parts.append(f"their width against the error: {signed(pooled[0], 2)} (paper +0.58)")
-        return Headline("; ".join(parts), _SIMULATED if self.is_simulated() else "")
+        return Headline("; ".join(parts), self.caution)
 
 
 def _range(shares: Sequence[float], digits: int = 0) -> str:
@@ -178,7 +155,7 @@ def reproduce_diagnosis(
     judges = [judge] if isinstance(judge, str) else list(judge or ())
     if judges and summeval is None:
         raise ArgumentError("judge", judges[0], "also give SummEval, with its articles")
-    size = Size(documents=documents, systems=systems)
+    size = study.Size(documents=documents, systems=systems)
     # What is wrong with the files is known before a judge is asked.
     compared: list[tuple[str, TournamentRows]] = []
     scored: list[tuple[str, Scores]] = []
@@ -188,22 +165,20 @@ def reproduce_diagnosis(
         scored.append((source_name(scores), prepare_scores(scores)))
     warnings: list[str] = []
     if summeval is not None:
-        scored.append((CROWD, prepare_scores(crowd_as_judge(summeval, size))))
+        scored.append((CROWD, prepare_scores(study.crowd_as_judge(summeval, size))))
         if judges:
             how: dict[str, Any] = {"samples": samples, "prompts": prompts}
             if costs_calls(judges[0]):
-                ask_judges(summeval, [REHEARSAL], size, **how, store=None, limit=50)
-            answers = ask_judges(summeval, judges, size, repeats=repeats, **how, **asking)
+                study.ask_judges(summeval, [REHEARSAL], size, **how, store=None, limit=50)
+            answers = study.ask_judges(summeval, judges, size, repeats=repeats, **how, **asking)
             name = ", ".join(judges)
             compared.insert(0, (name, prepare_tournaments(answers.tournaments)))
             scored.insert(0, (name, prepare_scores(answers.scores)))
             warnings = _blind_judges(answers.tournaments)
-    study = None if compared and scored else simulate_study(repeats=repeats, seed=seed)
-    if study is not None:
-        if not compared:
-            compared.append((SIMULATOR, prepare_tournaments(study.tournaments)))
-        if not scored:
-            scored.append((SIMULATOR, prepare_scores(study.scores)))
+    if not (compared and scored):
+        simulated = study.simulate_study(repeats=repeats, seed=seed)
+        compared = compared or [(SIMULATOR, prepare_tournaments(simulated.tournaments))]
+        scored = scored or [(SIMULATOR, prepare_scores(simulated.scores))]
     transitivity, tables = _tables(compared[0], scored[0], splits, seed)
     done = DiagnosisReproduction(
         settings={"splits": splits},
@@ -222,8 +197,8 @@ def _tables(
     """Every table, with whose rows it is about, and whether these can be the paper's data."""
     (pairs_of, rows), (scores_of, rated) = pairs, scores
     transitivity = diagnose_transitivity(rows, replicates=50, worst=5, seed=seed)
-    cycles = cycle_rows(transitivity)
-    sets = set_tables(rated, splits=splits, seed=seed)
+    cycles = study.cycle_rows(transitivity)
+    sets = study.set_tables(rated, splits=splits, seed=seed)
     frame = rated.frame
     pairs_source, scores_source = (
         "simulated" if name == SIMULATOR else source_of(judges)
@@ -233,29 +208,28 @@ def _tables(
         )
     )
     # Scores can be of the tournaments' documents if both are real or both simulated.
-    both = pairs_source == scores_source
-    rankings = compare_rankings(rows.tournaments, people_means(frame), seed=seed) if both else []
+    both, people = pairs_source == scores_source, study.people_means(frame)
+    rankings = study.compare_rankings(rows.tournaments, people, seed=seed) if both else []
     ranked = (pairs_of, pairs_source)
     if not rankings:
-        by_scores = compare_by_scores(frame)
-        rankings = compare_rankings(by_scores, people_means(frame), seed=seed)
+        rankings = study.compare_rankings(study.compare_by_scores(frame), people, seed=seed)
         ranked = (f"{scores_of}, by scores", scores_source)
-    together = cycles_and_widths(rows.tournaments, rated) if both else []
+    together = study.cycles_and_widths(rows.tournaments, rated) if both else []
     variance = [
-        *published_variance(),
-        *variance_of(scores_of, SET_SIZE, sets["signals"]),
-        *variance_of(pairs_of, WITH_CYCLE, cycles),
+        *study.published_variance(),
+        *study.variance_of(scores_of, study.SET_SIZE, sets["signals"]),
+        *study.variance_of(pairs_of, study.WITH_CYCLE, cycles),
     ]
     compared = {tournament.judge: tournament for tournament in rows.tournaments}.values()
-    design = all((len(one.documents), len(one.models)) == (DOCUMENTS, SYSTEMS) for one in compared)
+    design = all((len(t.documents), len(t.models)) == (DOCUMENTS, SYSTEMS) for t in compared)
     same = (frame["doc_id"].n_unique(), frame["model"].n_unique()) == (DOCUMENTS, SYSTEMS)
     four = all(any(contains(name, judge) for name in frame["judge"].unique()) for judge in JUDGES)
 
     answers = [{"protocol": "pairs", "n": rows.rows}, {"protocol": "scores", "n": frame.height}]
     scored = (scores_of, scores_source)
-    tables: Mapping[str, tuple[Sequence[Row], str, Source, bool]] = {
+    tables: dict[str, tuple[Sequence[Row], str, Source, bool]] = {
         "cycles": (cycles, pairs_of, pairs_source, design),
-        "noise": (noise_rows(seed), "", "formula", True),
+        "noise": (study.noise_rows(seed), "", "formula", True),
         "rankings": (rankings, *ranked, design and ranked[0] == pairs_of),
         **{name: (sets[name], *scored, same) for name in ("signals", "agreement", "sets")},
         **{name: (sets[name], *scored, same and four) for name in ("pooled", "bins")},
@@ -263,10 +237,7 @@ def _tables(
         "together": (together, *scored, False),
         "answers": (answers, *scored, False),
     }
-    return transitivity, tuple(
-        MeasuredTable(name, tuple(own), data, source, same_data)
-        for name, (own, data, source, same_data) in tables.items()
-    )
+    return transitivity, measured_tables(tables)
 
 
 def _blind_judges(tournaments: pl.DataFrame) -> list[str]:

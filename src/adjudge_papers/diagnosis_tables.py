@@ -29,7 +29,7 @@ from adjudge.diagnosis.scores.diagnose import KEY, error_by_width, split_by_judg
 from adjudge.diagnosis.transitivity import Transitivity
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
-from adjudge.judges.prompting import builtin_prompt, read_prompt
+from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols.criterion import ByCriterion
 from adjudge.judges.protocols.likert import Likert
 from adjudge.ranking import copeland, least_reversals, rank_correlations, schulze, win_rate
@@ -44,9 +44,16 @@ from adjudge.validation import (
     exact_level,
     generator,
     non_negative,
-    one_of,
 )
-from adjudge_papers.paper import Row, paper_tables, read_published, read_rows, row_of
+from adjudge_papers.paper import (
+    Row,
+    ends_of,
+    paper_tables,
+    read_prompts,
+    read_published,
+    read_rows,
+    row_of,
+)
 
 _DATA = read_published("diagnosis")
 JUDGES: Sequence[str] = _DATA["judges"]
@@ -121,24 +128,21 @@ def ask_judges(
     `prompts` are the user's by protocol; `asking` are its other options.
     """
     count(repeats, "repeats", least=1)
-    given = {
-        one_of(name, ("criterion", "likert"), "prompts"): read_prompt(path)
-        for name, path in (prompts or {}).items()
-    }
+    texts = read_prompts(prompts, "criterion", "likert")
     items = size.cut(read_public(summeval, "summeval", kind="items").frame)
     options: dict[str, Any] = {"samples": samples, "min_answer_mass": min_answer_mass}
     compared = judge_pairs(
         _all_pairs(items, source_name(summeval)),
         judge=[*judges],
         protocol=ByCriterion(
-            prompt=given.get("criterion") or builtin_prompt("diagnosis_pairwise"),
+            prompt=texts.get("criterion") or builtin_prompt("diagnosis_pairwise"),
             order="ab",
             **options,
         ),
         repeats=repeats,
         **asking,
     ).judgments
-    scoring = Likert(prompt=given.get("likert") or builtin_prompt("diagnosis_likert"), **options)
+    scoring = Likert(prompt=texts.get("likert") or builtin_prompt("diagnosis_likert"), **options)
     scored = judge_pairs(items, judge=[*judges], protocol=scoring, **asking).judgments
     people = read_human_scores(read_public(summeval, "summeval", kind="human_scores").frame)
     columns = [c for c in ("verdict", "p_a", "order", "repeat") if c in compared.columns]
@@ -248,31 +252,25 @@ def simulate_study(
         noise = _SHARED * shared[criterion] + own
         lean = (skill * z + np.sqrt(1 - skill**2) * noise) / hardness
         stated = cell["mean"] + cell["spread"] * lean
-        labels = {"judge": pl.lit(judge), "criterion": pl.lit(criterion)}
-        scores.append(
-            pl.DataFrame(
-                {
-                    "doc_id": np.repeat(doc_names, models),
-                    "model": np.tile(names, documents),
-                    "judge_score": np.clip(np.rint(stated), _LOWEST, 5).ravel(),
-                    "human_score": np.clip(np.rint(mean + spread * z), 1, 5).ravel(),
-                }
-            ).with_columns(**labels)
-        )
+        labels = {"judge": judge, "criterion": criterion}
+        columns = {
+            "doc_id": np.repeat(doc_names, models),
+            "model": np.tile(names, documents),
+            "judge_score": np.clip(np.rint(stated), _LOWEST, 5).ravel(),
+            "human_score": np.clip(np.rint(mean + spread * z), 1, 5).ravel(),
+        }
+        scores.append(pl.DataFrame(columns | labels))
         doubt = slip * cell["spread"] * hardness * rng.logistic(size=(documents, len(i)))
         edge = z[:, i] - z[:, j] + doubt
         asked = edge + again * rng.logistic(size=(repeats, *edge.shape))
-        tournaments.append(
-            pl.DataFrame(
-                {
-                    "doc_id": np.tile(np.repeat(doc_names, len(i)), repeats),
-                    "model_a": np.tile(names[i], documents * repeats),
-                    "model_b": np.tile(names[j], documents * repeats),
-                    "repeat": np.repeat([str(k) for k in range(repeats)], edge.size),
-                    "verdict": np.where(asked > 0, "A", "B").ravel(),
-                }
-            ).with_columns(order=pl.lit("ab"), **labels)
-        )
+        columns = {
+            "doc_id": np.tile(np.repeat(doc_names, len(i)), repeats),
+            "model_a": np.tile(names[i], documents * repeats),
+            "model_b": np.tile(names[j], documents * repeats),
+            "repeat": np.repeat([str(k) for k in range(repeats)], edge.size),
+            "verdict": np.where(asked > 0, "A", "B").ravel(),
+        }
+        tournaments.append(pl.DataFrame(columns | {"order": "ab"} | labels))
     return Answers(pl.concat(tournaments), pl.concat(scores))
 
 
@@ -414,11 +412,10 @@ def cycles_and_widths(tournaments: Sequence[Tournaments], scores: Scores) -> lis
     parts: list[Row] = []
     for (judge, criterion), documents in groups.items():
         rate, width = documents["rate"].to_numpy(), documents["width"].to_numpy()
-        low, high = spearman_interval(rate, width, np.arange(len(rate)))
         parts.append(
             {"judge": str(judge), "criterion": str(criterion), "sets": "residual"}
             | {"documents": len(rate), "spearman": spearman(rate, width)}
-            | {"spearman_low": low, "spearman_high": high}
+            | ends_of("spearman", spearman_interval(rate, width, np.arange(len(rate))))
         )
     return parts
 
@@ -453,17 +450,14 @@ def compare_rankings(
             finite = np.isfinite(strength) & np.isfinite(mean)
             tau = rank_correlations(strength[finite], mean[finite])[0]
             drawn = [] if method == _TOO_SLOW else _resample(order, wins, means, weights)
-            ends: dict[str, float | None] = {"tau_low": None, "tau_high": None}
+            ends = None
             if tau is not None and len(drawn) > 1 and len(wins) > 2:
                 # Percentiles and their reflection: resampling lowers tau, even below the estimate.
                 low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
-                ends = {
-                    "tau_low": max(-1.0, min(low, 2 * tau - high)),
-                    "tau_high": min(1.0, max(high, 2 * tau - low)),
-                }
+                ends = max(-1.0, min(low, 2 * tau - high)), min(1.0, max(high, 2 * tau - low))
             rows.append(
-                {"judge": tournament.judge or "unnamed", "method": method, "tau": tau, **ends}
-                | {"criterion": tournament.criterion or "unnamed"}
+                {"judge": tournament.judge or "unnamed", "method": method, "tau": tau}
+                | {**ends_of("tau", ends), "criterion": tournament.criterion or "unnamed"}
                 | {"systems": wins.shape[1], "documents": len(wins)}
             )
     return rows
@@ -601,13 +595,8 @@ def _test_sets(scores: Scores, splits: int, seed: int) -> pl.DataFrame:
                 columns = {"key": key[test], "document": document[test], "error": error[test]}
                 columns |= {"width": inside.sum(axis=1), "held": error[test] <= reach}
                 labels = {"judge": rows.judge, "criterion": criterion, "alpha": alpha}
-                labels |= {"split": split}
-                parts.append(pl.DataFrame(columns).with_columns(**_literals(labels)))
+                parts.append(pl.DataFrame(columns | labels | {"split": split}))
     return pl.concat(parts)
-
-
-def _literals(labels: Mapping[str, Any]) -> dict[str, pl.Expr]:
-    return {name: pl.lit(value) for name, value in labels.items()}
 
 
 def _signal(cell: pl.DataFrame) -> dict[str, Any]:
@@ -639,19 +628,17 @@ def _agree(one: pl.DataFrame, other: pl.DataFrame) -> Row:
     n = max((part.height for part in splits), default=0)
     names = {"judge_a": one["judge"][0], "judge_b": other["judge"][0]}
     names["criterion"] = one["criterion"][0]
-    return {**names, "spearman": value, "p_value": spearman_p(value, n), "n": n}
+    return names | {"spearman": value, "p_value": spearman_p(value, n), "n": n}
 
 
 def _pool(criterion: str, rows: pl.DataFrame) -> tuple[Row, list[Row]]:
     """A panel of Figure 4: the test rows of the first split; intervals leave out one document."""
     width, error, document = _arrays(rows, "width", "error", "document")
-    value = spearman(width, error)
-    low, high = spearman_interval(width, error, document)
-    row = {"criterion": criterion, "n": len(width), "spearman": value}
-    row |= {"spearman_low": low, "spearman_high": high, "p_value": spearman_p(value, len(width))}
-    return row, [
+    n, value = len(width), spearman(width, error)
+    row = {"criterion": criterion, "n": n, "spearman": value}
+    row |= ends_of("spearman", spearman_interval(width, error, document))
+    return row | {"p_value": spearman_p(value, n)}, [
         row_of(entry, "width n mean_error", criterion=criterion)
-        | {"mean_error_low": ends[0], "mean_error_high": ends[1]}
+        | ends_of("mean_error", entry.interval)
         for entry in error_by_width(width, error, document, SCALE, 0.95)
-        for ends in [tuple(entry.interval or (None, None))]
     ]

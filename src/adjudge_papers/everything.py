@@ -183,7 +183,10 @@ def reproduce_all(
                 save_figure(figure.draw(), folder / "figures" / run.name / f"{picture}.png")
             runs.append(run)
             subtitle = f"{count(len(runs), 'paper')}, seed {seed}"
-            items = _write_summary(runs, folder, subtitle)
+            # The items and papers.md of the papers that are done.
+            items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
+            write_result(items, folder / "items.json")
+            _write(render_markdown(summarize(runs, subtitle=subtitle)), folder / SUMMARY)
             if progress is not None:
                 pictures, took = count(len(run.pictures), "picture"), time.perf_counter() - started
                 outcome = f"failed: {run.failure}" if run.failure else describe_items(run.items)
@@ -195,13 +198,9 @@ def reproduce_all(
     return items
 
 
-def _write_summary(runs: Sequence[PaperRun], folder: Path, subtitle: str) -> ReproductionItems:
-    """The list of items and papers.md of the papers that are done."""
-    items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
-    write_result(items, folder / "items.json")
-    with replacing(folder / SUMMARY) as partial:
-        partial.write_text(render_markdown(summarize(runs, subtitle=subtitle)), encoding="utf-8")
-    return items
+def _write(text: str, path: Path) -> None:
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 # --- the papers ------------------------------------------------------------------------------
@@ -308,9 +307,7 @@ PAPERS: Mapping[str, Callable[[Given], PaperRun]] = {
 
 def write_papers(runs: Sequence[PaperRun], path: str | Path, *, subtitle: str) -> Path:
     """Write the page by atomic rename; returns its path."""
-    text = render_html(papers_document(runs, subtitle=subtitle))
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    _write(render_html(papers_document(runs, subtitle=subtitle)), Path(path))
     return Path(path)
 
 

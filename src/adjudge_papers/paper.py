@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
 from itertools import zip_longest
 from math import isfinite
+from pathlib import Path
 from statistics import fmean, median, stdev
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -23,10 +24,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import polars as pl
 
 from adjudge.errors import ArgumentError
+from adjudge.judges.prompting import read_prompt
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of, warnings_of
 from adjudge.present.figure import WARM, themed
 from adjudge.present.result import Check, Count, Result, frozen
 from adjudge.present.text import DASH, interval, left_out, number, percent, signed
+from adjudge.validation import one_of
 from adjudge_papers.items import SECTION, ItemValue, PaperItem, Status, item_blocks, sort_items
 
 if TYPE_CHECKING:
@@ -47,6 +50,12 @@ _ROUNDING = 1e-9
 def costs_calls(judge: object) -> bool:
     """Whether a rehearsal is needed before this judge is asked."""
     return judge is not None and not str(judge).startswith(REHEARSAL)
+
+
+def read_prompts(prompts: Mapping[str, str | Path] | None, *protocols: str) -> dict[str, Any]:
+    """The user's prompt files, each for one of these protocols."""
+    files = (prompts or {}).items()
+    return {one_of(name, protocols, "prompts"): read_prompt(path) for name, path in files}
 
 
 # --- names -----------------------------------------------------------------------------------
@@ -87,6 +96,12 @@ def row_of(result: object, fields: str, **keys: Any) -> dict[str, Any]:
     return {**keys, **{name: getattr(result, name) for name in fields.split()}}
 
 
+def ends_of(name: str, interval: Iterable[float | None] | None) -> dict[str, float | None]:
+    """The two fields of an interval."""
+    low, high = interval or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
 def parts_of(rows: Iterable[Row]) -> list[Any]:
     """Rows as objects, for functions that draw results of adjudge."""
     return [SimpleNamespace(**row) for row in rows]
@@ -106,29 +121,23 @@ class Column:
 
     field: str
     form: str
-    heading: str
+    heading: str = ""
 
     def write(self, row: Row) -> str:
         """The text of a cell; a dash if the row does not have the number."""
         value, form = row.get(self.field), self.form.strip(".!")
-        digits = int("".join(filter(str.isdigit, form)) or "1")
+        digits = 0 if form == "n" else int("".join(filter(str.isdigit, form)) or "1")
         if form[0] in "[w":
-            low, high = row.get(f"{self.field}_low"), row.get(f"{self.field}_high")
-            ends = DASH if low is None or high is None else interval(low, high, digits)
+            ends = interval(row.get(f"{self.field}_low"), row.get(f"{self.field}_high"), digits)
             if form[0] == "[":
                 return ends
             return number(value, digits) + ("" if ends == DASH else f" {ends}")
         if value is None or form == "t":
             return DASH if value is None else str(value)
-        if form[0] in "+r":
-            return signed(value, digits)
         if form == "p":
             return "< 0.0001" if value < 1e-4 else f"{value:.2g}"
-        return (
-            percent(value, digits)
-            if form[0] == "%"
-            else number(value, 0 if form == "n" else digits)
-        )
+        write = {"+": signed, "r": signed, "%": percent}.get(form[0], number)
+        return write(value, digits)
 
     def problem(self, value: object) -> str | None:
         """What is wrong with the cell of a file; None if nothing is."""
@@ -155,14 +164,14 @@ class PaperTable:
     """
 
     name: str
-    title: str
-    keys: tuple[str, ...]
-    columns: tuple[Column, ...]
-    published: tuple[Row, ...]
+    of: str
+    columns: Sequence[Column]
+    published: Sequence[Row]
+    title: str = ""
+    keys: Sequence[str] = ()
     across: str = ""
-    optional: tuple[str, ...] = ()
+    optional: Sequence[str] = ()
     absent: str = ""
-    of: str = ""
 
     def matches(self, ours: Row, theirs: Row) -> bool:
         """Whether two rows are of the same judge and data; a pair of judges in either order."""
@@ -193,31 +202,16 @@ def read_published(paper: str) -> Mapping[str, Any]:
 def paper_tables(paper: str) -> dict[str, PaperTable]:
     """The tables of a paper, in its order."""
     specs: Mapping[str, Any] = read_published(paper)["tables"]
-    shared = ("keys", "published", "absent")
-    return {
-        name: _read_table(
-            name,
-            {key: specs[spec["of"]].get(key, "") for key in shared} | spec
-            if "of" in spec
-            else spec,
-        )
-        for name, spec in specs.items()
-    }
-
-
-def _read_table(name: str, spec: Mapping[str, Any]) -> PaperTable:
-    lines = [line.split(maxsplit=2) for line in spec["columns"].strip().splitlines()]
-    return PaperTable(
-        name=name,
-        title=spec.get("title", ""),
-        keys=tuple(spec.get("keys", ())),
-        columns=tuple(Column(word[0], word[1], " ".join(word[2:])) for word in lines),
-        published=tuple(read_rows(spec["published"])) if spec.get("published") else (),
-        across=spec.get("across", ""),
-        optional=tuple(spec.get("optional", ())),
-        absent=spec.get("absent", ""),
-        of=spec.get("of", name),
-    )
+    tables = {}
+    for name, spec in specs.items():
+        source = specs[spec.get("of", name)]
+        shared = {key: source[key] for key in ("keys", "published", "absent") if key in source}
+        entry = {"of": name, "published": "", **shared, **spec}
+        lines = entry.pop("columns").strip().splitlines()
+        columns = [Column(*line.split(maxsplit=2)) for line in lines]
+        published = read_rows(entry.pop("published"))
+        tables[name] = PaperTable(name=name, columns=columns, published=published, **entry)
+    return tables
 
 
 def read_rows(text: str) -> list[dict[str, Any]]:
@@ -228,8 +222,8 @@ def read_rows(text: str) -> list[dict[str, Any]]:
     ... Qwen-2.5-72B  0.022 -''')
     [{'judge': 'Qwen-2.5-72B', 'rate': 0.022, 'share': None}]
     """
-    header, *lines = (line.split() for line in text.strip().splitlines())
-    return [dict(zip(header, map(_read_cell, line), strict=True)) for line in lines]
+    lines = [line.split() for line in text.strip().splitlines()]
+    return [dict(zip(lines[0], map(_read_cell, line), strict=True)) for line in lines[1:]]
 
 
 def _read_cell(word: str) -> str | float | None:
@@ -268,6 +262,13 @@ class MeasuredTable:
         ]
 
 
+def measured_tables(tables: Mapping[str, tuple[Any, ...]]) -> tuple[MeasuredTable, ...]:
+    """Tables from their rows, data, source and, if it can be False, `same_data`, by name."""
+    return tuple(
+        MeasuredTable(name, tuple(rows), *about) for name, (rows, *about) in tables.items()
+    )
+
+
 def values_of(rows: Iterable[Row], field: str) -> list[float]:
     """A field of the rows that have it."""
     return [float(row[field]) for row in rows if row.get(field) is not None]
@@ -303,7 +304,7 @@ class Measure:
         """The value of these rows; over all judges if the chosen judge is not here."""
         chosen = _of_judge(rows, self.where)
         if self.expression.startswith("@"):
-            known = picks[self.expression[1:]](chosen)
+            numbers = picks[self.expression[1:]](chosen)
         else:
             plain = re.fullmatch(r"[\w.]+", self.expression)
             expression = pl.col(self.expression) if plain else pl.sql_expr(self.expression)
@@ -312,16 +313,16 @@ class Measure:
             if any(set(column) <= {None} for column in columns.values()):
                 return None
             frame = pl.DataFrame(columns, strict=False).select(expression.cast(pl.Float64))
-            known = [value for value in frame.to_series() if value is not None and isfinite(value)]
-        return float(_REDUCE[self.reduce](known)) if known else None
+            numbers = [value for value in frame.to_series().drop_nulls() if isfinite(value)]
+        return float(_REDUCE[self.reduce](numbers)) if numbers else None
 
 
 def item_entry(paper: str, name: str) -> Mapping[str, Any]:
     """What the data file says of an item: defaults, the item that it is `like`, itself."""
     published = read_published(paper)
-    known: Mapping[str, Any] = published["items"][name]
-    like = published["items"].get(known.get("like", ""), {})
-    return {**published.get("defaults", {}), **like, **known}
+    item: Mapping[str, Any] = published["items"][name]
+    like = published["items"].get(item.get("like", ""), {})
+    return {**published.get("defaults", {}), **like, **item}
 
 
 def read_measures(entry: Mapping[str, Any], rows: Sequence[Row] | None) -> Iterator[Measure]:
@@ -348,12 +349,12 @@ def read_measures(entry: Mapping[str, Any], rows: Sequence[Row] | None) -> Itera
             levels = stated if chosen is None else dict.fromkeys(chosen)
         for level in levels:
             title = name if key is None else name.replace(key[0], _plain(level))
-            own = where if key is None else {**where, key[1]: level}
+            rows_of = where if key is None else {**where, key[1]: level}
             numbers = stated.get(_plain(level), "").split()
             for (suffix, way), word in zip_longest(ways.items(), numbers[: len(ways)]):
                 printed = None if word is None else float(word)
                 shown = int(digits or entry.get("digits", 1))
-                yield Measure(title + suffix, way, expression.strip(), own, printed, shown)
+                yield Measure(title + suffix, way, expression.strip(), rows_of, printed, shown)
 
 
 def stated_values(paper: str, name: str) -> dict[str, float]:
@@ -383,39 +384,29 @@ def build_items(
     items = []
     for name in read_published(paper)["items"]:
         entry = item_entry(paper, name)
+        item = PaperItem(paper=paper, name=name, about=entry["about"], status="not possible")
         reason = (missing or {}).get(name) or entry.get("missing", "")
-        status: Status = "not possible"
-        values: list[ItemValue] = []
-        if not reason:
-            status, reason, values = _measure_item(paper, entry, here, names or {}, picks or {})
-        figure = None if status == "not possible" else entry.get("figure")
-        item = PaperItem(
-            paper=paper,
-            name=name,
-            about=entry["about"],
-            status=status,
-            values=tuple(values),
-            figure=figure,
-            reason=reason,
-        )
-        items.append(item)
+        if reason:
+            items.append(replace(item, reason=reason))
+        else:
+            items.append(_measure_item(item, entry, here, names or {}, picks or {}))
     return sort_items(items)
 
 
 def _measure_item(
-    paper: str,
+    item: PaperItem,
     entry: Mapping[str, Any],
     here: Mapping[str, MeasuredTable],
     names: Mapping[str, str],
     picks: Picks,
-) -> tuple[Status, str, list[ItemValue]]:
-    """Status, reason and values of an item on these tables."""
+) -> PaperItem:
+    """The item with its values on these tables, or with the reason why it has none."""
     filled = {key: level.format(**names) for key, level in entry.get("where", {}).items()}
     where = {key: level for key, level in filled.items() if level}
     unknown = entry.get("unknown", "the rows do not have the needed data")
-    table, measured = paper_tables(paper)[entry["table"]], here.get(entry["table"])
+    table, measured = paper_tables(item.paper)[entry["table"]], here.get(entry["table"])
     if measured is None or not _of_judge(measured.rows, where):
-        return "not possible", entry.get("absent", unknown), []
+        return replace(item, reason=entry.get("absent", unknown))
     theirs = _where(table.published, where)
     pairs = [pair for pair in measured.matched(table) if _where([pair[1]], where)]
     whole = len({id(row) for _, row in pairs}) == len(theirs)
@@ -438,11 +429,12 @@ def _measure_item(
             # A range over excerpts of a table is not the paper's range.
             stated = measure.value(theirs, picks) if pairs or not table.absent else None
         if value is not None or stated is not None:
-            options: Any = {"ours": value, "published": stated, "digits": measure.digits}
-            values.append(ItemValue(name=measure.name, **options))
+            numbers: Any = {"ours": value, "published": stated, "digits": measure.digits}
+            values.append(ItemValue(name=measure.name, **numbers))
     if all(value.ours is None for value in values):
-        return "not possible", unknown, []
-    return status, reason, values
+        return replace(item, reason=unknown)
+    figure = entry.get("figure")
+    return replace(item, status=status, reason=reason, values=tuple(values), figure=figure)
 
 
 def _where(rows: Iterable[Row], keys: Mapping[str, Any]) -> list[Row]:
@@ -497,9 +489,9 @@ def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[
     for key, cells in groups.items():
         name = ", ".join(_plain(part) for part in key if part is not None)
         below = {level: paper[id(row)] for level, row in cells.items() if id(row) in paper}
-        for title, known in ((name, cells), ("  paper", below)):
+        for title, by_level in ((name, cells), ("  paper", below)):
             texts = [
-                column.write(known[level]) if level in known else DASH
+                column.write(by_level[level]) if level in by_level else DASH
                 for level in levels
                 for column in shown
             ]
@@ -529,24 +521,13 @@ class Gallery(dict[str, "Callable[[Any], Drawing]"]):
 
     def add(self, name: str) -> Callable[[Callable[..., Drawing]], Callable[..., Drawing]]:
         """A decorator: the function draws, in the common look, the picture of that name."""
-
-        def declare(draw: Callable[..., Drawing]) -> Callable[..., Drawing]:
-            self[name] = themed()(draw)
-            return draw
-
-        return declare
+        return lambda draw: self.setdefault(name, themed()(draw))
 
 
 def _items_of(paper: str, figure: str) -> list[Mapping[str, Any]]:
     """The entries of the items that a picture shows."""
     entries = (item_entry(paper, name) for name in read_published(paper)["items"])
     return [entry for entry in entries if entry.get("figure") == figure]
-
-
-def _caption(paper: str, figure: str) -> str:
-    """What a picture shows, after its number."""
-    entry, numeral = _items_of(paper, figure)[0], int("".join(filter(str.isdigit, figure)))
-    return f"Figure {numeral}: {entry.get('caption', entry['about'])}"
 
 
 def _known_tables(result: Reproduction) -> str | None:
@@ -620,6 +601,11 @@ class Reproduction(Result):
             table.source == "simulated" for table in self.tables if not names or table.name in names
         )
 
+    @property
+    def caution(self) -> str:
+        """What a headline adds if numbers are simulated."""
+        return str(read_published(self.paper)["simulated"]) if self.is_simulated() else ""
+
     def _parts(self) -> Sequence[Row]:
         return self.rows(self.main_table)
 
@@ -645,7 +631,11 @@ class Reproduction(Result):
 
     def view(self) -> list[Block]:
         """Headline, tables, items, pictures, what was left out."""
-        pictures = dict.fromkeys(item.figure for item in self.items if item.figure is not None)
+        pictures = []
+        for name in dict.fromkeys(item.figure for item in self.items if item.figure is not None):
+            entry, numeral = _items_of(self.paper, name)[0], int(re.sub(r"\D", "", name))
+            caption = f"Figure {numeral}: {entry.get('caption', entry['about'])}"
+            pictures.append(Figure(name, partial(self.draw, name), caption))
         return [
             self.headline(),
             *(
@@ -655,10 +645,7 @@ class Reproduction(Result):
                 for block in show_tables(table, self.table(table.of))
             ),
             *item_blocks(self.items, "Tables, figures and claims of the paper"),
-            *(
-                Figure(name, partial(self.draw, name), _caption(self.paper, name))
-                for name in pictures
-            ),
+            *pictures,
             *warnings_of(self.warnings),
             *notes_of(left_out(self.dropped)),
             *notes_of([f"note: {text}" for text in read_published(self.paper)["notes"]]),

@@ -41,12 +41,11 @@ from adjudge.validation import count, open_unit
 from adjudge_papers import reporting_simulation as simulation
 from adjudge_papers.paper import (
     REHEARSAL,
-    MeasuredTable,
     Reproduction,
     Row,
-    Source,
     build_items,
     costs_calls,
+    measured_tables,
     source_of,
     values_of,
 )
@@ -173,18 +172,16 @@ def reproduce_reporting(
     intervals = f"{level_text(level)} intervals, {count_of(repeats, 'repeat')}"
 
     # The paper's simulation, run again, counts as reproduced.
-    measured: Mapping[str, tuple[Sequence[Row], str, Source]] = {
-        "figures": (simulation.summarise_settings(settings), intervals, "again"),
-        "protocol": (models, source, "simulated" if simulated else "yours"),
-        "settings": (settings, "", "again"),
-        "run": (run, "", "again"),
-        "shift": (shift, "", "again"),
-        "lengths": (lengths, "", "formula"),
-        "formulas": ([simulation.formula_numbers()], "", "formula"),
-    }
-    tables = tuple(
-        MeasuredTable(name, tuple(rows), about, kind)
-        for name, (rows, about, kind) in measured.items()
+    tables = measured_tables(
+        {
+            "figures": (simulation.summarise_settings(settings), intervals, "again"),
+            "protocol": (models, source, "simulated" if simulated else "yours"),
+            "settings": (settings, "", "again"),
+            "run": (run, "", "again"),
+            "shift": (shift, "", "again"),
+            "lengths": (lengths, "", "formula"),
+            "formulas": ([simulation.formula_numbers()], "", "formula"),
+        }
     )
     return ReportingReproduction(
         seed=seed,
@@ -270,15 +267,18 @@ def simulate_arena(*, battles: int, seed: int) -> Rows:
     return _battle_rows(frame, "p_a", "human_pref", "simulator")
 
 
+def _texts(frame: pl.DataFrame, name: str, **columns: str) -> pl.DataFrame:
+    """These columns of a file as text, by our names; judge and human in small letters."""
+    texts = {ours: tidy(frame[theirs], name, theirs) for ours, theirs in columns.items()}
+    return pl.DataFrame(texts).with_columns(pl.col("judge", "human").str.to_lowercase())
+
+
 def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Rows:
-    columns = {"model": _column(frame, name, by, ()), "judge": judge, "human": human}
-    rows = pl.DataFrame(
-        [tidy(frame[column], name, column).alias(to) for to, column in columns.items()]
-    )
+    model = _column(frame, name, by, ())
     words = {word: str(value) for word, value in GRADE.words.items()}
-    answers = pl.col("judge", "human").str.to_lowercase().replace(words)
-    rows = rows.with_columns(answers.cast(pl.Float64, strict=False))
-    used = Rows(rows).without(
+    answers = pl.col("judge", "human").replace(words).cast(pl.Float64, strict=False)
+    texts = _texts(frame, name, model=model, judge=judge, human=human)
+    used = Rows(texts.with_columns(answers)).without(
         ~(pl.col("judge").is_between(0, 1) & pl.col("human").is_in([0.0, 1.0])).fill_null(False),
         "verdict or label is not 0 or 1",
     )
@@ -287,21 +287,14 @@ def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str)
 
 def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Rows:
     """Battles, once from the side of each model."""
-    text = pl.DataFrame(
-        [
-            *(tidy(frame[c], name, c) for c in ("model_a", "model_b")),
-            *(
-                tidy(frame[c], name, c).str.to_lowercase().alias(a)
-                for c, a in ((judge, "judge"), (human, "human"))
-            ),
-        ]
-    )
+    models = {"model_a": "model_a", "model_b": "model_b"}
+    texts = _texts(frame, name, **models, judge=judge, human=human)
     share = pl.col("judge").cast(pl.Float64, strict=False)
     between = share.is_between(0, 1, closed="none")
     # A column of 0 and 1 names the winner, as in released battles; other values are P(A wins).
-    certain = judge != "p_a" and not text.select(between.any()).item()
+    certain = judge != "p_a" and not texts.select(between.any()).item()
     verdict = _winner("judge") if certain else pl.when(share.is_between(0, 1)).then(share)
-    decided = text.with_columns(verdict.alias("judge"), _winner("human").alias("human"))
+    decided = texts.with_columns(judge=verdict, human=_winner("human"))
     undecided = pl.any_horizontal(pl.col("judge", "human").is_null())
     used = Rows(decided).without(undecided, "tie, or no winner named")
     used = used.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
@@ -338,13 +331,7 @@ def name_judge(data: TableLike) -> str | None:
 
 
 def measure_models(
-    rows: pl.DataFrame,
-    *,
-    splits: int,
-    share: float,
-    level: float,
-    seed: int,
-    named: str,
+    rows: pl.DataFrame, *, splits: int, share: float, level: float, seed: int, named: str
 ) -> list[Row]:
     """Every model with enough rows over random splits, those with most rows first.
 

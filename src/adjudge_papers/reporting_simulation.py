@@ -5,7 +5,7 @@ Everything is counts and closed forms: 21 rates with 10,000 repeats are one arra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle, pairwise, product
 from types import SimpleNamespace
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from adjudge.estimation.estimators.misclassification import (
@@ -39,7 +38,7 @@ from adjudge.present.figure import (
 from adjudge.present.text import level as level_text
 from adjudge.present.text import number
 from adjudge.statistics.numbers import normal_quantile
-from adjudge.validation import FloatArray, Seed, count, generator
+from adjudge.validation import FloatArray
 from adjudge_papers.paper import Gallery, Row
 
 if TYPE_CHECKING:
@@ -91,55 +90,19 @@ def simulate_setting(
 
 def _rows(columns: Mapping[str, np.ndarray[Any, Any]], **keys: Any) -> list[Row]:
     """A row for each entry of arrays of one length."""
-    lists = {name: values.tolist() for name, values in columns.items()}
-    return [
-        {**keys, **dict(zip(lists, entry, strict=True))}
-        for entry in zip(*lists.values(), strict=True)
-    ]
+    return [keys | entry for entry in pl.DataFrame(columns).iter_rows(named=True)]
 
 
 def _equal_split(
     m: int, q0: float, q1: float, repeats: int, level: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray, Bounds]:
     """The judge's rates and the half-lengths of their intervals; the same corrected."""
-    half_m = m // 2
-    k, c0, c1 = draw_counts(
-        RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=repeats, seed=rng
-    )
-    p, s0, s1 = k / N, c0 / half_m, c1 / half_m
+    half_m, shape, rates = m // 2, (len(RATES), repeats), RATES[:, None]
+    p = rng.binomial(N, rates * q1 + (1 - rates) * (1 - q0), shape) / N
+    s0, s1 = (rng.binomial(half_m, q, shape) / half_m for q in (q0, q1))
     half = normal_quantile(level) * np.sqrt(p * (1 - p) / N)
     bounds = corrected_interval(p, s0, s1, N, half_m, half_m, confidence_level=level)
     return p, half, corrected_rate(p, s0, s1).estimate, bounds
-
-
-def draw_counts(
-    theta: ArrayLike,
-    q0: float,
-    q1: float,
-    *,
-    n: int,
-    m0: ArrayLike,
-    m1: ArrayLike,
-    replications: int,
-    seed: Seed = 0,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Verdicts of 1 among n test rows, and right verdicts in each human class.
-
-    Replications of the paper's simulation, one row per rate: arrays (rates, replications).
-
-    >>> draw_counts([0.2, 0.8], 0.7, 0.9, n=100, m0=10, m1=10, replications=5)[0].shape
-    (2, 5)
-    """
-    stream = generator(seed)
-    rate = np.atleast_1d(np.asarray(theta, dtype=np.float64))[:, None]
-    shape = (rate.shape[0], count(replications, "replications", least=1))
-    p = rate * q1 + (1 - rate) * (1 - q0)
-    sizes0, sizes1 = (np.broadcast_to(np.asarray(m, dtype=np.int64), shape) for m in (m0, m1))
-    return (
-        stream.binomial(n, p, shape).astype(np.float64),
-        stream.binomial(sizes0, q0).astype(np.float64),
-        stream.binomial(sizes1, q1).astype(np.float64),
-    )
 
 
 def one_run(m: int, q0: float, q1: float, level: float, rng: np.random.Generator) -> list[Row]:
@@ -198,15 +161,6 @@ def crossing(main: Sequence[Row]) -> list[float]:
     """The rate at which the bias of the judge's own rate changes its sign, if it does."""
     gaps = [(row["naive"] - row["rate"], row["rate"]) for row in main]
     return [r + (s - r) * g / (g - h) for (g, r), (h, s) in pairwise(gaps) if g > 0 >= h][:1]
-
-
-def _largest_bias(shift: Iterable[Row]) -> dict[str, float]:
-    """The largest absolute bias of each estimator."""
-    largest: dict[str, float] = {}
-    for row in shift:
-        name = row["estimator"]
-        largest[name] = max(largest.get(name, 0.0), abs(row["bias"]))
-    return largest
 
 
 def summarise_settings(settings: Sequence[Row]) -> list[Row]:
@@ -379,9 +333,11 @@ def figure_5(result: ReportingReproduction) -> Drawing:
     axes = figure.subplots()
     axes.axhline(0, color=INK, linewidth=1)
     looks = zip(cycle(colours), cycle(LINES), strict=False)
-    largest = _largest_bias(result.rows("shift"))
-    for name, (colour, line) in zip(largest, looks, strict=False):
+    largest: dict[str, float] = {}
+    names = dict.fromkeys(row["estimator"] for row in result.rows("shift"))
+    for name, (colour, line) in zip(names, looks, strict=False):
         curve = _columns(result, "shift", estimator=name)
+        largest[name] = float(np.abs(curve.bias).max())
         wide = 3.0 if name.startswith("(v)") else 1.8
         axes.plot(
             curve.rate / TEST_RATE, curve.bias, line, color=colour, linewidth=wide, label=name

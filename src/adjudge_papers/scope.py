@@ -8,7 +8,7 @@ Without data, simulated judgments of the same shape are used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from itertools import cycle
@@ -20,20 +20,12 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge.data import (
-    FORMATS,
-    Source,
-    kinds_of,
-    read_judgments,
-    read_pairs,
-    read_public,
-    sniff,
-)
+from adjudge.data import FORMATS, Source, kinds_of, read_judgments, read_pairs, read_public, sniff
 from adjudge.data.tables import Table, TableLike, source_name
 from adjudge.errors import ArgumentError, UnusableRepliesError
 from adjudge.judges import judge_pairs
 from adjudge.judges.options import OneJudge
-from adjudge.judges.prompting import make_prompt, read_prompt
+from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.verbalized import Verbalized
 from adjudge.present.blocks import Headline
 from adjudge.present.figure import INK, MARKS, MUTED, SERIES, new_figure
@@ -43,18 +35,21 @@ from adjudge.present.text import count as count_of
 from adjudge.selection import evaluate
 from adjudge.selection.evaluating import Evaluation, JudgeKey
 from adjudge.statistics.entropy import preference_entropy, random_orders
-from adjudge.validation import FloatArray, Seed, count, generator, one_of
+from adjudge.validation import FloatArray, Seed, count, generator
 from adjudge_papers.paper import (
     REHEARSAL,
     Gallery,
-    MeasuredTable,
     Picks,
     Reproduction,
     Row,
     build_items,
     contains,
     costs_calls,
+    measured_tables,
     paper_tables,
+    read_prompts,
+    read_published,
+    read_rows,
     row_of,
     size_of,
     source_of,
@@ -75,10 +70,6 @@ _POOL, _POOL_SHARE, _PER_PERSONA = 50, 5, 5
 #: The alpha of the paper's Table 3, and the method that its figures show at every alpha.
 _TABLE_3, _DRAWN = 0.10, "scope"
 _ENTROPY = "preference_entropy"
-_SIMULATED = (
-    "Simulated judges, with numbers of the simulator, not of a real model. Compare the pattern "
-    "with the paper's, not the numbers."
-)
 PICTURES = Gallery()
 
 
@@ -105,7 +96,7 @@ class ScopeReproduction(Reproduction):
         )
         if within < len(rows):
             text += f"; the furthest above is {worst['risk']:.3f} at alpha {worst['alpha']:g}"
-        return Headline(text, _SIMULATED if self.is_simulated() else "")
+        return Headline(text, self.caution)
 
 
 def reproduce_scope(
@@ -149,15 +140,10 @@ def reproduce_scope(
         rehearsal = {"store": None, "protocols": asking["protocols"]}
         for name, table in data.items():
             _reproduce(_open(name, table, REHEARSAL, sample, seed, rehearsal), sample, 1, seed)
-    if data:
-        sources = [_open(name, table, judge, sample, seed, asking) for name, table in data.items()]
-    elif judge is not None:
+    if judge is not None and not data:
         raise ArgumentError("judge", str(judge), "give the pairs to ask it about: --data NAME=FILE")
-    else:
-        sources = [
-            _Source(name, read_judgments(frame), sample, "simulator")
-            for name, frame in simulate_benchmarks(sample, seed=seed).items()
-        ]
+    sets: Mapping[str, TableLike] = data or simulate_benchmarks(sample, seed=seed)
+    sources = [_open(name, table, judge, sample, seed, asking) for name, table in sets.items()]
     tables: dict[str, list[Row]] = {"sets": [], "qualities": [], "risks": [], "curves": []}
     dropped: dict[str, int] = {}
     for source in sources:
@@ -169,31 +155,30 @@ def reproduce_scope(
     measured_by = "simulator" if not data else ", ".join(data)
     where = source_of(row["judge"] for row in tables["qualities"])
     entropies = [{"p": p, "entropy": float(preference_entropy([p])[0])} for p in (0.5, 0.95)]
-    done = ScopeReproduction(
+    done = measured_tables(
+        {name: (rows, measured_by, where) for name, rows in tables.items()}
+        # Appendix B.1: a formula, which needs no data.
+        | {"entropy": (entropies, "", "formula")}
+    )
+    return ScopeReproduction(
         settings={"sample": sample, "splits": splits},
         seed=seed,
-        tables=tuple(
-            [MeasuredTable(name, tuple(rows), measured_by, where) for name, rows in tables.items()]
-            # Appendix B.1: a formula, which needs no data.
-            + [MeasuredTable("entropy", tuple(entropies), "", "formula")]
-        ),
+        tables=done,
+        items=build_items("scope", done, picks=PICKS),
         warnings=tuple(line for source in sources for line in source.warnings),
         dropped=dropped,
     )
-    return replace(done, items=build_items("scope", done.tables, picks=PICKS))
 
 
 def _protocols(prompts: Mapping[str, str | Path]) -> dict[str, Any]:
     """How each protocol is asked: confidence on the paper's scale, and with the given prompts."""
-    given = {
-        one_of(name, PROTOCOLS, "prompts"): read_prompt(path) for name, path in prompts.items()
-    }
+    texts = read_prompts(prompts, *PROTOCOLS)
     stated = files("adjudge_papers") / "prompts" / "verbalized.txt"
     paper = make_prompt("verbalized.txt", stated.read_text(encoding="utf-8"))
     others = {name: {"protocol": name} for name in PROTOCOLS}
-    for name in given:
+    for name in texts:
         others[name]["prompt"] = str(prompts[name])
-    return others | {"verbalized": {"protocol": Verbalized(prompt=given.get("verbalized", paper))}}
+    return others | {"verbalized": {"protocol": Verbalized(prompt=texts.get("verbalized", paper))}}
 
 
 @dataclass(frozen=True)
@@ -428,11 +413,7 @@ def figure_3(result: ScopeReproduction) -> Drawing:
 # --- what the pictures share -----------------------------------------------------------------
 
 
-def _panels(
-    result: ScopeReproduction,
-    draw: Callable[[Axes, str], str],
-    y_label: str,
-) -> Drawing:
+def _panels(result: ScopeReproduction, draw: Callable[[Axes, str], str], y_label: str) -> Drawing:
     """A panel for each data set, three in a row; `draw` returns what its title says."""
     datasets = [row["dataset"] for row in result.rows("sets")]
     across = min(3, len(datasets))
@@ -475,13 +456,7 @@ def _lines(result: ScopeReproduction, dataset: str) -> list[tuple[str, str, str,
 
 #: The quality difference between the two answers of a pair.
 BENCHMARKS = {"mt-bench": 1.0, "rewardbench": 2.1, "chatbot-arena": 1.1}
-#: The noise of a judge, and its bias to the first answer.
-JUDGES = {
-    "simulated-7b": (0.8, 0.7),
-    "simulated-14b": (0.65, 0.55),
-    "simulated-32b": (0.5, 0.4),
-    "simulated-70b": (0.4, 0.35),
-}
+JUDGES = read_rows(read_published("scope")["simulator"])
 _SHARPNESS, _STRETCH, _PERSONAS = 2.9, 9.0, 5
 _Columns = dict[str, np.ndarray[Any, Any]]
 
@@ -519,31 +494,28 @@ def _simulate(name: str, n: int, spread: float, rng: np.random.Generator) -> pl.
         }
     )
     parts = []
-    for judge, (noise, lean) in JUDGES.items():
+    for judge in JUDGES:
         mixed = np.sqrt(0.5) * (shared + rng.normal(size=n))
-        odds = _STRETCH * (margin + noise * mixed)
-        first = _STRETCH * (lean + 0.15 * rng.normal(size=n))
+        odds = _STRETCH * (margin + judge["noise"] * mixed)
+        first = _STRETCH * (judge["lean"] + 0.15 * rng.normal(size=n))
         # One order, which is random for each pair.
         seen = odds + np.where(random_orders(pairs["id"].to_list()) == "ab", first, -first)
+        jitter = 0.9 * rng.normal(size=(2, n))
+        forward, reverse = odds + first + jitter[0], odds - first + jitter[1]
         asked = {
-            "preference": _preference(odds, first, rng),
+            "preference": {"p_fwd": expit(forward), "p_rev": expit(reverse)},
             "verbalized": _verbalized(seen, rng),
             "annotators": _annotators(seen, rng),
         }
         parts += [
             pairs.with_columns(
-                judge=pl.lit(judge),
+                judge=pl.lit(judge["judge"]),
                 protocol=pl.lit(protocol),
                 **{column: pl.Series(values) for column, values in columns.items()},
             )
             for protocol, columns in asked.items()
         ]
     return pl.concat(parts, how="diagonal")
-
-
-def _preference(odds: FloatArray, first: FloatArray, rng: np.random.Generator) -> _Columns:
-    jitter = 0.9 * rng.normal(size=(2, len(odds)))
-    return {"p_fwd": expit(odds + first + jitter[0]), "p_rev": expit(odds - first + jitter[1])}
 
 
 def _verbalized(seen: FloatArray, rng: np.random.Generator) -> _Columns:

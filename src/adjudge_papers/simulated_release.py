@@ -16,11 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from adjudge.validation import Seed, count, generator
-from adjudge_papers.paper import Row, read_rows
+from adjudge_papers.paper import Row, read_published, read_rows
 
 #: Makers of models, and how many of every ten models each has.
 MAKERS = {"openai": 3, "google": 3, "meta": 2, "alibaba": 1, "mistral": 1}
@@ -29,22 +28,12 @@ LANGUAGES = {
     "en": 0.52, "ru": 0.10, "zh": 0.09, "de": 0.07, "ja": 0.06, "vi": 0.05, "ko": 0.04, "es": 0.03,
     "fr": 0.025, "pt": 0.015,
 }  # fmt: skip
-CORPORA = ("lmarena100k", "lmarena140k", "comparia")
-_FRENCH = "comparia"
+CORPORA: tuple[str, ...] = tuple(read_published("soft-elo")["corpora"])
+JUDGES = read_rows(read_published("soft-elo")["simulator"])
+_FRENCH = CORPORA[-1]
 _STRETCH, _BETA, _NOISE = 1.2, 0.6, 1.4
 #: Share of the prompts that a judge has scored.
 _SCORED = 0.96
-
-
-#: A judge's errors in points: per battle, per model, by slot, by doubled length, by maker; and
-#: whether the size of its differences is informative about French answers.
-JUDGES = read_rows("""
-judge          scale noise liking first_slot longer own_maker reads_french
-openai-judge   0.9   0.4   0.15   0.4        0.1    0.1       1
-google-judge   1.3   0.8   0.2    0.5        0.3    0.3       1
-meta-judge     1.0   1.2   0.3    0.6        0.2    0.0       1
-alibaba-judge  1.0   0.6   0.2    0.5        0.05   0.2       0
-""")
 
 
 @dataclass(frozen=True)
@@ -81,7 +70,10 @@ class _World:
 
     def __init__(self, corpus: str, models: int, battles: int, rng: np.random.Generator) -> None:
         self.corpus = corpus
-        self.names, self.makers = _models(models)
+        pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
+        makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
+        self.names = [f"{m}-model-{makers[: k + 1].count(m):02d}" for k, m in enumerate(makers)]
+        self.makers = np.array(makers)
         theta = rng.normal(0, 0.8, models)
         self.a = rng.integers(0, models, battles)
         self.b = (self.a + rng.integers(1, models, battles)) % models
@@ -139,11 +131,3 @@ class _World:
             }
         )
         return frame.filter(pl.Series(rng.random(len(s)) < _SCORED))
-
-
-def _models(models: int) -> tuple[tuple[str, ...], NDArray[np.str_]]:
-    """Names by maker, in the proportions of MAKERS."""
-    pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
-    makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
-    names = [f"{maker}-model-{makers[: k + 1].count(maker):02d}" for k, maker in enumerate(makers)]
-    return tuple(names), np.array(makers)

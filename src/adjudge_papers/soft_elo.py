@@ -24,35 +24,22 @@ from adjudge.present.text import count as count_of
 from adjudge.present.text import number, percent
 from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.validation import count, exact_level, positive
+from adjudge_papers import soft_elo_measures as measures
 from adjudge_papers.items import PaperItem
 from adjudge_papers.paper import (
-    MeasuredTable,
     Reproduction,
     Row,
     build_items,
+    measured_tables,
     paper_tables,
     source_of,
     values_of,
 )
 from adjudge_papers.simulated_release import SimulatedRun
 from adjudge_papers.soft_elo_figures import FRENCH, MAIN, NEWER, PICTURES
-from adjudge_papers.soft_elo_measures import (
-    DRAWS,
-    Run,
-    Tables,
-    ask_run,
-    count_languages,
-    family_points,
-    language_rows,
-    measure_run,
-    read_runs,
-)
+from adjudge_papers.soft_elo_measures import DRAWS
 
 _TWO_CORPORA = "needs files of two corpora"
-_SIMULATED = (
-    "Simulated battles of the release's shape: models, judges and numbers are invented. Compare "
-    "the pattern with the paper's, not the numbers."
-)
 
 
 @frozen
@@ -77,7 +64,7 @@ class SoftEloReproduction(Reproduction):
         text = f"Soft targets {change}, the mean over {runs}: {_write_means(rows)}"
         theirs = [row for _, row in table.matched(paper_tables(self.paper)["judges"])]
         paper = f"The paper has {_write_means(theirs)} for {len(theirs)} of them." if theirs else ""
-        return Headline(text, _SIMULATED if self.is_simulated("judges") else paper)
+        return Headline(text, self.caution or paper)
 
 
 def _write_means(rows: Sequence[Row]) -> str:
@@ -122,9 +109,9 @@ def reproduce_soft_elo(
     counts = {"splits": count(splits, "splits", least=1), "draws": count(draws, "draws", least=2)}
     counts["replicates"] = count(replicates, "replicates", least=2)
     if judge is None:
-        runs = read_runs(source, l2=l2, seed=seed)
+        runs = measures.read_runs(source, l2=l2, seed=seed)
     elif isinstance(source, (str, Path)):
-        runs = ask_run(source, judge, prompts=prompts or {}, l2=l2, asking=asking)
+        runs = measures.ask_run(source, judge, prompts=prompts or {}, l2=l2, asking=asking)
     else:
         raise ArgumentError("judge", judge, "give the pairs to ask it about")
     tables, warnings = _measure(runs, alpha=alpha, seed=seed, **counts)
@@ -135,33 +122,33 @@ def reproduce_soft_elo(
     done = SoftEloReproduction(
         settings={"l2": l2, "alpha": alpha, **counts},
         seed=seed,
-        tables=tuple(MeasuredTable(t, tuple(rows), data, measured) for t, rows in tables.items()),
+        tables=measured_tables({t: (rows, data, measured) for t, rows in tables.items()}),
         warnings=tuple(warnings),
     )
     return replace(done, items=_items(done))
 
 
-def _measure(runs: Sequence[Run], **options: Any) -> tuple[Tables, list[str]]:
+def _measure(runs: Sequence[measures.Run], **options: Any) -> tuple[measures.Tables, list[str]]:
     """Every table of every run, corpora in the paper's order, the largest error first."""
     order = {name: k for k, name in enumerate((MAIN, NEWER, FRENCH))}
-    corpora: dict[str, list[Run]] = {}
+    corpora: dict[str, list[measures.Run]] = {}
     for run in sorted(runs, key=lambda run: order.get(run.corpus, 9)):
         corpora.setdefault(run.corpus, []).append(run)
-    tables: Tables = {"judges": [], "languages": [], "prompts": []}
+    tables: measures.Tables = {"judges": [], "languages": [], "prompts": []}
     warnings: list[str] = []
     main = MAIN if MAIN in corpora else next(iter(corpora), "")
     for corpus, judges in corpora.items():
-        points = family_points(judges)
+        points = measures.family_points(judges)
         # The paper shows budgets of its main corpus.
         drawn = options | {"draws": options["draws"] if corpus == main else 0}
         for run in judges:
-            measured, lines = measure_run(run, **drawn)
+            measured, lines = measures.measure_run(run, **drawn)
             warnings += [f"{run.judge}, {corpus}: {line}" for line in lines]
             measured["judges"] = [{**row, **points[run.judge]} for row in measured["judges"]]
             for name, rows in measured.items():
                 tables.setdefault(name, []).extend(rows)
-        tables["languages"] += language_rows(judges)
-        tables["prompts"] += count_languages(judges)
+        tables["languages"] += measures.language_rows(judges)
+        tables["prompts"] += measures.count_languages(judges)
     tables["judges"].sort(
         key=lambda row: (order.get(row["corpus"], 9), -(row.get("hard_mae") or 0.0))
     )

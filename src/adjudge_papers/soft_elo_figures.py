@@ -37,9 +37,11 @@ from adjudge.ranking.evaluation_view import (
     COLOUR,
     MARK,
     NAME,
+    QUARTERS,
     change_title,
     draw_arrow,
     plot_held_out,
+    set_budget_axes,
     width_contours,
 )
 from adjudge_papers.paper import Gallery, Row, parts_of, read_published, values_of
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
 METHODS = ("hard-elo", "soft-elo")
 MAIN, NEWER, FRENCH = read_published("soft-elo")["corpora"]
 TITLES = read_published("soft-elo")["titles"]
-_QUARTERS = ("weakest\nquarter", "second", "third", "strongest\nquarter")
 #: Bins with fewer battles are left out of Figure 7; |beta - beta of all| up to here is stable.
 _FEWEST, _STABLE = 30, 0.05
 _MOST_LANGUAGES = 40
@@ -160,7 +161,7 @@ def _draw_intervals(axes: Axes, models: Sequence[Row]) -> None:
     people = {model["model"]: model["human_elo"] for model in models}
     names = sorted(people, key=lambda name: -people[name])
     name_judges(axes, names, 9 if len(names) <= 40 else 7)
-    widths, contained = {}, ""
+    widths, line = {}, ""
     for method, thick, alpha in (("hard-elo", 6.0, 0.3), ("soft-elo", 2.4, 1.0)):
         look: dict[str, Any] = {"color": COLOUR[method], "lw": thick, "alpha": alpha}
         bounded = [m for m in models if m["method"] == method and m["width"] is not None]
@@ -171,15 +172,12 @@ def _draw_intervals(axes: Axes, models: Sequence[Row]) -> None:
             axes.plot([], [], label=NAME[method], **look)
             widths[method] = median(model["width"] for model in bounded)
             inside = sum(model["covered"] == 1 for model in bounded)
-            contained = (
-                f"\n{inside} of {len(bounded)} {NAME[method]} intervals contain people's Elo"
-            )
-    axes.plot(
-        [people[n] for n in names], range(len(names)), "|", color=INK, ms=7, mew=1.6, label="people"
-    )
+            line = f"\n{inside} of {len(bounded)} {NAME[method]} intervals contain people's Elo"
+    elo = [people[name] for name in names]
+    axes.plot(elo, range(len(names)), "|", color=INK, ms=7, mew=1.6, label="people")
     axes.set_xlabel("Elo, with the interval of each left-out model")
     add_legend(axes, "lower right")
-    axes.set_title(change_title("Median width", widths) + contained)
+    axes.set_title(change_title("Median width", widths) + line)
 
 
 def _corpus_intervals(result: SoftEloReproduction, corpus: str) -> Drawing:
@@ -205,7 +203,7 @@ def figure_2(result: SoftEloReproduction) -> Drawing:
     ramps = {row["judge"]: ramp for row in rows if len(ramp := _ramp(row, "hard")) == 4}
     for judge, ramp in ramps.items():
         right.plot(range(4), ramp, ms=5, lw=1.6, label=short(judge), **looks[judge])
-    right.set_xticks(range(4), _QUARTERS)
+    right.set_xticks(range(4), QUARTERS)
     right.set_ylabel("mean of judge − people, Elo")
     rising = sum(ramp[-1] > ramp[0] for ramp in ramps.values())
     right.set_title(f"It rises from weak to strong for {rising} of {len(ramps)} judges")
@@ -233,7 +231,7 @@ def _draw_ramp(axes: Axes, held: Sequence[Row], judge: str) -> None:
     axes.fill_between(grid, line - reach, line + reach, color=GRID, lw=0, zorder=0)
     axes.plot(grid, line, color=INK, lw=1.4)
     for q, shade in enumerate(("#f4b08f", "#e88453", WARM, "#8f3410")):
-        name = _QUARTERS[q].replace("\n", " ")
+        name = QUARTERS[q].replace("\n", " ")
         axes.plot(x[quarter == q], y[quarter == q], "o", color=shade, ms=6, label=name)
     axes.set(xlabel="people's Elo (line: fit, with its 95 % band)", ylabel="Hard-Elo − people, Elo")
     add_legend(axes, fontsize=8)
@@ -249,9 +247,8 @@ def figure_3(result: SoftEloReproduction) -> Drawing:
     figure = new_figure(11.4, 4.8)
     left, right = figure.subplots(1, 2)
     _draw_agreement(left, result.rows("agreement", corpus=row["corpus"]))
-    for at, (kind, beta, ece) in enumerate(
-        (("fitted", row["beta"], row["ece"]), ("raw", 1.0, row["raw_ece"]))
-    ):
+    kinds = (("fitted", row["beta"], row["ece"]), ("raw", 1.0, row["raw_ece"]))
+    for at, (kind, beta, ece) in enumerate(kinds):
         label = f"β = {number(beta, 2)}, error {number(ece, 3)}"
         _plot_bins(right, rows_of(result, "reliability", row, kind=kind), series=at, label=label)
     right.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
@@ -316,7 +313,7 @@ def _draw_quarters(axes: Axes, rows: Sequence[Row]) -> None:
         plot_band(axes, range(4), known, COLOUR[method], NAME[method], MARK[method])
         mean = known.mean(axis=0)
         ramps[method] = float(mean[3] - mean[0])
-    axes.set_xticks(range(4), _QUARTERS)
+    axes.set_xticks(range(4), QUARTERS)
     axes.set_ylabel("mean of judge − people, Elo")
     add_legend(axes)
     axes.set_title(change_title("Strongest − weakest quarter", ramps))
@@ -339,21 +336,10 @@ def _draw_budgets(axes: Axes, budgets: Sequence[Row], spread: pl.Expr, at: int) 
         x, y, sd = (line[name].fill_null(0.0).to_numpy() for name in ("per_model", "mae", "sd"))
         axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.16, lw=0)
         axes.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
-    _budget_axes(axes, ticks)
+    set_budget_axes(axes, ticks, "held-out error, Elo", fontsize=8.5)
     chosen = bands.filter(pl.col("per_model") == ticks[at]).sort("method")
     errors = dict(chosen.select("method", "mae").iter_rows())
     return change_title(f"error at {ticks[at]:g} battles each", errors)
-
-
-def _budget_axes(axes: Axes, ticks: Sequence[float], y_label: str = "held-out error, Elo") -> None:
-    """A logarithmic axis of battles per model."""
-    axes.set_xscale("log")
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set(xlabel="judged battles per model", ylabel=y_label)
-    if y_label.startswith("held"):
-        axes.set_ylim(bottom=0)
-    add_legend(axes, "upper right", 8.5)
 
 
 @PICTURES.add("figure-06")
@@ -387,7 +373,7 @@ def _draw_settling(axes: Axes, result: SoftEloReproduction) -> None:
         axes.errorbar(x, away, yerr=spread, ms=5, lw=1.6, capsize=2, **look)
         ticks.update(x)
         late += [abs(gap) for tick, gap in zip(x, away, strict=True) if tick >= 50]
-    _budget_axes(axes, sorted(ticks), "β − β of all battles (grey: ± 0.05)")
+    set_budget_axes(axes, sorted(ticks), "β − β of all battles (grey: ± 0.05)", fontsize=8.5)
     farthest = f"; at most {max(late):.3f} away from 50 battles on" if late else ""
     axes.set_title(f"β by budget{farthest}")
 
@@ -440,9 +426,8 @@ for _name, _corpus in (("figure-08", NEWER), ("figure-09", FRENCH)):
 
 @PICTURES.add("figure-15")
 def figure_15(result: SoftEloReproduction) -> Drawing:
-    rows = sorted(
-        (row for row in main_rows(result) if row["ece"] is not None), key=lambda row: row["ece"]
-    )
+    rows = [row for row in main_rows(result) if row["ece"] is not None]
+    rows.sort(key=lambda row: row["ece"])
     figure = new_figure(3.1 * min(4, len(rows)) + 0.6, 2.9 * -(-len(rows) // 4) + 1.0)
     for axes, row in zip(_grid(figure, len(rows)), rows, strict=True):
         _plot_bins(axes, rows_of(result, "reliability", row, kind="fitted"))

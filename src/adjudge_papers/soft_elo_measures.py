@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy import stats
-from scipy.special import expit
 
 from adjudge.data import Source
 from adjudge.data.battles import Battles, code_battles
@@ -23,45 +22,34 @@ from adjudge.diagnosis import family_of, family_scores
 from adjudge.diagnosis.consistency import position_bias
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
-from adjudge.judges.prompting import read_prompt
 from adjudge.judges.protocols.rubric import Rubric
-from adjudge.ranking import fit_temperature, rank_correlations
+from adjudge.ranking import evaluation, fit_temperature, rank_correlations
 from adjudge.ranking.bradley_terry import target_battles, wins_table
-from adjudge.ranking.evaluation import (
-    HeldOut,
-    Residuals,
-    evaluation_rules,
-    held_out_intervals,
-    hold_out_each,
-    human_reference,
-    loo_row,
-    models_needed,
-    residuals,
-    sample_efficiency,
-    split_conformal,
-    strongest_quarters,
-)
+from adjudge.ranking.evaluation import HeldOut, Residuals
 from adjudge.ranking.leaderboard import ConformalRow
 from adjudge.ranking.targets import Rule, agreement_share, decided_by_both, fixed_rule, soft_targets
-from adjudge.ranking.temperature import ReliabilityBin, Temperature, temperature_with_ties
-from adjudge.records import Interval
+from adjudge.ranking.temperature import Temperature, measure_reliability, temperature_with_ties
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import fit_strengths, to_elo
-from adjudge.statistics.numbers import (
-    binomial_interval,
-    expected_calibration_error,
-    mean_known,
-    reliability_bins,
+from adjudge.statistics.numbers import binomial_interval, mean_known
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
+from adjudge_papers.paper import (
+    REHEARSAL,
+    Row,
+    costs_calls,
+    ends_of,
+    read_prompts,
+    read_published,
+    row_of,
+    values_of,
 )
-from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of
-from adjudge_papers.paper import REHEARSAL, Row, costs_calls, read_published, row_of
 from adjudge_papers.simulated_release import SimulatedRun, simulate_release
 
 #: The paper's budget for a reply.
 TOKENS = 4096
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Run:
     """One judge on one corpus: the rows, and the same rows as battles with votes and scores."""
 
@@ -100,7 +88,7 @@ class Run:
     @cached_property
     def people(self) -> HeldOut:
         """People's Elo of each model."""
-        return human_reference(self.battles, l2=self.l2)
+        return evaluation.human_reference(self.battles, l2=self.l2)
 
     @cached_property
     def temperature(self) -> Temperature:
@@ -115,8 +103,8 @@ class Run:
 
     def leave_out(self, rule: Rule, *, replicates: int = 0, seed: Seed = 0) -> Residuals:
         """Residuals against people's Elo, each model left out in turn."""
-        held = hold_out_each(self.battles, rule, l2=self.l2, replicates=replicates, seed=seed)
-        return residuals(held, self.people)
+        held = evaluation.hold_out_each(rule, l2=self.l2, replicates=replicates, seed=seed)
+        return evaluation.residuals(held, self.people)
 
 
 def read_runs(
@@ -144,10 +132,7 @@ def ask_run(
     asking: Mapping[str, Any],
 ) -> list[Run]:
     """A judge asked as in the paper: six criteria, both orders, replies of up to 4,096 tokens."""
-    given = {
-        one_of(name, ("rubric",), "prompts"): read_prompt(path) for name, path in prompts.items()
-    }
-    protocol = Rubric(prompt=given.get("rubric"), max_tokens=TOKENS)
+    protocol = Rubric(prompt=read_prompts(prompts, "rubric").get("rubric"), max_tokens=TOKENS)
     first = [REHEARSAL] if costs_calls(judge) else []
     for spec, options in [*((name, {"store": None}) for name in first), (judge, dict(asking))]:
         rows = judge_pairs(pairs, judge=spec, protocol=protocol, **options).judgments
@@ -174,8 +159,7 @@ def _code_run(corpus: str, judge: str, frame: pl.DataFrame, l2: float) -> Run:
     if human is None or score is None or verdict is None:
         remedy = "give annotations in the format of the release"
         raise DataError(f"{corpus}/{judge}", "has no votes or no scores", remedy=remedy)
-    columns: dict[str, Any] = {"human": human, "verdict": verdict, "score": score}
-    return Run(corpus=corpus, judge=judge, frame=frame, battles=battles, l2=l2, **columns)
+    return Run(corpus, judge, frame, battles, human, verdict, score, l2)
 
 
 def pearson(x: FloatArray, y: FloatArray) -> float | None:
@@ -208,40 +192,40 @@ def measure_run(
     battles, rng = run.battles, generator(seed)
     held: dict[str, Residuals] = {}
     intervals: dict[str, ConformalRow] = {}
-    rules = {rule.name: rule for rule in evaluation_rules(battles)}
+    rules = {rule.name: rule for rule in evaluation.evaluation_rules(battles)}
     for name, rule in rules.items():
         held[name] = run.leave_out(rule, replicates=replicates if name in METHODS else 0, seed=rng)
         if name in METHODS:
             # The same seed: both methods are tested on the same splits.
-            intervals[name] = split_conformal(held[name], alpha=alpha, splits=splits, seed=seed)
+            intervals[name] = evaluation.split_conformal(
+                held[name], alpha=alpha, splits=splits, seed=seed
+            )
     hard, soft = held["hard-elo"], held.get("soft-elo")
     key = {"corpus": run.corpus, "judge": run.judge}
-    sizes = np.abs(run.score[np.isfinite(run.score)])
     models: list[dict[str, Any]] = [
         row_of(row, "method model human_elo elo residual se width", **key)
         | {"covered": None if row.covered is None else int(row.covered)}
-        | _ends("interval", row.interval)
+        | ends_of("interval", row.interval)
         for name in intervals
-        for row in held_out_intervals(held[name], alpha=alpha)
+        for row in evaluation.held_out_intervals(held[name], alpha=alpha)
     ]
-    drawn_budgets = (
-        sample_efficiency(battles, run.people, l2=run.l2, seed=seed, draws=draws) if draws else ()
-    )
+    sampled = evaluation.sample_efficiency(battles, run.people, l2=run.l2, seed=seed, draws=draws)
     budgets: list[dict[str, Any]] = [
         row_of(row, "method per_model mae mae_sd draws", **key)
-        | {"beta": float(np.mean(row.betas)) if row.betas else None}
-        | {"beta_sd": float(np.std(row.betas, ddof=1)) if len(row.betas) > 1 else None}
-        for row in drawn_budgets
+        | {"beta": mean_known(row.betas), "beta_sd": _deviation(row.betas)}
+        for row in sampled
     ]
-    size, agree = _decided_battles(run)
-    raw, raw_ece = _raw_reliability(size, agree)
+    both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
+    size, agree = np.abs(run.score[both]), (run.verdict == run.human)[both].astype(np.int64)
+    # As if beta were 1 (Figure 3b).
+    raw, raw_ece = measure_reliability(1.0, size, agree)
     agreement = _agreement_by_size(size, agree)
     position, orders = _position_effect(run)
     row: dict[str, Any] = {
         **key,
         "battles": len(battles),
         "models": battles.n_models,
-        "mean_score": float(sizes.mean()) if len(sizes) else None,
+        "mean_score": _mean_size(run.score),
         "kappa": cohen_kappa(run.verdict, run.human),
         "beta": None if soft is None else soft.mean_parameter,
         "ece": run.temperature.ece,
@@ -263,19 +247,9 @@ def measure_run(
         **position,
     }
     for method, conformal in intervals.items():
-        row |= _method_columns(run.judge, method[:4], held[method], conformal)
-        own = [model for model in models if model["method"] == method]
-        widths = [model["width"] for model in own if model["width"] is not None]
-        covered = [model["covered"] for model in own if model["covered"] is not None]
-        row |= {
-            f"{method[:4]}_model_width": median(widths) if widths else None,
-            f"{method[:4]}_contained": mean_known(covered),
-        }
-        for name, per_model in _PRINTED.items():
-            drawn = [
-                b["mae"] for b in budgets if (b["method"], b["per_model"]) == (method, per_model)
-            ]
-            row[f"{method[:4]}_{name}"] = drawn[0] if drawn else None
+        of_method = ([r for r in rows if r["method"] == method] for rows in (models, budgets))
+        measured = _method_columns(run.judge, held[method], conformal, *of_method)
+        row |= {f"{method[:4]}_{name}": value for name, value in measured.items()}
     tables: Tables = {
         "judges": [row],
         "models": list(models),
@@ -291,16 +265,18 @@ def measure_run(
     return tables, [*run.temperature.warnings, *_unbounded(intervals["hard-elo"])]
 
 
-def _ends(name: str, interval: Interval | tuple[float, float] | None) -> dict[str, float | None]:
-    low, high = interval or (None, None)
-    return {f"{name}_low": low, f"{name}_high": high}
-
-
-def _method_columns(judge: str, method: str, held: Residuals, row: ConformalRow) -> dict[str, Any]:
-    """The columns of one method, `hard` or `soft`."""
-    error = loo_row(held)
+def _method_columns(
+    judge: str,
+    held: Residuals,
+    row: ConformalRow,
+    models: Sequence[Row],
+    budgets: Sequence[Row],
+) -> dict[str, Any]:
+    """The columns of one method, from its residuals, intervals, models and budgets."""
+    error, widths = evaluation.loo_row(held), values_of(models, "width")
     quarters = error.residual_by_quarter or (None,) * 4
-    measured = {
+    at_budget = {budget["per_model"]: budget["mae"] for budget in budgets}
+    return {
         "mae": error.mae,
         "spearman": error.spearman,
         "width": row.median_width,
@@ -311,13 +287,24 @@ def _method_columns(judge: str, method: str, held: Residuals, row: ConformalRow)
         "se": row.median_se,
         **{f"q{k + 1}": value for k, value in enumerate(quarters)},
         **_family_excess(judge, held.values, held.names),
+        "model_width": median(widths) if widths else None,
+        "contained": mean_known(model["covered"] for model in models),
+        **{name: at_budget.get(per_model) for name, per_model in _PRINTED.items()},
     }
-    return {f"{method}_{name}": value for name, value in measured.items()}
+
+
+def _mean_size(score: FloatArray) -> float | None:
+    """The mean |s| of the battles with a score."""
+    return mean_known(np.abs(score[np.isfinite(score)]).tolist())
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def _unbounded(row: ConformalRow) -> list[str]:
     """Why there is no width."""
-    needed, reason = models_needed(row.alpha), "too many models have no standard error"
+    needed, reason = evaluation.models_needed(row.alpha), "too many models have no standard error"
     if row.n_calibration < needed:
         reason = f"{row.n_calibration} models calibrate, and {needed} are needed"
     return [f"the interval is unbounded: {reason}"] if row.unbounded else []
@@ -327,7 +314,7 @@ def _strength_structure(run: Run, hard: Residuals, soft: Residuals | None) -> di
     """Residuals against strength, and |s| within and between quarters (sections 4.2 and 4.3)."""
     quarter = np.full(run.battles.n_models, -1)
     if len(hard.names) >= 4:
-        for name, q in zip(hard.names, strongest_quarters(hard.human), strict=True):
+        for name, q in zip(hard.names, evaluation.strongest_quarters(hard.human), strict=True):
             quarter[run.battles.names.index(name)] = q
     a, b = quarter[run.battles.a], quarter[run.battles.b]
 
@@ -372,12 +359,6 @@ def _beta_stability(run: Run, rule: Rule | None) -> dict[str, Any]:
     }
 
 
-def _decided_battles(run: Run) -> tuple[FloatArray, IntArray]:
-    """|s|, and 1 if people agree with the judge, of the battles in which both chose a side."""
-    both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
-    return np.abs(run.score[both]), (run.verdict[both] == run.human[both]).astype(np.int64)
-
-
 def _agreement_by_size(size: FloatArray, agree: IntArray) -> list[dict[str, Any]]:
     """How often people agree with the judge by |s| (Figure 3a)."""
     # (low, high], and a difference of 0 in the first bin.
@@ -401,17 +382,6 @@ def _contradictions(run: Run) -> float | None:
     return float((np.sign(run.score[decided]) == 1 - 2 * run.verdict[decided]).mean())
 
 
-def _raw_reliability(size: FloatArray, agree: IntArray) -> tuple[list[Any], float | None]:
-    """The reliability of sigma(|s|), as if beta were 1 (Figure 3b), and its calibration error."""
-    if not len(size):
-        return [], None
-    confidence = np.asarray(expit(size))
-    bins = reliability_bins(confidence, agree, equal_mass=True)
-    columns = (bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist())
-    rows = [ReliabilityBin(predicted=p, observed=o, n=n) for p, o, n in zip(*columns, strict=True)]
-    return rows, expected_calibration_error(confidence, agree, equal_mass=True)
-
-
 # --- order, length and family ----------------------------------------------------------------
 
 
@@ -428,9 +398,9 @@ def _position_effect(run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     errors = [dict(zip(h.names, np.abs(h.values).tolist(), strict=True)) for h in held]
     measured = {
         "first_share": bias.first_share,
-        **_ends("first_share", bias.interval),
+        **ends_of("first_share", bias.interval),
         "flip_share": bias.flip_share,
-        **_ends("flip_share", bias.flip_interval),
+        **ends_of("flip_share", bias.flip_interval),
         "advantage": bias.first_advantage,
         "first_favoured": float((forward > reverse)[both].mean()),
         "first_mae": held[0].mae,
@@ -455,7 +425,7 @@ def _length_effect(run: Run, hard: Residuals) -> dict[str, Any]:
     return {
         "near_tied": n,
         "longer_share": float(longer.mean()) if n else None,
-        **_ends("longer_share", binomial_interval(int(longer.sum()), n, 0.95) if n else None),
+        **ends_of("longer_share", binomial_interval(int(longer.sum()), n, 0.95) if n else None),
         "length_partial": correlation,
         "length_p": p_value,
     }
@@ -488,8 +458,8 @@ def _family_excess(judge: str, values: FloatArray, names: Sequence[str]) -> dict
     bias = family_scores(values, names, of_family(names, family), family=family)
     if bias.excess is None:
         return {}
-    own = f"{bias.own_models} {family}"
-    return {"family": bias.excess, **_ends("family", bias.interval), "family_models": own}
+    models = f"{bias.own_models} {family}"
+    return {"family": bias.excess, **ends_of("family", bias.interval), "family_models": models}
 
 
 def family_points(runs: Sequence[Run]) -> dict[str, Mapping[str, Any]]:
@@ -572,16 +542,15 @@ def _measure_language(run: Run, rows: IntArray, reference: FloatArray) -> dict[s
 
     hard_mae, hard_spearman = compare(verdict)
     soft_mae, soft_spearman = compare(soft_targets(score, run.beta or 0.0))
-    own = fit_temperature(score, human).beta
-    sizes = np.abs(score[np.isfinite(score)])
+    beta = fit_temperature(score, human).beta
     return {
         "hard_mae": hard_mae,
         "soft_mae": soft_mae,
         "hard_spearman": hard_spearman,
         "soft_spearman": soft_spearman,
-        "own_beta": own,
-        "own_beta_mae": compare(soft_targets(score, own))[0] if own and own > 0 else None,
-        "mean_score": float(sizes.mean()) if len(sizes) else None,
+        "own_beta": beta,
+        "own_beta_mae": compare(soft_targets(score, beta))[0] if beta and beta > 0 else None,
+        "mean_score": _mean_size(score),
         "agreement": agreement_share(verdict, human)[0],
     }
 
@@ -590,7 +559,7 @@ def _fit_elo(battles: Battles, target: FloatArray, l2: float) -> FloatArray:
     """Elo of every model by one fit; NaN for models without a battle."""
     used, y = target_battles(battles, target)
     wins = wins_table(used.a, used.b, y, used.n_models)
-    seen = (wins.sum(axis=0) + wins.sum(axis=1)) > 0
+    seen = (wins + wins.T).any(axis=1)
     return np.where(seen, to_elo(fit_strengths(wins, l2=l2)), np.nan)
 
 
@@ -601,5 +570,5 @@ def _average(measured: Sequence[dict[str, float | None]]) -> dict[str, Any]:
         known = [value for judge in measured if (value := judge[name]) is not None]
         means[name] = mean_known(known)
         if name in ("own_beta", "mean_score", "agreement"):
-            means[f"{name}_sd"] = float(np.std(known, ddof=1)) if len(known) > 1 else None
+            means[f"{name}_sd"] = _deviation(known)
     return means

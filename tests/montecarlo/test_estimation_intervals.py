@@ -14,7 +14,7 @@ from adjudge.estimation import corrected_interval, corrected_rate, estimate, pla
 from adjudge.estimation.estimators.misclassification import doubts
 from adjudge.estimation.profile import Tallies, p_values
 from adjudge.estimation.sample import Counts
-from adjudge_papers.reporting_simulation import draw_counts
+from simulators import draw_counts
 
 RATES = np.linspace(0, 1, 21)
 JUDGES = [(0.7, 0.7), (0.7, 0.9), (0.9, 0.7), (0.9, 0.9)]

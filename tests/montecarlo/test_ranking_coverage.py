@@ -54,7 +54,7 @@ def split_coverage(models: int, battles: int, seed: int) -> float:
         simulate_battles(models=models, battles=battles, bias=0.3, seed=seed).frame
     )
     held = residuals(
-        hold_out_each(found, soft_rule(found), replicates=20, seed=seed), human_reference(found)
+        hold_out_each(soft_rule(found), replicates=20, seed=seed), human_reference(found)
     )
     assert len(held.names) == models
     row = split_conformal(held, alpha=0.1, splits=1, seed=seed)
@@ -328,9 +328,9 @@ def errors(informative: bool, seed: int) -> tuple[float, float, bool]:
     assert found.human is not None
     human = human_reference(found)
     hard = residuals(
-        hold_out_each(found, fixed_rule("hard-elo", found, found.verdict), replicates=0), human
+        hold_out_each(fixed_rule("hard-elo", found, found.verdict), replicates=0), human
     ).mae
-    soft = residuals(hold_out_each(found, soft_rule(found), replicates=0), human).mae
+    soft = residuals(hold_out_each(soft_rule(found), replicates=0), human).mae
     assert hard is not None
     assert soft is not None
     return hard, soft, bool(fit_temperature(found.score, found.human).warnings)
@@ -409,7 +409,7 @@ def family_coverage(seed: int) -> tuple[float, float]:
         left_out={},
     )
     own = next(row for row in family_quantiles(held, alpha=0.1) if row.group == "Meta").quantile
-    pooled = elo_quantile(held.values, held.se, alpha=0.1).quantile
+    pooled = elo_quantile(held.values, held.se, alpha=0.1)
     assert own is not None
     assert pooled is not None
     score = abs(-25.0 + draw.normal(0, 12)) / 12

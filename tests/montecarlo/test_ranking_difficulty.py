@@ -68,7 +68,7 @@ def covered(seed: int) -> list[list[float]]:
         rows = np.asarray(battles.group_codes) == battles.groups.index(group)
         third = battles.take(np.flatnonzero(rows))
         rule = judge_rules(third)[-1]
-        held = residuals(hold_out_each(third, rule, seed=seed), human_reference(third))
+        held = residuals(hold_out_each(rule, seed=seed), human_reference(third))
         at = held.names.index(f"model-{MODELS}")
         score = abs(held.values[at]) / held.se[at]
         inside.append([float(score <= (quantile or 0.0)) for quantile in quantiles.values()])

@@ -13,7 +13,7 @@ residuals.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -32,41 +32,22 @@ from adjudge.judges.judge import match_judge
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of, warnings_of
 from adjudge.present.result import Count, NotNegative, ResultWithDigest, frozen
+from adjudge.ranking import evaluation
 from adjudge.ranking.bradley_terry import (
     battles_per_model,
+    bradley_terry,
     float_at,
     target_battles,
     wins_table,
 )
 from adjudge.ranking.differences import ranks
-from adjudge.ranking.evaluation import (
-    DEFAULT_REPLICATES,
-    EloQuantile,
-    anchored_standard_error,
-    elo_quantile,
-    hold_out_each,
-    human_reference,
-    interval_around,
-    residuals,
-)
+from adjudge.ranking.evaluation import DEFAULT_REPLICATES, models_needed
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts
 from adjudge.ranking.rank import ReadingBattles
 from adjudge.ranking.shift import effective_battles, spell_mix, weigh_battles
-from adjudge.ranking.targets import (
-    choose_method,
-    fixed_rule,
-    make_target,
-    smoothed_rule,
-    soft_rule,
-)
+from adjudge.ranking.targets import choose_method, fixed_rule, make_target, smoothed_rule, soft_rule
 from adjudge.records import Interval
-from adjudge.statistics.bradley_terry import (
-    DEFAULT_L2,
-    connected_groups,
-    fit_against_anchors,
-    fit_strengths,
-    to_elo,
-)
+from adjudge.statistics.bradley_terry import DEFAULT_L2, fit_against_anchors, to_elo
 from adjudge.validation import FloatArray, Seed, count, exact_level, generator, one_of, positive
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
@@ -199,19 +180,25 @@ def make_anchors(
         raise ArgumentError("method", method, str(target.reason))
     used, y = target_battles(ready, target.values)
     lost = ready.count_lost(~np.isfinite(target.values), "no judge score")
-    wins = wins_table(used.a, used.b, y, used.n_models, used.weights)
-    _one_scale(wins, used.names)
-    theta = fit_strengths(wins, l2=l2)
+    fit = bradley_terry(_wins(used, y), names=used.names, l2=l2)
+    apart = np.flatnonzero(fit.structure.component)
+    if len(apart):
+        groups = int(fit.structure.component.max()) + 1
+        remedy = f"judge battles between them, or drop those of {used.names[apart[0]]}"
+        raise DataError("battles", f"{groups} groups of models never met", remedy=remedy)
     rule = fixed_rule(method, ready, target.values)
     if method == "soft-elo":
         rule = soft_rule(ready)
     elif method == "smoothed" and smoothing is None:
         rule = smoothed_rule(ready)
-    held = residuals(
-        hold_out_each(ready, rule, l2=l2, replicates=replicates, seed=rng),
-        human_reference(ready, l2=l2),
+    held = evaluation.residuals(
+        evaluation.hold_out_each(rule, l2=l2, replicates=replicates, seed=rng),
+        evaluation.human_reference(ready, l2=l2),
     )
-    human_elo = _human_elo(ready, l2)
+    voted, votes = target_battles(ready, ready.human)
+    people = bradley_terry(_wins(voted, votes), names=voted.names, l2=l2)
+    # People's leaderboard has no Elo outside its largest component.
+    human_elo = np.where(people.structure.component == 0, people.elo, np.nan)
     seen = {name: k for k, name in enumerate(held.names)}
     n_battles = battles_per_model(used.a, used.b, used.n_models)
     effective = effective_battles(used)
@@ -234,7 +221,7 @@ def make_anchors(
         models=tuple(
             AnchorRow(
                 model=name,
-                theta=float(theta[k]),
+                theta=float(fit.theta[k]),
                 human_elo=float_at(human_elo, k),
                 residual=float_at(held.values, seen.get(name)),
                 se=float_at(held.se, seen.get(name)),
@@ -268,21 +255,8 @@ def read_anchors(source: str | Path | Anchors) -> Anchors:
     return anchors
 
 
-def _human_elo(battles: Battles, l2: float) -> FloatArray:
-    """People's leaderboard of the anchors; NaN for models outside its largest component."""
-    voted, y = target_battles(battles, np.asarray(battles.human))
-    wins = wins_table(voted.a, voted.b, y, voted.n_models, voted.weights)
-    _, group = connected_groups(wins + wins.T)
-    largest = group == np.bincount(group).argmax()
-    return np.where(largest, to_elo(fit_strengths(wins, l2=l2)), np.nan)
-
-
-def _one_scale(wins: FloatArray, names: tuple[str, ...]) -> None:
-    groups, group = connected_groups(wins + wins.T)
-    if groups > 1:
-        small = np.flatnonzero(group != np.bincount(group).argmax())
-        remedy = f"judge battles between them, or drop those of {names[small[0]]}"
-        raise DataError("battles", f"{groups} groups of models never met", remedy=remedy)
+def _wins(battles: Battles, target: FloatArray) -> FloatArray:
+    return wins_table(battles.a, battles.b, target, battles.n_models, battles.weights)
 
 
 def _only(values: tuple[str, ...], column: str) -> str | None:
@@ -351,12 +325,12 @@ def place(
             differs=("score_source",),
         )
     warnings += _score_drift(ready, saved)
-    pooled = _anchor_quantile(saved, level)
-    if pooled.quantile is None:
+    pooled, n = _anchor_quantile(saved.models, level)
+    if pooled is None:
+        least = math.ceil(1000 / (n + 1)) / 1000
         warnings.append(
-            f"intervals are unbounded: {pooled.n} anchors with a residual, "
-            f"{pooled.models_needed} needed at alpha = {float(level):g}; {pooled.n} allow "
-            f"alpha from {math.ceil(1000 / (pooled.n + 1)) / 1000:g}"
+            f"intervals are unbounded: {n} anchors with a residual, {models_needed(level)} needed "
+            f"at alpha = {float(level):g}; {n} allow alpha from {least:g}"
         )
     theta = np.array([row.theta for row in saved.models])
     position = {row.model: k for k, row in enumerate(saved.models)}
@@ -386,7 +360,7 @@ def place(
         y = np.where(as_a, target[mine], 1 - target[mine])
         met = np.bincount(opponent, minlength=len(theta)).astype(np.float64)
         estimate = float(to_elo(fit_against_anchors(met, np.asarray(y.sum()), theta, l2=saved.l2)))
-        se = anchored_standard_error(
+        se = evaluation.anchored_standard_error(
             opponent,
             y,
             theta,
@@ -400,7 +374,7 @@ def place(
         if quantile == "family":
             chosen, refusal = _family_quantile(ready.names[new], saved, level, families)
             warnings += refusal
-        low, high = interval_around(estimate, None if swept else chosen.quantile, se)
+        low, high = evaluation.interval_around(estimate, None if swept else chosen, se)
         warnings += _placing_remarks(ready.names[new], estimate, y, to_elo(theta), typical)
         rows.append(
             ModelRow(
@@ -469,25 +443,26 @@ def _placed(rows: list[ModelRow], anchors: Anchors) -> tuple[ModelRow, ...]:
 
 def _family_quantile(
     model: str, anchors: Anchors, level: Fraction, families: Mapping[str, str] | None
-) -> tuple[EloQuantile, list[str]]:
-    """The quantile of the anchors of this model's maker; unbounded, with a note, if too few."""
+) -> tuple[float | None, list[str]]:
+    """The quantile of the anchors of this model's maker; None, with a note, if too few."""
     maker = family_of(model, families)
-    relatives = [row for row in anchors.models if maker and family_of(row.model, families) == maker]
-    quantile = _anchor_quantile(replace(anchors, models=tuple(relatives)), level)
-    if quantile.quantile is not None:
-        return quantile, []
     if maker is None:
-        return quantile, [f"{model}: its family is unknown, no interval; name it in --families"]
-    return quantile, [
-        f"{model}: {quantile.n} anchors of {maker}, but a separate quantile needs "
-        f"{quantile.models_needed}: no interval; use --quantile pooled"
+        return None, [f"{model}: its family is unknown, no interval; name it in --families"]
+    relatives = [row for row in anchors.models if family_of(row.model, families) == maker]
+    quantile, n = _anchor_quantile(relatives, level)
+    if quantile is not None:
+        return quantile, []
+    return None, [
+        f"{model}: {n} anchors of {maker}, but a separate quantile needs {models_needed(level)}: "
+        "no interval; use --quantile pooled"
     ]
 
 
-def _anchor_quantile(anchors: Anchors, level: Fraction) -> EloQuantile:
-    known = [row for row in anchors.models if row.residual is not None and row.se is not None]
-    residual, se = (np.array([getattr(row, name) for row in known]) for name in ("residual", "se"))
-    return elo_quantile(residual, se, alpha=level)
+def _anchor_quantile(rows: Sequence[AnchorRow], level: Fraction) -> tuple[float | None, int]:
+    """The quantile of the anchors that have a residual, and their number."""
+    scored = [(row.residual, row.se) for row in rows if None not in (row.residual, row.se)]
+    residual, se = np.array(scored, dtype=np.float64).reshape(-1, 2).T
+    return evaluation.elo_quantile(residual, se, alpha=level), len(scored)
 
 
 def _same_judge(battles: Battles, anchors: Anchors) -> list[str]:

@@ -160,8 +160,7 @@ class Fit:
         # Added along each component's mean, and subtracted again after inversion.
         pin = (component[:, None] == component[None, :]) / size[component][:, None]
         hessian = information(self.wins + self.wins.T, self.theta, self.l2)
-        inverse: FloatArray = np.linalg.inv(hessian - 2 * self.l2 * pin + pin) - pin
-        return inverse
+        return np.asarray(np.linalg.inv(hessian - 2 * self.l2 * pin + pin) - pin)
 
 
 def bradley_terry(
@@ -275,8 +274,7 @@ def sandwich(
     if groups > 1:
         meat *= groups / (groups - 1)
     inverse = fit.inverse_information()
-    covariance: FloatArray = inverse @ meat @ inverse
-    return covariance
+    return np.asarray(inverse @ meat @ inverse)
 
 
 def score_matrix(
@@ -296,8 +294,7 @@ def score_matrix(
 
 def elo_standard_errors(covariance: FloatArray) -> FloatArray:
     """Standard errors in Elo from a covariance of theta."""
-    se: FloatArray = ELO_PER_UNIT * np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return se
+    return np.asarray(ELO_PER_UNIT * np.sqrt(np.maximum(np.diag(covariance), 0.0)))
 
 
 def float_at(values: FloatArray | None, k: int | None) -> float | None:
@@ -484,12 +481,12 @@ def _scatters(
     half = labelled[judged], rest[judged]
     sizes = [max(1, int(rows.sum())) for rows in half]
 
-    def part(target: FloatArray, rows: BoolArray, size: int) -> csr_array:
+    def gradients(target: FloatArray, rows: BoolArray, size: int) -> csr_array:
         residual = (target[judged] - p)[rows] / size
         return score_matrix(a[rows], b[rows], residual, battles.n_models, code[rows], groups)
 
-    u = part(human, half[0], sizes[0])
-    v_labelled, v_rest = (part(judge, *of) for of in zip(half, sizes, strict=True))
+    u = gradients(human, half[0], sizes[0])
+    v_labelled, v_rest = (gradients(judge, *of) for of in zip(half, sizes, strict=True))
     v = v_rest - v_labelled
     nothing = np.zeros(battles.n_models)
     # Means per row of each half, and how many rows of each half a prompt has.

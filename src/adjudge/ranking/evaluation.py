@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,19 +32,11 @@ from scipy.sparse import csr_array
 from adjudge.data.battles import Battles
 from adjudge.data.families import family_of
 from adjudge.errors import ArgumentError
+from adjudge.ranking import targets
 from adjudge.ranking.bradley_terry import battles_per_model, cluster_weights, float_at
 from adjudge.ranking.leaderboard import BudgetRow, ConformalRow, GroupQuantile, HeldOutRow, LooRow
 from adjudge.ranking.orders import rank_correlations
-from adjudge.ranking.targets import (
-    Rule,
-    fixed_rule,
-    juror_battles,
-    jury_rule,
-    smoothed_rule,
-    smoothed_targets,
-    soft_rule,
-    verdicts_of,
-)
+from adjudge.ranking.targets import Rule, fixed_rule
 from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
@@ -93,7 +86,6 @@ class HeldOut:
 
 
 def hold_out_each(
-    battles: Battles,
     rule: Rule,
     *,
     l2: float = DEFAULT_L2,
@@ -111,7 +103,7 @@ def hold_out_each(
     if count(replicates, "replicates") == 1:
         raise ArgumentError("replicates", 1, "give 2 or more, or 0 for no standard errors")
     rng = generator(seed)
-    n = battles.n_models
+    battles, n = rule.battles, rule.battles.n_models
     if n < 3:
         raise ArgumentError("battles", f"{n} models", "give at least three models to leave one out")
     theta, anchors, opponents = _all_folds(rule, n, l2, tolerance)
@@ -124,15 +116,12 @@ def hold_out_each(
     valid = np.array([reason is None for reason in reasons])
     se = np.full(n, np.nan)
     if replicates:
-        a, b = battles.a[rule.rows], battles.b[rule.rows]
-        prompts = None if battles.prompts is None else battles.prompts[rule.rows]
-        weights = None if battles.weights is None else battles.weights[rule.rows]
+        prompts, weights = battles.prompts, battles.weights
         for model in np.flatnonzero(valid):
-            as_a, as_b = np.flatnonzero(a == model), np.flatnonzero(b == model)
-            rows = np.concatenate([as_a, as_b])
-            y = rule.targets(int(model))
+            as_a, as_b = np.flatnonzero(battles.a == model), np.flatnonzero(battles.b == model)
+            rows, y = np.concatenate([as_a, as_b]), rule.targets(int(model))
             se[model] = anchored_standard_error(
-                np.concatenate([b[as_a], a[as_b]]),
+                np.concatenate([battles.b[as_a], battles.a[as_b]]),
                 np.concatenate([y[as_a], 1 - y[as_b]]),
                 anchors[model],
                 l2=l2,
@@ -145,7 +134,7 @@ def hold_out_each(
         method=rule.name,
         names=battles.names,
         elo=np.where(valid, to_elo(theta), np.nan),
-        se=np.where(valid, se, np.nan),
+        se=se,
         parameter=rule.parameter,
         reasons=tuple(reasons),
     )
@@ -223,7 +212,7 @@ def human_reference(battles: Battles, *, l2: float = DEFAULT_L2) -> HeldOut:
     """People's Elo of each model by the same two steps, from their votes (Algorithm 1, line 9)."""
     if battles.human is None:
         raise ArgumentError("battles", "no human votes", "give a column of votes to compare with")
-    return hold_out_each(battles, fixed_rule("human", battles, battles.human), l2=l2, replicates=0)
+    return hold_out_each(fixed_rule("human", battles, battles.human), l2=l2, replicates=0)
 
 
 @dataclass(frozen=True)
@@ -289,15 +278,6 @@ def strongest_quarters(human: FloatArray) -> IntArray:
 # --- conformal intervals ---
 
 
-@dataclass(frozen=True)
-class EloQuantile:
-    """q of Eq. 4; None if `n` models are too few; `models_needed` is the required number."""
-
-    quantile: float | None
-    n: int
-    models_needed: int
-
-
 def interval_around(
     elo: float, quantile: float | None, se: float
 ) -> tuple[float | None, float | None]:
@@ -317,26 +297,25 @@ def models_needed(alpha: Alpha) -> int:
     return math.ceil((1 - level) / level)
 
 
-def elo_quantile(residual: ArrayLike, se: ArrayLike, *, alpha: Alpha) -> EloQuantile:
-    """The conformal quantile of |residual| / SE.
+def elo_quantile(residual: ArrayLike, se: ArrayLike, *, alpha: Alpha) -> float | None:
+    """q of Eq. 4, the conformal quantile of |residual| / SE; None if there are too few models.
 
     A model whose SE is 0 (a few equal battles) has no scale and counts as infinitely far off, which
     can only widen the interval.
 
-    >>> elo_quantile(range(1, 10), [1.0] * 9, alpha=0.1).quantile
+    >>> elo_quantile(range(1, 10), [1.0] * 9, alpha=0.1)
     9.0
-    >>> elo_quantile(range(1, 9), [1.0] * 8, alpha=0.1)
-    EloQuantile(quantile=None, n=8, models_needed=9)
+    >>> elo_quantile(range(1, 9), [1.0] * 8, alpha=0.1) is None
+    True
     """
     level = exact_level(alpha)
-    eps = np.abs(finite(residual, "residual", allow_empty=True))
+    eps = finite(residual, "residual", allow_empty=True)
     scale = finite(se, "se", allow_empty=True)
     same_length(residual=eps, se=scale)
-    q = _finite_quantile(normalised_scores(eps, scale), level)
-    return EloQuantile(q, len(eps), models_needed(level))
+    return _finite_quantile(_normalised_scores(eps, scale), level)
 
 
-def normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
+def _normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
     """|residual| / se; infinite if there is no scale."""
     scores = np.full(len(residual), np.inf)
     np.divide(np.abs(residual), se, out=scores, where=se > 0)
@@ -359,7 +338,7 @@ def split_conformal(
     """
     level = exact_level(alpha)
     splits = count(splits, "splits", least=1)
-    rng, n, needed = generator(seed), len(held.names), models_needed(level)
+    rng, n = generator(seed), len(held.names)
     n_cal = n // 2
     empty = ConformalRow(
         method=held.method,
@@ -371,11 +350,11 @@ def split_conformal(
         n_calibration=n_cal,
         n_test=n - n_cal,
         unbounded=True,
-        models_needed=needed,
+        models_needed=models_needed(level),
     )
-    if n_cal < needed:
+    if n_cal < models_needed(level):
         return empty
-    scores = normalised_scores(held.values, held.se)
+    scores = _normalised_scores(held.values, held.se)
     measured = []
     for _ in range(splits):
         order = rng.permutation(n)
@@ -383,16 +362,15 @@ def split_conformal(
         q = _finite_quantile(scores[cal], level)
         if q is None:
             return empty
-        widths = 2 * q * held.se[test]
-        covered = (scores[test] <= q).mean()
-        measured.append((covered, np.median(widths), q, np.median(held.se[test])))
-    coverage, width, quantile, se = np.array(measured).T
+        se = np.median(held.se[test])
+        measured.append(((scores[test] <= q).mean(), np.median(2 * q * held.se[test]), q, se))
+    coverage, width, quantile, median_se = np.array(measured).T
     return replace(
         empty,
         coverage=float(coverage.mean()),
         median_width=float(width.mean()),
         quantile=float(quantile.mean()),
-        median_se=float(se.mean()),
+        median_se=float(median_se.mean()),
         width_low=float(width.min()),
         width_high=float(width.max()),
         coverage_low=float(coverage.min()),
@@ -405,7 +383,7 @@ def split_conformal(
 def held_out_intervals(held: Residuals, *, alpha: Alpha = 0.1) -> tuple[HeldOutRow, ...]:
     """Each model's interval with the quantile of all the others, as for a new model."""
     level = exact_level(alpha)
-    scores = normalised_scores(held.values, held.se)
+    scores = _normalised_scores(held.values, held.se)
     rows = []
     for k, name in enumerate(held.names):
         q = _finite_quantile(np.delete(scores, k), level)
@@ -438,7 +416,7 @@ def quantile_of_group(held: Residuals, *, by: str, group: str, alpha: Alpha = 0.
         by=by,
         group=group,
         n_models=len(rows),
-        quantile=elo_quantile(held.values, held.se, alpha=alpha).quantile,
+        quantile=elo_quantile(held.values, held.se, alpha=alpha),
         median_width=float(np.median(widths)),
         coverage=sum(row.covered is True for row in rows) / len(widths),
     )
@@ -470,18 +448,6 @@ def family_quantiles(
 SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)
 #: Judged battles per model at which the error is measured, if there are enough battles.
 BUDGETS = (5, 10, 20, 50, 100, 200)
-_BUDGET_DRAWS = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """The distance of each method from people; same fields as the leaderboard."""
-
-    loo: tuple[LooRow, ...] = ()
-    conformal: tuple[ConformalRow, ...] = ()
-    held_out: tuple[HeldOutRow, ...] = ()
-    budgets: tuple[BudgetRow, ...] = ()
-    quantiles: tuple[GroupQuantile, ...] = ()
 
 
 def evaluate_methods(
@@ -492,10 +458,11 @@ def evaluate_methods(
     splits: int = 5,
     families: Mapping[str, str] | None = None,
     seed: Seed = 0,
-) -> Evaluation:
+) -> dict[str, Any]:
     """Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, on the same folds.
 
-    `families` names the makers of models whose names do not show it.
+    The distance of each from people, as fields of the leaderboard. `families` names the makers of
+    models whose names do not show it.
     """
     positive(l2, "l2")
     exact_level(alpha)
@@ -511,11 +478,11 @@ def evaluate_methods(
     if battles.panel is not None:
         # Each judge of a jury alone, to show whether the jury beats its best judge.
         rules += [
-            replace(soft_rule(alone), name=f"soft-elo, {judge}")
-            for judge, alone in juror_battles(battles).items()
+            replace(targets.soft_rule(alone), name=f"soft-elo, {judge}")
+            for judge, alone in targets.juror_battles(battles).items()
         ]
     for rule in rules:
-        held = residuals(hold_out_each(battles, rule, l2=l2, seed=rng), human)
+        held = residuals(hold_out_each(rule, l2=l2, seed=rng), human)
         rows.append(loo_row(held, seed=rng))
         intervals.append(split_conformal(held, alpha=alpha, splits=splits, seed=rng))
         if rule.name in ("hard-elo", "soft-elo", "smoothed"):
@@ -523,34 +490,34 @@ def evaluate_methods(
         if rule.name in ("hard-elo", "soft-elo"):
             # Soft-Elo comes second, and is the one to keep if scores allow it.
             quantiles = family_quantiles(held, alpha=alpha, families=families)
-    return Evaluation(
-        loo=tuple(rows),
-        conformal=tuple(intervals),
-        held_out=tuple(details),
-        budgets=sample_efficiency(battles, human, l2=l2, seed=rng),
-        quantiles=(*quantiles, *group_quantiles(battles, l2=l2, alpha=alpha, seed=rng)),
-    )
+    return {
+        "loo": tuple(rows),
+        "conformal": tuple(intervals),
+        "held_out": tuple(details),
+        "budgets": sample_efficiency(battles, human, l2=l2, seed=rng),
+        "quantiles": (*quantiles, *group_quantiles(battles, l2=l2, alpha=alpha, seed=rng)),
+    }
 
 
 def evaluation_rules(battles: Battles) -> list[Rule]:
     """hard-elo, soft-elo (if scores say more than verdicts), smoothed: chosen, then fixed."""
-    verdict = verdicts_of(battles)
+    verdict = np.asarray(battles.verdict)
     fixed = (
-        fixed_rule(f"smoothed {constant}", battles, smoothed_targets(verdict, constant))
+        fixed_rule(f"smoothed {constant}", battles, targets.smoothed_targets(verdict, constant))
         for constant in SMOOTHING_GRID
     )
-    return [*judge_rules(battles), smoothed_rule(battles), *fixed]
+    return [*judge_rules(battles), targets.smoothed_rule(battles), *fixed]
 
 
 def judge_rules(battles: Battles) -> list[Rule]:
     """hard-elo, and soft-elo if scores have more information than verdicts."""
-    rules = [fixed_rule("hard-elo", battles, verdicts_of(battles))]
+    rules = [fixed_rule("hard-elo", battles, np.asarray(battles.verdict))]
     if battles.score is not None:
         sizes = np.unique(np.abs(battles.score[np.isfinite(battles.score)]))
         if battles.panel is not None:
-            rules.append(jury_rule(battles))
+            rules.append(targets.jury_rule(battles))
         elif len(sizes) > 2:
-            rules.append(soft_rule(battles))
+            rules.append(targets.soft_rule(battles))
     return rules
 
 
@@ -587,7 +554,7 @@ def sample_efficiency(
     human: HeldOut,
     *,
     l2: float = DEFAULT_L2,
-    draws: int = _BUDGET_DRAWS,
+    draws: int = 5,
     seed: Seed = 0,
 ) -> tuple[BudgetRow, ...]:
     """Held-out error on random parts of the battles, against people's Elo from all of them.
@@ -605,7 +572,7 @@ def sample_efficiency(
         for _ in range(draws):
             drawn = battles.take(rng.choice(len(battles), budget * n, replace=False))
             for rule in judge_rules(drawn):
-                held_out = hold_out_each(drawn, rule, l2=l2, replicates=0, tolerance=1e-5)
+                held_out = hold_out_each(rule, l2=l2, replicates=0, tolerance=1e-5)
                 held = residuals(held_out, human)
                 if held.mae is not None:
                     errors.setdefault(rule.name, []).append(held.mae)
@@ -646,6 +613,6 @@ def group_quantiles(
             rows.append(too_few_models(rule.name, battles.by, name, int(met.sum()), alpha))
             continue
         human = human_reference(inside, l2=l2)
-        held = residuals(hold_out_each(inside, rule, l2=l2, seed=rng), human)
+        held = residuals(hold_out_each(rule, l2=l2, seed=rng), human)
         rows.append(quantile_of_group(held, by=battles.by, group=name, alpha=alpha))
     return tuple(rows)

@@ -22,11 +22,12 @@ from adjudge.present.figure import (
     MUTED,
     SERIES,
     WARM,
+    add_legend,
     draw_interval,
     new_figure,
     themed,
 )
-from adjudge.ranking.temperature import draw_calibration
+from adjudge.ranking.temperature import draw_calibration, panel
 from adjudge.records import Interval
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ _REFUSED_SHOWN = 6
 COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
 NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
 MARK = {"hard-elo": "s", "soft-elo": "o", "smoothed": "^"}
+QUARTERS = ("weakest\nquarter", "second", "third", "strongest\nquarter")
 #: Models whose names fit under an axis.
 MOST_NAMES = 30
 
@@ -61,7 +63,9 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
             "beta or constant": lambda row: text.number(
                 row.mean_smoothing if row.mean_beta is None else row.mean_beta
             ),
-            "weak to strong quarter": lambda row: quarters(row.residual_by_quarter),
+            "weak to strong quarter": lambda row: (
+                " ".join(text.signed(gap, 0) for gap in row.residual_by_quarter) or text.DASH
+            ),
         },
         caption="Against people, each model left out in turn: mean error in Elo, and judge minus "
         "people by quarter of strength",
@@ -84,11 +88,6 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
         ]
         blocks.append(Table(columns, rows, "Error in Elo with fewer judged battles"))
     return blocks + _quantile_blocks(board) + _evaluation_figures(board)
-
-
-def quarters(values: Sequence[float]) -> str:
-    """Signed residuals, from the weakest quarter of models to the strongest."""
-    return " ".join(text.signed(value, 0) for value in values) or text.DASH
 
 
 def interval_notes(board: Leaderboard) -> list[Block]:
@@ -217,14 +216,6 @@ def evaluation_figure(board: Leaderboard, draws: list[Panel]) -> Drawing:
     return figure
 
 
-def panel(draw: Panel, size: tuple[float, float], board: Leaderboard) -> Drawing:
-    """One of the panels below as a separate figure."""
-    with themed():
-        figure = new_figure(*size)
-        draw(figure.add_subplot(), board)
-    return figure
-
-
 def draw_held_out(axes: Axes, board: Leaderboard) -> None:
     """Held-out Elo against people's, an arrow from hard to soft for each model."""
     plot_held_out(axes, board.held_out)
@@ -296,7 +287,7 @@ def draw_residuals(axes: Axes, board: Leaderboard) -> None:
         name, mark, colour = NAME[row.method], MARK[row.method], COLOUR[row.method]
         axes.plot(range(4), quarters, marker=mark, color=colour, label=name)
         ramps[row.method] = quarters[3] - quarters[0]
-    axes.set_xticks(range(4), ["weakest\nquarter", "second", "third", "strongest\nquarter"])
+    axes.set_xticks(range(4), QUARTERS)
     axes.set(xlim=(-0.3, 3.3), ylabel="judge − people, Elo")
     axes.set_title(change_title("Strongest − weakest quarter", ramps))
     if ramps:
@@ -384,16 +375,21 @@ def draw_budgets(axes: Axes, board: Leaderboard) -> None:
         sd = np.array([row.mae_sd or 0.0 for row in rows])
         axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.15, lw=0)
         axes.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
-    axes.set_xscale("log")
     ticks = sorted({row.per_model for row in board.budgets})
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("judged battles per model")
-    axes.set_ylabel("held-out error, Elo, ± one std. deviation")
-    axes.legend(loc="upper right")
+    set_budget_axes(axes, ticks, "held-out error, Elo, ± one std. deviation", fontsize=10)
     fewest = {row.method: row.mae for row in board.budgets if row.per_model == ticks[0]}
     axes.set_title(change_title(f"Error at {ticks[0]:g} battles each", fewest))
+
+
+def set_budget_axes(axes: Axes, ticks: Sequence[float], y_label: str, fontsize: float) -> None:
+    """A logarithmic axis of battles per model; errors begin at 0."""
+    axes.set_xscale("log")
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set(xlabel="judged battles per model", ylabel=y_label)
+    if y_label.startswith("held-out error"):
+        axes.set_ylim(bottom=0)
+    add_legend(axes, "upper right", fontsize)
 
 
 #: How each picture is drawn, its size and what it shows.

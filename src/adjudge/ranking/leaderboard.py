@@ -21,7 +21,7 @@ from adjudge.present.blocks import (
     remarks_of,
     table_of,
 )
-from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows, new_figure, themed
+from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows
 from adjudge.present.result import (
     Correlation,
     Count,
@@ -40,7 +40,7 @@ from adjudge.ranking.evaluation_view import (
 from adjudge.ranking.orders import RankAgreement, agreement_facts
 from adjudge.ranking.shift import spell_mix
 from adjudge.ranking.targets import JurorRow
-from adjudge.ranking.temperature import GroupRow, Temperature, temperature_blocks
+from adjudge.ranking.temperature import GroupRow, Temperature, panel, temperature_blocks
 from adjudge.records import Interval
 
 if TYPE_CHECKING:
@@ -256,7 +256,11 @@ class Leaderboard(Result):
             blocks += _placed_tables(self, new) if new else _board_tables(self)
             caption = "Each model with its interval; the number after a name is its rank."
             blocks.append(Figure("leaderboard", partial(leaderboard_figure, self), caption))
-        if facts := _facts(self):
+        facts = [] if self.agreement is None else agreement_facts(self.agreement)
+        if self.proven is not None:
+            proof = f"not proven, gap {text.percent(self.gap, 2)} of all wins"
+            facts.append(Fact("fewest wins against the order", "proven" if self.proven else proof))
+        if facts:
             blocks.append(Facts(facts))
         fitted = [] if self.temperature is not None else fitted_facts(self)
         if self.kappa is not None:
@@ -302,13 +306,11 @@ def _board_headline(board: Leaderboard) -> Headline:
         sentence += f", from {board.whose}"
     if len(board.components) > 1:
         sentence += f", in the first of {len(board.components)} groups without battles between them"
-    ranks = spell_range(first)
-    decision = sentence
-    if ranks is not None and board.confidence_level is not None:
+    if spell_range(first) is not None and board.confidence_level is not None:
         others = sum(row.rank_low == 1 for row in group) - len(leaders(board))
         if others:
-            more = f"; {text.count(others, 'other')} can be first"
-            sentence, decision = sentence + more, decision + more
+            sentence += f"; {text.count(others, 'other')} can be first"
+    decision = sentence
     if board.interval == "none":
         action = f"No intervals or rank ranges were computed. {_held_out(board)}".strip()
         return Headline(sentence, action, decision=decision)
@@ -372,7 +374,7 @@ def _board_tables(board: Leaderboard) -> list[Block]:
         "rank range": rank_range,
         "Elo": lambda row: text.number(row.elo, 0),
         "win rate" if board.method == "win-rate" else "score": lambda row: text.number(row.score),
-        _column_name(board): lambda row: _ends_of(row, digits),
+        _interval_name(board): lambda row: _ends_of(row, digits),
         "se": lambda row: text.number(row.se, digits) if board.interval == "none" else text.DASH,
         "battles": lambda row: text.number(row.n_battles),
         "group": lambda row: (
@@ -398,29 +400,18 @@ def _board_tables(board: Leaderboard) -> list[Block]:
     return blocks
 
 
-def _column_name(board: Leaderboard) -> str:
-    """What the ends are of: a model's number, or its difference to a model that was not swept."""
-    if not board.references:
-        return _interval_name(board)
-    name = text.clip(board.references[0], 24) if len(board.references) == 1 else "reference"
-    return f"{_interval_name(board)} of Elo minus {name}"
-
-
 def _interval_name(board: Leaderboard) -> str:
-    named = board.confidence_level is not None
-    return f"{text.level(board.confidence_level or 0)} interval" if named else "interval"
+    """What the ends are of: a model's number, or its difference to a model that was not swept."""
+    level = board.confidence_level
+    name = "interval" if level is None else f"{text.level(level)} interval"
+    if not board.references:
+        return name
+    reference = text.clip(board.references[0], 24) if len(board.references) == 1 else "reference"
+    return f"{name} of Elo minus {reference}"
 
 
 def _ends_of(row: ModelRow, digits: int = 0) -> str:
     return text.interval(*row.ends, digits, unbounded=row.unbounded)
-
-
-def _facts(board: Leaderboard) -> list[Fact]:
-    facts = [] if board.agreement is None else agreement_facts(board.agreement)
-    if board.proven is not None:
-        proof = f"not proven, gap {text.percent(board.gap, 2)} of all wins"
-        facts.append(Fact("fewest wins against the order", "proven" if board.proven else proof))
-    return facts
 
 
 def fitted_facts(result: Leaderboard | Anchors) -> list[Fact]:
@@ -487,12 +478,8 @@ def _placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
 def leaderboard_figure(board: Leaderboard) -> Drawing:
     """Models from the top down, each with its interval; open ends end in an arrow."""
     rows = _rows_to_draw(board)
-    with themed():
-        figure = new_figure(7.6, max(2.6, 0.24 * len(rows) + 1.5))
-        axes = figure.add_subplot()
-        _draw_board(axes, board, rows)
-        axes.set_title(_board_title(board))
-    return figure
+    size = (7.6, max(2.6, 0.24 * len(rows) + 1.5))
+    return panel(partial(_draw_board, rows=rows), size, board)
 
 
 def _rows_to_draw(board: Leaderboard) -> Sequence[ModelRow]:
@@ -563,3 +550,4 @@ def _draw_board(axes: Axes, board: Leaderboard, rows: Sequence[ModelRow]) -> Non
     if len(rows) < len(board.models):
         lines.append(f"{len(rows)} of {len(board.models)} models")
     axes.set_xlabel("\n".join(lines))
+    axes.set_title(_board_title(board))

@@ -174,8 +174,8 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
     proven = True
     for members in _from_top(net, group):
         left = seconds - (time.monotonic() - began)
-        part, *costs, optimal = _solve_group(net[np.ix_(members, members)], left)
-        order.extend(members[part].tolist())
+        ranked, *costs, optimal = _solve_group(net[np.ix_(members, members)], left)
+        order.extend(members[ranked].tolist())
         cost, bound = cost + costs[0], bound + costs[1]
         proven = proven and optimal
     total = float(table.sum())

@@ -196,8 +196,6 @@ def next_battles(
     >>> sorted(next_battles(a, b, 3, budget=2, seed=0).tolist())[-1]
     3
     """
-    one_of(rule, RULES, "rule")
-    budget = count(budget, "budget", least=1)
     rng = generator(seed)
     judged = np.zeros((n, n)) if wins is None else wins + wins.T
     low, high = np.minimum(a, b), np.maximum(a, b)

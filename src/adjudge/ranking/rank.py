@@ -14,6 +14,7 @@ from adjudge.data.rows import merge_dropped
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
+from adjudge.ranking import orders
 from adjudge.ranking.bradley_terry import (
     Fit,
     Mapper,
@@ -37,15 +38,8 @@ from adjudge.ranking.differences import (
     difference_intervals,
     independent_wins,
 )
-from adjudge.ranking.evaluation import Evaluation, evaluate_methods
+from adjudge.ranking.evaluation import evaluate_methods
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow
-from adjudge.ranking.orders import (
-    BY_TABLE,
-    least_reversals,
-    online_elo,
-    ranking_agreement,
-    win_rate,
-)
 from adjudge.ranking.shift import spell_mix, weigh_battles
 from adjudge.ranking.targets import JurorRow, Target, calibrate_jury, choose_method, make_target
 from adjudge.ranking.temperature import group_temperatures
@@ -207,7 +201,7 @@ def rank(
         target = make_target(ready, method, beta=beta, smoothing=smoothing)
         board = _board_by_target(ready, target, request)
         if ready.other is not None and target.values is not None:
-            agreement = ranking_agreement(
+            agreement = orders.ranking_agreement(
                 ready,
                 target.values,
                 ready.other,
@@ -219,7 +213,7 @@ def rank(
                 seed=rng,
             )
     groups, pooling = group_temperatures(ready)
-    evaluation = Evaluation()
+    evaluation: dict[str, Any] = {}
     if evaluate:
         how: dict[str, Any] = {"alpha": alpha, "splits": splits, "families": families}
         evaluation = evaluate_methods(weigh_battles(ready, mix), l2=penalty, seed=rng, **how)
@@ -246,7 +240,7 @@ def rank(
         jury=jurors,
         seed=seed if isinstance(seed, int) else None,
         judge_fingerprint=ready.fingerprints[0] if len(ready.fingerprints) == 1 else None,
-        **vars(evaluation),
+        **evaluation,
     )
 
 
@@ -353,16 +347,16 @@ def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Requ
     shape = structure(wins, used.names)
     component, warnings = shape.component, [*shape.apart, *_not_ranked(used)]
     elo = score = spread = None
-    if request.method in BY_TABLE:
-        strength = score = np.nan_to_num(BY_TABLE[request.method](wins), nan=0.0)
+    if request.method in orders.BY_TABLE:
+        strength = score = np.nan_to_num(orders.BY_TABLE[request.method](wins), nan=0.0)
     elif request.method == "mfas":
-        exact = least_reversals(wins, time_limit=request.time_limit)
+        exact = orders.least_reversals(wins, time_limit=request.time_limit)
         strength = exact.strengths
         board = replace(board, proven=exact.proven, gap=exact.gap)
         if not exact.proven:
             warnings.append(f"order not proven optimal: gap {100 * exact.gap:.2f} % of all wins")
     else:
-        strength = elo = online_elo(used.a, used.b, y, used.n_models)
+        strength = elo = orders.online_elo(used.a, used.b, y, used.n_models)
         component = np.zeros(used.n_models, dtype=np.int64)
         warnings.append("online Elo depends on the order of the battles; bt does not")
     if request.method == "win-rate":
@@ -606,7 +600,7 @@ def _normal_spread(
 
 def _rate_spread(used: Battles, y: FloatArray, request: Request) -> Spread:
     drawn = resampled_wins(used, y, replicates=request.replicates, seed=request.rng)
-    rates = np.stack([np.nan_to_num(win_rate(table), nan=0.5) for table in drawn])
+    rates = np.stack([np.nan_to_num(orders.win_rate(table), nan=0.5) for table in drawn])
     tail = (1 - request.level) / 2
     low, high = np.quantile(rates, [tail, 1 - tail], axis=0)
     return Spread(rates.std(axis=0, ddof=1), low, high, level=request.level)

@@ -26,7 +26,7 @@ from scipy.special import expit
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, NotNegative
-from adjudge.ranking.bradley_terry import wins_table
+from adjudge.ranking.bradley_terry import target_battles, wins_table
 from adjudge.ranking.temperature import (
     Temperature,
     fit_temperature,
@@ -124,13 +124,6 @@ def _smoothed(battles: Battles, judged: FloatArray, constant: float | None) -> T
     return Target(smoothed_targets(judged, constant), outcome, smoothing=constant)
 
 
-def verdicts_of(battles: Battles) -> FloatArray:
-    """The judge's verdicts; an error if there are none."""
-    if battles.verdict is None:
-        raise ArgumentError("battles", "no verdicts", "give judge scores or verdicts")
-    return battles.verdict
-
-
 def soft_targets(score: ArrayLike, beta: float) -> FloatArray:
     """sigma(beta s): the calibrated probability that A wins (Eq. 5).
 
@@ -174,9 +167,9 @@ def decided_by_both(verdict: FloatArray, human: FloatArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class Rule:
-    """Targets per fold. `rows` are the battles that have one.
+    """Targets per fold of the `battles` that have one.
 
-    `targets(m)` gives those rows' targets if model m is left out, `tables(folds)` their totals as
+    `targets(m)` gives their targets if model m is left out, `tables(folds)` the totals as
     (folds, n, n) tables of wins, including model m's own battles. `parameter` was refitted in each
     fold (NaN if it could not be); without one all folds have the same targets. `usable` are the
     folds that have targets.
@@ -184,49 +177,41 @@ class Rule:
 
     name: str
     battles: Battles
-    rows: IntArray
     targets: Callable[[int], FloatArray]
     parameter: FloatArray | None
     usable: BoolArray
 
     def tables(self, folds: IntArray) -> FloatArray:
         """The tables of wins of these folds."""
-        a, b, n = self.battles.a[self.rows], self.battles.b[self.rows], self.battles.n_models
-        weights = None if self.battles.weights is None else self.battles.weights[self.rows]
-        different = folds if self.parameter is not None else folds[:1]
-        tables = [wins_table(a, b, self.targets(int(m)), n, weights) for m in different]
-        return (
-            np.stack(tables) if self.parameter is not None else np.tile(tables, (len(folds), 1, 1))
-        )
+        used, same = self.battles, self.parameter is None
+        tables = [
+            wins_table(used.a, used.b, self.targets(int(m)), used.n_models, used.weights)
+            for m in (folds[:1] if same else folds)
+        ]
+        return np.tile(tables, (len(folds), 1, 1)) if same else np.stack(tables)
 
 
 def fixed_rule(name: str, battles: Battles, target: FloatArray) -> Rule:
     """The same targets in every fold: people's votes, hard verdicts, a fixed smoothing."""
-    rows = np.flatnonzero(np.isfinite(target))
-    every = np.ones(battles.n_models, dtype=bool)
-    return Rule(name, battles, rows, lambda m: target[rows], None, every)
+    used, y = target_battles(battles, target)
+    return Rule(name, used, lambda m: y, None, np.ones(battles.n_models, dtype=bool))
 
 
 def soft_rule(battles: Battles) -> Rule:
-    """sigma(beta_m s), beta_m fitted without model m's battles."""
-    if battles.score is None or battles.human is None:
-        raise ArgumentError("method", "soft-elo", "give battles with judge scores and human votes")
-    n = battles.n_models
-    beta = fold_temperatures(battles.score, battles.human, battles.a, battles.b, n)
-    rows = np.flatnonzero(np.isfinite(battles.score))
+    """sigma(beta_m s), beta_m fitted without model m's battles; these have scores and votes."""
+    scores, human = np.asarray(battles.score), np.asarray(battles.human)
+    beta = fold_temperatures(scores, human, battles.a, battles.b, battles.n_models)
+    used, score = target_battles(battles, scores)
     # Rubric scores have few values: each is transformed once.
-    levels, level = np.unique(battles.score[rows], return_inverse=True)
-    return Rule("soft-elo", battles, rows, lambda m: expit(beta[m] * levels)[level], beta, beta > 0)
+    levels, level = np.unique(score, return_inverse=True)
+    return Rule("soft-elo", used, lambda m: expit(beta[m] * levels)[level], beta, beta > 0)
 
 
 def smoothed_rule(battles: Battles) -> Rule:
     """Smoothing whose constant is the agreement share without model m's battles."""
-    if battles.verdict is None or battles.human is None:
-        remedy = "give battles with judge verdicts and human votes"
-        raise ArgumentError("method", "smoothed", remedy)
-    n = battles.n_models
-    both = decided_by_both(battles.verdict, battles.human)
-    agree = (battles.verdict == battles.human)[both]
+    verdict, human, n = np.asarray(battles.verdict), np.asarray(battles.human), battles.n_models
+    both = decided_by_both(verdict, human)
+    agree = (verdict == human)[both]
     a, b = battles.a[both], battles.b[both]
 
     def without(values: FloatArray) -> FloatArray:
@@ -237,13 +222,9 @@ def smoothed_rule(battles: Battles) -> Rule:
     hits, seen = without(agree.astype(np.float64)), without(np.ones(len(agree)))
     constant = np.full(n, np.nan)
     np.divide(hits, seen, out=constant, where=seen > 0)
-    rows = np.flatnonzero(np.isfinite(battles.verdict))
-    v = battles.verdict[rows]
-
-    def targets(m: int) -> FloatArray:
-        return np.asarray(0.5 + (2 * constant[m] - 1) * (v - 0.5))
-
-    return Rule("smoothed", battles, rows, targets, constant, constant > 0.5)
+    used, sides = target_battles(battles, verdict)
+    usable = constant > 0.5
+    return Rule("smoothed", used, lambda m: smoothed_targets(sides, constant[m]), constant, usable)
 
 
 # --- a jury ---
@@ -287,10 +268,7 @@ def jury_rule(battles: Battles) -> Rule:
         if np.isfinite(t).all() and no_maximum(t) is None:
             beta[m] = newton_temperature(t, np.ones((1, len(t))))[0]
 
-    def targets(m: int) -> FloatArray:
-        return np.asarray(expit(beta[m] * scores[m]), dtype=np.float64)
-
-    return Rule("soft-elo", battles, np.arange(len(battles)), targets, beta, beta > 0)
+    return Rule("soft-elo", battles, lambda m: expit(beta[m] * scores[m]), beta, beta > 0)
 
 
 def juror_battles(battles: Battles) -> dict[str, Battles]:

@@ -9,9 +9,10 @@ p into 1 - p.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +29,6 @@ from adjudge.records import Interval
 from adjudge.statistics.numbers import (
     binomial_interval,
     cluster_codes,
-    expected_calibration_error,
     normal_quantile,
     reliability_bins,
 )
@@ -155,16 +155,7 @@ def fit_temperature(
     agree = (side[chose] == y[decided][chose]).astype(np.int64)
     correlation = _correlation(strength, agree)
     slope, slope_se = _agreement_slope(strength, agree)
-    ece = None
-    reliability: tuple[ReliabilityBin, ...] = ()
-    if len(agree) and beta > 0:
-        confidence = np.asarray(expit(beta * strength))
-        ece = expected_calibration_error(confidence, agree, equal_mass=True)
-        bins = reliability_bins(confidence, agree, equal_mass=True)
-        reliability = tuple(
-            ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))
-            for p, o, n in zip(bins.confidence, bins.accuracy, bins.count, strict=True)
-        )
+    reliability, ece = measure_reliability(beta, strength, agree) if beta > 0 else ((), None)
     signal = beta * float(np.mean(np.abs(t)))
     return Temperature(
         beta=beta,
@@ -208,6 +199,18 @@ def no_maximum(t: FloatArray) -> str | None:
     if not np.any(t > 0):
         return "the judge's scores disagree with every vote: check which side is A"
     return None
+
+
+def measure_reliability(
+    beta: float, strength: FloatArray, agree: IntArray
+) -> tuple[tuple[ReliabilityBin, ...], float | None]:
+    """Bins of sigma(beta |s|) of equal count, and the calibration error; none without votes."""
+    if not len(agree):
+        return (), None
+    bins = reliability_bins(np.asarray(expit(beta * strength)), agree, equal_mass=True)
+    columns = bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist()
+    rows = (ReliabilityBin(predicted=p, observed=o, n=n) for p, o, n in zip(*columns, strict=True))
+    return tuple(rows), bins.calibration_error
 
 
 def _standard_error(t: FloatArray, beta: float, groups: IntArray | None) -> float:
@@ -470,19 +473,21 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
             "How often people agree with the judge, against the prediction sigma(beta |s|); both "
             "are equal on the dashed line."
         )
-        blocks.append(Figure("reliability", partial(reliability_figure, fit), how_often))
+        draw = partial(panel, draw_calibration, (5.0, 4.6), fit)
+        blocks.append(Figure("reliability", draw, how_often))
     return blocks
 
 
-def reliability_figure(temperature: Temperature) -> Drawing:
-    """How often people take the judge's side, against sigma(beta |s|)."""
+def panel(draw: Callable[[Axes, Any], None], size: tuple[float, float], drawn: Any) -> Drawing:
+    """A figure of one panel: `draw` on its axes what is `drawn`."""
     with themed():
-        figure = new_figure(5.0, 4.6)
-        draw_calibration(figure.add_subplot(), temperature)
+        figure = new_figure(*size)
+        draw(figure.add_subplot(), drawn)
     return figure
 
 
 def draw_calibration(axes: Axes, temperature: Temperature) -> None:
+    """How often people take the judge's side, against sigma(beta |s|)."""
     bins = [(row.predicted, row.observed, row.n) for row in temperature.reliability]
     predicted, observed, n = zip(*bins, strict=True)
     draw_reliability(axes, predicted, observed, n=n)

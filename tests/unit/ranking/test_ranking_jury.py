@@ -72,10 +72,10 @@ def test_a_jury_of_independent_errors_beats_its_judges(panel: pl.DataFrame) -> N
 
 def test_no_vote_on_a_model_reaches_its_own_fold(jury: Battles) -> None:
     assert jury.human is not None
-    held = hold_out_each(jury, jury_rule(jury), replicates=0)
+    held = hold_out_each(jury_rule(jury), replicates=0)
     mine = (jury.a == 4) | (jury.b == 4)
     turned = replace(jury, human=np.where(mine, 1 - jury.human, jury.human))
-    other = hold_out_each(turned, jury_rule(turned), replicates=0)
+    other = hold_out_each(jury_rule(turned), replicates=0)
     assert other.elo[4] == pytest.approx(held.elo[4], abs=1e-9)
     assert abs(other.elo[3] - held.elo[3]) > 0.01
 

@@ -63,7 +63,7 @@ def battles() -> Battles:
 def test_soft_folds(battles: Battles) -> None:
     assert battles.score is not None
     assert battles.human is not None
-    found = hold_out_each(battles, soft_rule(battles), l2=L2, replicates=0)
+    found = hold_out_each(soft_rule(battles), l2=L2, replicates=0)
     assert found.parameter is not None
     rows = np.flatnonzero(np.isfinite(battles.score))
     for m in range(6):
@@ -83,9 +83,7 @@ def test_human_and_hard_folds(battles: Battles) -> None:
         (battles.human, human_reference(battles, l2=L2)),
         (
             battles.verdict,
-            hold_out_each(
-                battles, fixed_rule("hard", battles, np.asarray(battles.verdict)), replicates=0
-            ),
+            hold_out_each(fixed_rule("hard", battles, np.asarray(battles.verdict)), replicates=0),
         ),
     ):
         assert target is not None
@@ -104,7 +102,7 @@ def test_chosen_smoothing_uses_no_vote_on_the_left_out_model(battles: Battles) -
         use &= np.isin(battles.human, (0.0, 1.0)) & np.isin(battles.verdict, (0.0, 1.0))
         share = (battles.human == battles.verdict)[use].mean()
         assert rule.parameter[m] == pytest.approx(share)
-    found = hold_out_each(battles, rule, l2=L2, replicates=0)
+    found = hold_out_each(rule, l2=L2, replicates=0)
     rows = np.flatnonzero(np.isfinite(battles.verdict))
     target = 0.5 + (2 * rule.parameter[2] - 1) * (battles.verdict - 0.5)
     assert found.elo[2] == pytest.approx(plain_fold(battles, 2, target, rows), abs=1e-5)
@@ -117,8 +115,8 @@ def test_votes_on_a_model_do_not_touch_its_own_fold(battles: Battles) -> None:
     other = Battles(
         names=battles.names, a=battles.a, b=battles.b, human=changed, score=battles.score
     )
-    before = hold_out_each(battles, soft_rule(battles), replicates=0)
-    after = hold_out_each(other, soft_rule(other), replicates=0)
+    before = hold_out_each(soft_rule(battles), replicates=0)
+    after = hold_out_each(soft_rule(other), replicates=0)
     assert after.elo[3] == pytest.approx(before.elo[3], abs=1e-9)
     assert abs(after.elo[0] - before.elo[0]) > 1e-3
 
@@ -126,10 +124,8 @@ def test_votes_on_a_model_do_not_touch_its_own_fold(battles: Battles) -> None:
 def test_the_resampled_error_is_the_analytic_one() -> None:
     battles = code_battles(simulate_battles(models=4, battles=4000, seed=2).frame)
     assert battles.verdict is not None
-    found = hold_out_each(
-        battles, fixed_rule("hard", battles, battles.verdict), replicates=2000, seed=0
-    )
-    reference = hold_out_each(battles, fixed_rule("hard", battles, battles.verdict), replicates=0)
+    found = hold_out_each(fixed_rule("hard", battles, battles.verdict), replicates=2000, seed=0)
+    reference = hold_out_each(fixed_rule("hard", battles, battles.verdict), replicates=0)
     np.testing.assert_array_equal(found.elo, reference.elo)
     assert np.isnan(reference.se).all()
     # One-model sandwich: sqrt(sum (y - p)^2) / sum p(1-p), anchors as left-out fits give them.
@@ -163,7 +159,7 @@ def test_reasons_are_given_and_counted() -> None:
     )
     battles = code_battles(frame)
     human = human_reference(battles)
-    judge = hold_out_each(battles, soft_rule(battles), replicates=5)
+    judge = hold_out_each(soft_rule(battles), replicates=5)
     reasons = dict(zip(battles.names, human.reasons, strict=True))
     assert reasons["c"] == "its opponents are not connected without it"
     assert reasons["f"] == "fewer than two battles"
@@ -180,4 +176,4 @@ def test_too_few_models() -> None:
 
 def test_one_resample_has_no_standard_error(battles: Battles) -> None:
     with pytest.raises(ArgumentError, match="replicates = 1"):
-        hold_out_each(battles, soft_rule(battles), replicates=1)
+        hold_out_each(soft_rule(battles), replicates=1)

@@ -42,9 +42,9 @@ def test_a_weight_of_three_is_three_battles() -> None:
         # Temperature and constant are those of all battles once.
         total = rule(weighed).tables(folds).sum(axis=(1, 2))
         np.testing.assert_allclose(total, ratio * rule(repeated).tables(folds).sum(axis=(1, 2)))
-    plain = hold_out_each(battles, fixed_rule("h", battles, battles.verdict), seed=1)
+    plain = hold_out_each(fixed_rule("h", battles, battles.verdict), seed=1)
     same = weigh_battles(battles, {"de": float(counts[0]), "en": float(counts[1])})
-    again = hold_out_each(same, fixed_rule("h", same, same.verdict), seed=1)
+    again = hold_out_each(fixed_rule("h", same, same.verdict), seed=1)
     np.testing.assert_allclose(again.elo, plain.elo)
     np.testing.assert_allclose(again.se, plain.se)
     assert not np.allclose(human_reference(weighed).elo, human_reference(battles).elo)
