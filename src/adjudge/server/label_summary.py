@@ -19,8 +19,8 @@ from adjudge.present.text import DASH, clip, count, number, percent
 from adjudge.records import CUT_COLUMNS, Label, Subject
 from adjudge.server.labelling import PAIRS, LabelKind
 from adjudge.statistics.numbers import binomial_interval
-from adjudge.store.interface import LabelEvent
 from adjudge.store.labels import LabelBook
+from adjudge.store.tables import LabelEvent
 
 
 @dataclass(frozen=True, kw_only=True)

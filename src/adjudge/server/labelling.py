@@ -23,8 +23,8 @@ from adjudge.data.rows import truth_column
 from adjudge.data.tables import TableLike, as_text, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.records import Item, Order, Pair, SampledBy, Subject
-from adjudge.store.interface import LabelEvent
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, clean_comment, score_labels
+from adjudge.store.tables import LabelEvent
 from adjudge.validation import count, generator
 
 Name = Literal["pairs", "grades", "scores"]

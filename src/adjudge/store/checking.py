@@ -309,7 +309,7 @@ def fault_of(table: str, row: Mapping[str, Any]) -> str | None:
         if table in _JSON:
             json.loads(row[_JSON[table]])
         elif table == "calls":
-            call = call_of([row.get(name) for name in READ_COLUMNS], row["raw"])
+            call = call_of([row.get(name) for name in READ_COLUMNS])
             key = call_key(
                 call.judge_fingerprint, call.content_hash, call.order, call.repeat, call.slot
             )

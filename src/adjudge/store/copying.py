@@ -17,8 +17,8 @@ from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Headline, table_of
 from adjudge.present.result import Result, frozen
 from adjudge.present.text import count, number
-from adjudge.store.interface import Call, KnownJudge, Served, Store
-from adjudge.store.tables import pages
+from adjudge.store.interface import Store
+from adjudge.store.tables import Call, KnownJudge, Served, pages
 
 T = TypeVar("T")
 #: Rows compared in one step: all are in memory, with their raw replies.

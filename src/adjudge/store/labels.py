@@ -15,7 +15,8 @@ from typing import get_args
 
 from adjudge.errors import ArgumentError
 from adjudge.records import Label, LabelValue, Order, SampledBy
-from adjudge.store.interface import LabelEvent, Store
+from adjudge.store.interface import Store
+from adjudge.store.tables import LabelEvent
 
 PAIR_LABELS: tuple[str, ...] = get_args(LabelValue)
 #: Labels of one answer.

@@ -32,30 +32,19 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from adjudge.errors import ArgumentError, StoreError, StoreLostError
 from adjudge.records import Status
 from adjudge.store.checking import Checked, StoreCheck, count_rows, fault_of
-from adjudge.store.interface import (
-    ENCODE,
-    PATIENCE_S,
-    Call,
-    CallRow,
-    Claim,
-    DatabaseURL,
-    LabelEvent,
-    Owner,
-    Patience,
-    Served,
-)
+from adjudge.store.interface import ENCODE, PATIENCE_S, DatabaseURL, Owner, Patience, Store
 from adjudge.store.tables import (
     LEDGER,
     MIGRATIONS,
-    SERVED,
     WRITTEN,
+    Call,
+    CallRow,
+    Claim,
     Dialect,
-    SharedTables,
     now,
     pending,
     remedy_for,
     row_of,
-    served_of,
 )
 
 T = TypeVar("T")
@@ -89,16 +78,8 @@ _PAIR = re.compile("\x1a(.)", re.DOTALL)
 
 # The pool logs failed connections; the caller gets an error, so the log is not printed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
-#: Judges before calls; the column that identifies a row.
-_TABLES = {
-    "judges": "judge_fingerprint",
-    "prompts": "sha256",
-    "calls": "call_id",
-    "label_events": "event",
-    "served": "served",
-    "monitors": "name",
-    "store_identity": "store_id",
-}
+#: Tables to check, judges before calls.
+_TABLES = (*("judges", "prompts", "calls", "label_events", "served", "monitors", "store_identity"),)
 _AT_ONCE = 500
 #: A server's messages for a refused connection.
 _REFUSED = (
@@ -177,8 +158,8 @@ def _reason(error: Exception) -> str:
     return _USER.sub(r"\1", said)
 
 
-class PostgresStore(SharedTables):
-    """One owner's connections to one schema of a database. `Store` documents each method.
+class PostgresStore(Store):
+    """One owner's connections to one schema of a database.
 
     Threads can share it; each has its own transactions.
 
@@ -282,12 +263,9 @@ class PostgresStore(SharedTables):
         except (psycopg.Error, PoolTimeout) as error:
             raise self._failed(error) from None
 
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows of a statement; it is repeated if the connection was lost."""
         return self._patiently(lambda: self._rows(query, values))
-
-    def _write(self, query: str, values: Sequence[Any]) -> None:
-        self._all(query, values)
 
     def _rows(self, query: str, values: Sequence[Any]) -> list[Any]:
         with self._session() as db:
@@ -336,8 +314,10 @@ class PostgresStore(SharedTables):
         A restart of the server releases all locks; earlier owners have some time to reconnect.
         """
         with self.transaction():
-            [(free,)] = self._all("SELECT pg_try_advisory_xact_lock(%s)", (self._lock_key(owner),))
-            coming = self._all(
+            [(free,)] = self._execute(
+                "SELECT pg_try_advisory_xact_lock(%s)", (self._lock_key(owner),)
+            )
+            coming = self._execute(
                 "SELECT 1 FROM owners WHERE owner = %s"
                 " AND server_started <> pg_postmaster_start_time()"
                 " AND now() - pg_postmaster_start_time() < make_interval(secs => %s)",
@@ -355,7 +335,7 @@ class PostgresStore(SharedTables):
 
         def locked() -> T:
             with self.transaction():
-                self._all(f"SELECT {kind}(%s)", (self._lock_key(table),))
+                self._execute(f"SELECT {kind}(%s)", (self._lock_key(table),))
                 return work()
 
         return self._patiently(locked)
@@ -470,34 +450,10 @@ class PostgresStore(SharedTables):
     def release(self, keys: Collection[str]) -> None:
         if keys:
             self._held.difference_update(keys)
-            self._all(
+            self._execute(
                 "DELETE FROM claims WHERE owner = %s AND call_key = ANY(%s)",
                 (self.owner.owner, list(keys)),
             )
-
-    def add_label_event(self, event: LabelEvent) -> int:
-        return self._locking("label_events", lambda: self._insert_event(event))
-
-    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
-        kept = [served_of(row) for row in rows]
-
-        if not kept:
-            return frozenset()
-        # WITH ORDINALITY: numbers follow the order of serving in every query plan.
-        query = (
-            f"INSERT INTO served ({SERVED}) SELECT r, s, a, d, c, t"
-            " FROM unnest(%s::text[], %s::text[], %s::int[], %s::int[], %s::text[],"
-            " %s::float8[]) WITH ORDINALITY AS given (r, s, a, d, c, t, position)"
-            " ORDER BY position"
-            " ON CONFLICT (rules_id, subject_id) DO NOTHING RETURNING subject_id"
-        )
-        columns = [list(column) for column in zip(*kept, strict=True)]
-        new = self._locking("served", lambda: self._all(query, columns))
-        return frozenset(name for (name,) in new)
-
-    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
-        replace = super().replace_monitor
-        return self._locking("monitors", lambda: replace(name, previous, state))
 
     def check(self) -> StoreCheck:
         """Decode every row; nothing is written."""
@@ -516,7 +472,7 @@ class PostgresStore(SharedTables):
     def _latest(self, columns: Sequence[str], keys: Sequence[str]) -> dict[str, CallRow]:
         if not keys:
             return {}
-        rows = self._all(
+        rows = self._execute(
             f"SELECT DISTINCT ON (call_key) {', '.join(columns)} FROM calls"
             " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
             (list(keys),),
@@ -534,7 +490,7 @@ class PostgresStore(SharedTables):
         ours = self._insert_claims(keys)
         others = [key for key in keys if key not in ours]
         query = "SELECT call_key, owner FROM claims WHERE call_key = ANY(%s)"
-        held = dict(self._all(query, (others,))) if others else {}
+        held = dict(self._execute(query, (others,))) if others else {}
         me = self.owner.owner
         # Claimed by a commit whose confirmation was lost with the connection.
         ours |= {key for key, owner in held.items() if owner == me and key not in self._held}
@@ -547,7 +503,7 @@ class PostgresStore(SharedTables):
     def _insert_claims(self, keys: Sequence[str]) -> set[str]:
         if not keys:
             return set()
-        rows = self._all(
+        rows = self._execute(
             "INSERT INTO claims (call_key, owner) SELECT unnest(%s::text[]), %s"
             " ON CONFLICT (call_key) DO NOTHING RETURNING call_key",
             (list(keys), self.owner.owner),
@@ -573,11 +529,11 @@ class PostgresStore(SharedTables):
     def _checked_rows(self, table: str) -> Iterator[Checked]:
         with self.transaction(), self._session() as db, db.cursor(name="check") as cursor:
             cursor.itersize = _AT_ONCE
-            cursor.execute(f"SELECT * FROM {table} ORDER BY {_TABLES[table]}")
+            cursor.execute(f"SELECT * FROM {table} ORDER BY 1")
             names = [column.name for column in cursor.description or ()]
             for values in cursor:
                 row = dict(zip(names, incoming(values), strict=True))
-                yield row[_TABLES[table]], row, fault_of(table, row)
+                yield row[names[0]], row, fault_of(table, row)
 
 
 def _lock_number(text: str) -> int:

@@ -20,30 +20,20 @@ from typing import Any, TypeVar
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.records import Status
-from adjudge.store.interface import (
-    SILENCE_S,
-    Call,
-    CallRow,
-    Claim,
-    LabelEvent,
-    Owner,
-    Patience,
-    Served,
-    state_of,
-)
+from adjudge.store.interface import SILENCE_S, Owner, Patience, Store, state_of
 from adjudge.store.tables import (
     DAMAGED,
     LEDGER,
-    SERVED,
     WRITTEN,
+    Call,
+    CallRow,
+    Claim,
     Dialect,
     Migration,
-    SharedTables,
     now,
     pending,
     remedy_for,
     row_of,
-    served_of,
 )
 
 
@@ -74,15 +64,16 @@ _MEMORY = ":memory:"
 T = TypeVar("T")
 
 _ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
+#: Tables whose commits are synced to disk.
+_SYNCED = ("label_events", "monitors")
 #: Rows per statement. Few sizes, so that prepared statements are reused; many rows per statement,
 #: because every step releases and takes the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
 
 
-class SQLiteStore(SharedTables):
+class SQLiteStore(Store):
     """One owner's connection. Threads can share it: every statement runs under a lock.
 
-    `Store` documents each method.
     `place` is the file, its URL sqlite:///FILE, or ":memory:". With `readonly` the file is not
     created, not migrated and not written, and no file appears next to it.
     """
@@ -115,7 +106,7 @@ class SQLiteStore(SharedTables):
                 self._prepare()
                 self._migrate()
             if self._path is not None:
-                self.store_id = str(self._all("SELECT store_id FROM store_identity")[0][0])
+                self.store_id = str(self._execute("SELECT store_id FROM store_identity")[0][0])
             self.owner = Owner.here()
             self._signs: dict[str, tuple[float, float]] = {}
             if not readonly:
@@ -151,19 +142,6 @@ class SQLiteStore(SharedTables):
                 raise
             finally:
                 self._in_transaction = False
-
-    @contextmanager
-    def synchronously(self) -> Iterator[None]:
-        """Commits in the block are synced to disk; inside a transaction, its setting decides."""
-        with self._lock:
-            if self._in_transaction:
-                yield
-                return
-            self._db.execute("PRAGMA synchronous = FULL")
-            try:
-                yield
-            finally:
-                self._db.execute("PRAGMA synchronous = NORMAL")
 
     def _open_to_read(self) -> sqlite3.Connection:
         if self._path is None or not self._path.is_file():
@@ -201,14 +179,14 @@ class SQLiteStore(SharedTables):
 
     def _applied(self) -> list[str]:
         """The migrations of this file; empty for a new one."""
-        tables = {name for (name,) in self._all("SELECT name FROM sqlite_master")}
+        tables = {name for (name,) in self._execute("SELECT name FROM sqlite_master")}
         if not tables:
             return []
         if LEDGER not in tables:
             raise StoreError(f"{self.name}: is not a database of adjudge; choose another --store")
-        return [name for (name,) in self._all(f"SELECT name FROM {LEDGER} ORDER BY position")]
+        return [name for (name,) in self._execute(f"SELECT name FROM {LEDGER} ORDER BY position")]
 
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
             with self._lock:
                 if self._unshared and self._path is not None and _is_written(self._path):
@@ -217,10 +195,6 @@ class SQLiteStore(SharedTables):
                 return self._db.execute(query, values).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failed(error) from None
-
-    def _write(self, query: str, values: Sequence[Any]) -> None:
-        with self.transaction():
-            self._db.execute(query, values)
 
     def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         if self._readonly and "readonly" in str(error):
@@ -263,32 +237,18 @@ class SQLiteStore(SharedTables):
                     [self.owner.owner, *chunk],
                 )
 
-    def add_label_event(self, event: LabelEvent) -> int:
-        """Store one click; a label that the page has confirmed survives a power failure."""
-        with self.synchronously(), self.transaction():
-            return self._insert_event(event)
-
-    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
-        new = set()
-        with self.transaction():
-            for row in rows:
-                values = served_of(row)
-                kept = self._db.execute(
-                    f"INSERT INTO served ({SERVED}) VALUES {self._marks(values)}"
-                    " ON CONFLICT (rules_id, subject_id) DO NOTHING",
-                    values,
-                )
-                if kept.rowcount:
-                    new.add(row.subject_id)
-        return frozenset(new)
-
-    def keep_monitor(self, name: str, state: str) -> None:
-        with self.synchronously():
-            super().keep_monitor(name, state)
-
-    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
-        with self.synchronously():
-            return super().replace_monitor(name, previous, state)
+    def _locking(self, table: str, work: Callable[[], T]) -> T:
+        """In one transaction; what people gave survives a power failure after the return."""
+        with self._lock:
+            synced = table in _SYNCED and not self._in_transaction
+            if synced:
+                self._db.execute("PRAGMA synchronous = FULL")
+            try:
+                with self.transaction():
+                    return work()
+            finally:
+                if synced:
+                    self._db.execute("PRAGMA synchronous = NORMAL")
 
     def heartbeat(self) -> None:
         """Record that this owner lives; the first call adds it."""
@@ -321,7 +281,7 @@ class SQLiteStore(SharedTables):
         for chunk in _chunks(list(keys)):
             # An IN list would first be sorted, which takes a tenth of the time.
             named = ", ".join(["(?)"] * len(chunk))
-            rows = self._all(
+            rows = self._execute(
                 f"WITH wanted (wanted_key) AS (VALUES {named}) SELECT {', '.join(columns)}"
                 " FROM wanted CROSS JOIN calls ON call_key = wanted_key",
                 chunk,
@@ -336,15 +296,16 @@ class SQLiteStore(SharedTables):
         held: dict[str, str] = {}
         for chunk in _chunks(keys):
             query = f"SELECT call_key, owner FROM claims WHERE call_key IN {self._marks(chunk)}"
-            held.update(self._all(query, chunk))
+            held.update(self._execute(query, chunk))
         return held
 
     def _gone(self, owners: Collection[str]) -> set[str]:
         """The owners that are dead, or unknown without heartbeat; their claims are removed."""
+        if not owners:
+            return set()
         gone = set(owners)
-        for name, host, pid, started, heartbeat in (
-            self._all("SELECT owner, host, pid, started, heartbeat FROM owners") if owners else ()
-        ):
+        query = "SELECT owner, host, pid, started, heartbeat FROM owners"
+        for name, host, pid, started, heartbeat in self._execute(query):
             if name not in gone:
                 continue
             state = state_of(Owner(name, host, pid, started))
