@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from adjudge.data import kinds_of, open_items, open_pairs, sniff
 from adjudge.data.files import read_text
 from adjudge.data.pairs import Stream
 from adjudge.data.source import ColumnNames, Reading, Source
-from adjudge.data.tables import Table, TableLike, in_use, read_object, source_name
+from adjudge.data.tables import TableLike, in_use, read_object, source_name
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale
 from adjudge.monitoring.drawing import all_audits
@@ -86,7 +86,9 @@ def open_round(
     with use_store(store) as opened:
         book = LabelBook(opened, kind.labels)
         if import_labels is not None:
-            labels = _labels(import_labels, kind, **reading)
+            # The file has its own column names.
+            named = ColumnNames(reading.get("columns"), reading.get("labels_as"))(import_labels)
+            labels = Source(named).open("labels", about=kind.name)
             drawn = {} if plan is None else dict(planned_rows(plan))
             imported = [
                 replace(label, sampled_by=label.sampled_by or drawn.get(label.id))
@@ -96,7 +98,12 @@ def open_round(
             say(f"{import_labels}: {added:,} labels added, {same:,} were already in the store")
             for line in left_out(labels.dropped, "label"):
                 say(f"{import_labels}: {line}")
-        _count_strangers(book, subjects, source_name(rows), kind, say)
+        ids = {subject.id for subject in subjects}
+        if strangers := sum(answer.subject_id not in ids for answer in book.answers()):
+            article = "a" if kind is PAIRS else "an"
+            one = f"label in the store is of {article} {kind.noun}"
+            labels_of = count(strangers, one, f"labels in the store are of {kind.noun}s")
+            say(f"{labels_of} that {store_name(source_name(rows))} does not have")
         queue = queue_of(subjects, plan, abstentions, random_share, seed, kind, say)
         yield LabellingRound(
             subjects, queue, book, kind=kind, instructions=guide, seed=seed, share_out=share_out
@@ -119,23 +126,15 @@ def rows_of(
             if scale is not None:
                 remedy = "only single answers can be scored: give items (id, prompt, response)"
                 raise ArgumentError("scale", scale, remedy)
-            return _listed(open_pairs(source, format, seed=seed, **reading), say), PAIRS
-        kind = GRADES if scale is None else scores(parse_scale(scale))
-        return _listed(open_items(source, format, **reading), say), kind
-
-
-def _listed(stream: Stream[Pair] | Stream[Item], say: Callable[[str], None]) -> list[Subject]:
-    """All rows of a stream. Rows that it leaves out are announced."""
-    subjects: list[Subject] = list(stream)
+            kind = PAIRS
+            stream: Stream[Any] = open_pairs(source, format, seed=seed, **reading)
+        else:
+            kind = GRADES if scale is None else scores(parse_scale(scale))
+            stream = open_items(source, format, **reading)
+        subjects = list(stream)
     for line in left_out(stream.dropped):
         say(f"{stream.name}: {line}")
-    return subjects
-
-
-def _labels(path: TableLike, kind: LabelKind, **reading: Unpack[Reading]) -> Table:
-    """The labels of a file, by the file's column names."""
-    named = ColumnNames(reading.get("columns"), reading.get("labels_as"))(path)
-    return Source(named).open("labels", about=kind.name)
+    return subjects, kind
 
 
 def audits_of(place: StorePlace, say: Callable[[str], None]) -> tuple[list[Subject], LabelKind]:
@@ -160,26 +159,6 @@ def _audited(audit: Served) -> Subject:
         return Pair(**named, **sides, extra=extra)
     shown = {name: texts.get(name) for name in ("reference", "context")}
     return Item(**named, response=texts["response"], extra={**shown, **extra})
-
-
-def _count_strangers(
-    book: LabelBook,
-    subjects: Sequence[Subject],
-    rows: str,
-    kind: LabelKind,
-    say: Callable[[str], None],
-) -> None:
-    """Announce how many labels in the store are of rows that this round does not have."""
-    ids = {subject.id for subject in subjects}
-    strange = sum(answer.subject_id not in ids for answer in book.answers())
-    if strange:
-        one = (
-            "label in the store is of a pair"
-            if kind is PAIRS
-            else "label in the store is of an answer"
-        )
-        strangers = count(strange, one, f"labels in the store are of {kind.noun}s")
-        say(f"{strangers} that {store_name(rows)} does not have")
 
 
 def queue_of(

@@ -18,7 +18,7 @@ from adjudge.present.blocks import Block, Headline, table_of
 from adjudge.present.result import Result, frozen
 from adjudge.present.text import count, number
 from adjudge.store.interface import Store
-from adjudge.store.tables import Call, KnownJudge, Served, pages
+from adjudge.store.tables import Call, KnownJudge, pages
 
 T = TypeVar("T")
 #: Rows compared in one step: all are in memory, with their raw replies.
@@ -163,18 +163,10 @@ def _copy_labels(source: Store, target: Store) -> Counts:
 def _copy_served(source: Store, target: Store) -> Counts:
     counts: Counts = Counter()
     for page in pages(source.served(), _PAGE):
-        there: dict[tuple[str, str], Served] = {}
-        for rules_id in {row.rules_id for row in page}:
-            names = [row.subject_id for row in page if row.rules_id == rules_id]
-            for row in target.served(rules_id, names):
-                there[rules_id, row.subject_id] = replace(row, number=0)
-        new = []
-        for row in page:
-            kept = there.get((row.rules_id, row.subject_id))
-            if kept is None:
-                new.append(row)
-            else:
-                counts["same" if replace(row, number=0) == kept else "conflicts"] += 1
-        for _, rows in groupby(new, key=lambda row: row.rules_id):
-            counts["added"] += len(target.add_served(rows))
+        for rules_id, rows in groupby(page, key=lambda row: row.rules_id):
+            ours = {row.subject_id: replace(row, number=0) for row in rows}
+            for row in target.served(rules_id, list(ours)):
+                same = ours.pop(row.subject_id) == replace(row, number=0)
+                counts["same" if same else "conflicts"] += 1
+            counts["added"] += len(target.add_served(ours.values()))
     return counts

@@ -205,19 +205,15 @@ class PostgresStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A block that is stored completely or not at all; nested blocks join the outer one."""
         if self._in_transaction:
             yield
             return
-        with self._session() as db:
+        with self._session() as db, db.transaction():
+            self._local.db = db
             try:
-                with db.transaction():
-                    self._local.in_transaction = True
-                    yield
-            except psycopg.Error as error:
-                raise self._failed(error) from None
+                yield
             finally:
-                self._local.in_transaction = False
+                self._local.db = None
 
     def heartbeat(self) -> None:
         """Check the lock that shows others that this owner lives."""
@@ -229,7 +225,6 @@ class PostgresStore(Store):
                 raise self._failed(error) from None
 
     def close(self) -> None:
-        """Release all claims and close the connections."""
         self.owner.end()
         try:
             if not self._readonly and not self._guard.closed:
@@ -243,37 +238,30 @@ class PostgresStore(Store):
 
     @property
     def _in_transaction(self) -> bool:
-        return bool(getattr(self._local, "in_transaction", False))
+        return getattr(self._local, "db", None) is not None
 
     @contextmanager
     def _session(self) -> Iterator[Connection]:
-        """This thread's connection, until the block ends."""
-        own: Connection | None = getattr(self._local, "db", None)
-        if own is not None:
-            yield own
+        """The connection of this thread's transaction, or another one until the block ends."""
+        if self._in_transaction:
+            yield self._local.db
             return
         self._come_back()
         try:
             with self._pool.connection() as db:
-                self._local.db = db
-                try:
-                    yield db
-                finally:
-                    self._local.db = None
+                yield db
         except (psycopg.Error, PoolTimeout) as error:
             raise self._failed(error) from None
 
     def _execute(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows of a statement; it is repeated if the connection was lost."""
-        return self._patiently(lambda: self._rows(query, values))
 
-    def _rows(self, query: str, values: Sequence[Any]) -> list[Any]:
-        with self._session() as db:
-            try:
-                done = db.execute(query, [outgoing(value) for value in values])
-                return [incoming(row) for row in done.fetchall()] if done.description else []
-            except psycopg.Error as error:
-                raise self._failed(error) from None
+        def execute() -> list[Any]:
+            with self._session() as db:
+                cursor = db.execute(query, [outgoing(value) for value in values])
+                return [incoming(row) for row in cursor.fetchall()] if cursor.description else []
+
+        return self._patiently(execute)
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Repeat `work`, which is safe to repeat, while the connection is lost."""
@@ -307,23 +295,6 @@ class PostgresStore(Store):
             " ON CONFLICT (owner) DO UPDATE SET server_started = excluded.server_started",
             (self.owner.owner, self.owner.host, self.owner.pid),
         )
-
-    def _lives(self, owner: str) -> bool:
-        """Whether an owner holds its lock, or has had no time to take it again.
-
-        A restart of the server releases all locks; earlier owners have some time to reconnect.
-        """
-        with self.transaction():
-            [(free,)] = self._execute(
-                "SELECT pg_try_advisory_xact_lock(%s)", (self._lock_key(owner),)
-            )
-            coming = self._execute(
-                "SELECT 1 FROM owners WHERE owner = %s"
-                " AND server_started <> pg_postmaster_start_time()"
-                " AND now() - pg_postmaster_start_time() < make_interval(secs => %s)",
-                (owner, PATIENCE_S),
-            )
-        return not free or bool(coming)
 
     def _lock_key(self, subject: str) -> int:
         """The number of an advisory lock: of an owner, or of a table of this store."""
@@ -440,12 +411,20 @@ class PostgresStore(Store):
         return Claim(done=done, ours=frozenset(ours), busy=busy)
 
     def save(self, calls: Iterable[Call]) -> None:
-        kept = list(calls)
-        if kept:
-            at = now()
-            rows = [[outgoing(value) for value in row_of(call, at)] for call in kept]
-            keys = [call.call_key for call in kept]
-            self._locking("calls", lambda: self._save(rows, keys), shared=True)
+        calls, at = list(calls), now()
+        rows = [[outgoing(value) for value in row_of(call, at)] for call in calls]
+
+        def copy() -> None:
+            with (
+                self._session() as db,
+                db.cursor().copy(f"COPY calls ({WRITTEN}) FROM STDIN") as to,
+            ):
+                for row in rows:
+                    to.write_row(row)
+            self.release([call.call_key for call in calls])
+
+        if rows:
+            self._locking("calls", copy, shared=True)
 
     def release(self, keys: Collection[str]) -> None:
         if keys:
@@ -479,12 +458,6 @@ class PostgresStore(Store):
         )
         return {row[1]: row for row in rows}
 
-    def _save(self, rows: Sequence[Sequence[Any]], keys: Sequence[str]) -> None:
-        with self._session() as db, db.cursor().copy(f"COPY calls ({WRITTEN}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-        self.release(keys)
-
     def _take(self, keys: Sequence[str]) -> set[str]:
         """Claim keys that no living owner holds. Keys are sorted, which prevents deadlocks."""
         ours = self._insert_claims(keys)
@@ -511,11 +484,23 @@ class PostgresStore(Store):
         return {key for (key,) in rows}
 
     def _forget_if_gone(self, owner: str) -> bool:
-        """Whether an owner is dead; then its claims are removed in a separate transaction."""
+        """Whether an owner is dead; then its claims are removed in a separate transaction.
+
+        It lives if it holds its lock, or has had no time to take it again: a restart of the server
+        releases all locks, and earlier owners have some time to reconnect.
+        """
 
         def forget() -> bool:
             with self.transaction():
-                if self._lives(owner):
+                key = self._lock_key(owner)
+                [(free,)] = self._execute("SELECT pg_try_advisory_xact_lock(%s)", (key,))
+                coming = self._execute(
+                    "SELECT 1 FROM owners WHERE owner = %s"
+                    " AND server_started <> pg_postmaster_start_time()"
+                    " AND now() - pg_postmaster_start_time() < make_interval(secs => %s)",
+                    (owner, PATIENCE_S),
+                )
+                if coming or not free:
                     return False
                 self._forget(owner)
                 return True

@@ -120,7 +120,6 @@ class SQLiteStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the file's write lock for a block; nested blocks join the outer one."""
         with self._lock:
             if self._in_transaction:
                 yield
@@ -251,7 +250,6 @@ class SQLiteStore(Store):
                     self._db.execute("PRAGMA synchronous = NORMAL")
 
     def heartbeat(self) -> None:
-        """Record that this owner lives; the first call adds it."""
         me = self.owner
         with self.transaction():
             self._db.execute(
@@ -261,7 +259,6 @@ class SQLiteStore(Store):
             )
 
     def close(self) -> None:
-        """Release all claims and close the file."""
         self.owner.end()
         try:
             if not self._readonly:
