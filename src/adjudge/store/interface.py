@@ -31,31 +31,8 @@ import psutil
 
 from adjudge.errors import ArgumentError, StoreLostError
 from adjudge.records import Status
-from adjudge.store.tables import (
-    EVENT,
-    PAGE,
-    READ,
-    REPLY_COLUMNS,
-    SERVED,
-    SERVED_COLUMNS,
-    STATUS_COLUMNS,
-    Call,
-    CallRow,
-    Claim,
-    KnownJudge,
-    KnownPrompt,
-    LabelEvent,
-    Served,
-    answered,
-    decode_call,
-    decode_object,
-    decode_served,
-    event_of,
-    now,
-    pages,
-    served_of,
-    storable,
-)
+from adjudge.store import tables
+from adjudge.store.tables import Call, CallRow, Claim, KnownJudge, KnownPrompt, LabelEvent, Served
 
 #: The default store.
 DEFAULT_STORE = "adjudge.db"
@@ -168,30 +145,31 @@ class Store(ABC):
         # In their order: that of the criteria is a part of a rubric's question.
         text = json.dumps(parts, ensure_ascii=False, allow_nan=False)
         columns = "judge_fingerprint, judge, protocol, parts, first_seen"
-        row = (fingerprint, judge, protocol, text, now())
+        row = (fingerprint, judge, protocol, text, tables.now())
         self._insert("judges", columns, [row], "(judge_fingerprint) DO NOTHING")
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
         """The parts of a fingerprint, or None if this store does not have it."""
         query = f"SELECT parts FROM judges WHERE judge_fingerprint = {self._mark}"
         rows = self._execute(query, (fingerprint,))
-        return decode_object(rows[0], "judges", self.name)[-1] if rows else None
+        return tables.decode_object(rows[0], "judges", self.name)[-1] if rows else None
 
     def judges(self) -> dict[str, KnownJudge]:
         """All stored judges, by fingerprint."""
         rows = self._execute("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
-        decoded = (decode_object(row, "judges", self.name) for row in rows)
+        decoded = (tables.decode_object(row, "judges", self.name) for row in rows)
         return {fingerprint: KnownJudge(*judge) for fingerprint, *judge in decoded}
 
     def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
         """Store the text of a prompt once."""
-        row = (sha256, storable(prompt.name), storable(prompt.text), canonical_json(prompt.answer))
+        name, text = map(tables.storable, (prompt.name, prompt.text))
+        row = (sha256, name, text, canonical_json(prompt.answer))
         self._insert("prompts", "sha256, name, text, answer", [row], "(sha256) DO NOTHING")
 
     def prompts(self) -> dict[str, KnownPrompt]:
         """All stored prompts, by the SHA-256 in fingerprints."""
         rows = self._execute("SELECT sha256, name, text, answer FROM prompts")
-        decoded = (decode_object(row, "prompts", self.name) for row in rows)
+        decoded = (tables.decode_object(row, "prompts", self.name) for row in rows)
         return {sha256: KnownPrompt(*prompt) for sha256, *prompt in decoded}
 
     def latest_call_id(self) -> int:
@@ -218,8 +196,8 @@ class Store(ABC):
         """
 
         def answers(wanted: list[str]) -> dict[str, Status]:
-            latest = self._latest(STATUS_COLUMNS, wanted)
-            return answered(latest, retry=retry, since=since, again=again)
+            latest = self._latest(tables.STATUS_COLUMNS, wanted)
+            return tables.answered(latest, retry=retry, since=since, again=again)
 
         return self._claim(list(dict.fromkeys(keys)), answers)
 
@@ -228,24 +206,24 @@ class Store(ABC):
 
         Most rows of a long run need only a few of its columns.
         """
-        return self._latest(REPLY_COLUMNS, keys)
+        return self._latest(tables.REPLY_COLUMNS, keys)
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         """The latest row of every call, or of those about some subjects, oldest first, with raw."""
         later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
         # Earlier rows are read and dropped here: as a condition of the query, PostgreSQL's planner
         # would join the complete table for every page.
-        columns = f"{READ}, EXISTS ({later})"
+        columns = f"{tables.READ}, EXISTS ({later})"
         for row in self._paged(columns, "calls c", "call_id", subject_id=subject_ids):
             if not row[-1]:
-                yield decode_call(row, self.name)
+                yield tables.decode_call(row, self.name)
 
     def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
         """Every row of each call that has one, oldest first, raw replies included."""
         histories: dict[str, list[Call]] = {}
-        for page in pages(keys):
-            for row in self._paged(READ, "calls", "call_id", call_key=page):
-                histories.setdefault(row[1], []).append(decode_call(row, self.name))
+        for page in tables.pages(keys):
+            for row in self._paged(tables.READ, "calls", "call_id", call_key=page):
+                histories.setdefault(row[1], []).append(tables.decode_call(row, self.name))
         return histories
 
     # --- labels, served rows, monitors ---
@@ -255,11 +233,11 @@ class Store(ABC):
 
         A known nonce adds nothing.
         """
-        row = event_of(event)
+        row = tables.event_of(event)
         by_nonce = f"SELECT event FROM label_events WHERE nonce = {self._mark}"
 
         def add() -> int:
-            self._insert("label_events", EVENT, [row], "(nonce) DO NOTHING")
+            self._insert("label_events", tables.EVENT, [row], "(nonce) DO NOTHING")
             return int(self._execute(by_nonce, row[:1])[0][0])
 
         return self._locking("label_events", add)
@@ -267,18 +245,18 @@ class Store(ABC):
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         """Every click, oldest first; of one rater or of all."""
         raters = None if rater is None else [rater]
-        rows = self._paged(f"event, {EVENT}", "label_events", "event", rater=raters)
-        names = ("event", *EVENT.split(", "))
+        rows = self._paged(f"event, {tables.EVENT}", "label_events", "event", rater=raters)
+        names = ("event", *tables.EVENT.split(", "))
         return [LabelEvent(**dict(zip(names, row, strict=True))) for row in rows]
 
     def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
         """Store served rows in order; returns the new ids. An id counts once."""
-        values = [served_of(row) for row in rows]
+        values = [tables.served_of(row) for row in rows]
 
         def add() -> frozenset[str]:
             last = self._highest("served", "served")
-            for page in pages(values):
-                self._insert("served", SERVED, page, "(rules_id, subject_id) DO NOTHING")
+            for page in tables.pages(values):
+                self._insert("served", tables.SERVED, page, "(rules_id, subject_id) DO NOTHING")
             query = f"SELECT subject_id FROM served WHERE served > {self._mark}"
             return frozenset(name for (name,) in self._execute(query, (last,)))
 
@@ -286,11 +264,9 @@ class Store(ABC):
 
     def audits(self, rules_id: str) -> list[Served]:
         """The audited rows under these rules, in the order of serving."""
-        query = (
-            f"SELECT {SERVED_COLUMNS} FROM served WHERE rules_id = {self._mark} AND audited = 1"
-            " ORDER BY served"
-        )
-        return [decode_served(row, self.name) for row in self._execute(query, (rules_id,))]
+        audited = f"rules_id = {self._mark} AND audited = 1 ORDER BY served"
+        query = f"SELECT {tables.SERVED_COLUMNS} FROM served WHERE {audited}"
+        return [tables.decode_served(row, self.name) for row in self._execute(query, (rules_id,))]
 
     def served(
         self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
@@ -298,9 +274,9 @@ class Store(ABC):
         """Served rows in order, audited or not: all, or some ids under some rules."""
         rules = None if rules_id is None else [rules_id]
         rows = self._paged(
-            SERVED_COLUMNS, "served", "served", rules_id=rules, subject_id=subject_ids
+            tables.SERVED_COLUMNS, "served", "served", rules_id=rules, subject_id=subject_ids
         )
-        return (decode_served(row, self.name) for row in rows)
+        return (tables.decode_served(row, self.name) for row in rows)
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
         """The number of ids served under these rules, and how many of them were accepted."""
@@ -317,7 +293,7 @@ class Store(ABC):
 
     def keep_monitor(self, name: str, state: str) -> None:
         """Store the state of a monitor; it replaces the earlier one."""
-        row = (name, state, now())
+        row = (name, state, tables.now())
         latest = "(name) DO UPDATE SET state = excluded.state, saved_at = excluded.saved_at"
         self._locking(
             "monitors",
@@ -376,7 +352,7 @@ class Store(ABC):
                 wanted += put
         query = (
             f"SELECT {columns} FROM {table} WHERE {number} > {self._mark}{conditions}"
-            f" ORDER BY {number} LIMIT {PAGE}"
+            f" ORDER BY {number} LIMIT {tables.PAGE}"
         )
         after = 0
         while rows := self._execute(query, (after, *wanted)):

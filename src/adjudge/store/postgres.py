@@ -31,21 +31,10 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from adjudge.errors import ArgumentError, StoreError, StoreLostError
 from adjudge.records import Status
+from adjudge.store import tables
 from adjudge.store.checking import Checked, StoreCheck, count_rows, fault_of
 from adjudge.store.interface import ENCODE, PATIENCE_S, DatabaseURL, Owner, Patience, Store
-from adjudge.store.tables import (
-    LEDGER,
-    MIGRATIONS,
-    WRITTEN,
-    Call,
-    CallRow,
-    Claim,
-    Dialect,
-    now,
-    pending,
-    remedy_for,
-    row_of,
-)
+from adjudge.store.tables import LEDGER, MIGRATIONS, WRITTEN, Call, CallRow, Claim, Dialect
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -128,7 +117,7 @@ def explain_refusal(error: psycopg.Error, name: str) -> StoreError:
     """Why no connection could be opened, in one line, with the remedy."""
     reason = _reason(error)
     otherwise = "check the address, the user and that the server is running"
-    remedy = remedy_for(reason, _REFUSED, otherwise)
+    remedy = tables.remedy_for(reason, _REFUSED, otherwise)
     return StoreError(f"{name}: {reason}; {remedy}")
 
 
@@ -185,7 +174,7 @@ class PostgresStore(Store):
         try:
             self._check_server()
             if readonly:
-                pending(self._applied(), self.name, readonly=True)
+                tables.pending(self._applied(), self.name, readonly=True)
             else:
                 self._migrate()
             [(identity,)] = self._guard.execute("SELECT store_id FROM store_identity").fetchall()
@@ -376,7 +365,7 @@ class PostgresStore(Store):
             if not known:
                 self._guard.execute(f"CREATE SCHEMA {self._url.schema}")
             applied = self._applied()
-            for step in pending(applied, self.name):
+            for step in tables.pending(applied, self.name):
                 applied.append(step.name)
                 for statement in step.fill(_DIALECT, len(applied)):
                     self._guard.execute(statement.encode())
@@ -411,16 +400,14 @@ class PostgresStore(Store):
         return Claim(done=done, ours=frozenset(ours), busy=busy)
 
     def save(self, calls: Iterable[Call]) -> None:
-        calls, at = list(calls), now()
-        rows = [[outgoing(value) for value in row_of(call, at)] for call in calls]
+        calls, at = list(calls), tables.now()
+        rows = [[outgoing(value) for value in tables.row_of(call, at)] for call in calls]
 
         def copy() -> None:
-            with (
-                self._session() as db,
-                db.cursor().copy(f"COPY calls ({WRITTEN}) FROM STDIN") as to,
-            ):
+            statement = f"COPY calls ({WRITTEN}) FROM STDIN"
+            with self._session() as db, db.cursor().copy(statement) as stream:
                 for row in rows:
-                    to.write_row(row)
+                    stream.write_row(row)
             self.release([call.call_key for call in calls])
 
         if rows:

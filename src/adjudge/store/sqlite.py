@@ -20,21 +20,9 @@ from typing import Any, TypeVar
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.records import Status
+from adjudge.store import tables
 from adjudge.store.interface import SILENCE_S, Owner, Patience, Store, state_of
-from adjudge.store.tables import (
-    DAMAGED,
-    LEDGER,
-    WRITTEN,
-    Call,
-    CallRow,
-    Claim,
-    Dialect,
-    Migration,
-    now,
-    pending,
-    remedy_for,
-    row_of,
-)
+from adjudge.store.tables import LEDGER, WRITTEN, Call, CallRow, Claim, Dialect, Migration
 
 
 def make_private_folder(folder: Path) -> None:
@@ -101,7 +89,7 @@ class SQLiteStore(Store):
             raise StoreError(f"{self.name}: cannot be opened ({error}); check the path") from None
         try:
             if readonly:
-                pending(self._applied(), self.name, readonly=True)
+                tables.pending(self._applied(), self.name, readonly=True)
             else:
                 self._prepare()
                 self._migrate()
@@ -173,7 +161,7 @@ class SQLiteStore(Store):
     def _migrate(self) -> None:
         with self.transaction():
             applied = self._applied()
-            for position, step in enumerate(pending(applied, self.name), len(applied) + 1):
+            for position, step in enumerate(tables.pending(applied, self.name), len(applied) + 1):
                 take_step(self._db, step, position)
 
     def _applied(self) -> list[str]:
@@ -219,12 +207,12 @@ class SQLiteStore(Store):
 
     def save(self, calls: Iterable[Call]) -> None:
         kept = list(calls)
-        at = now()
+        at = tables.now()
         with self.transaction():
             for chunk in _chunks(kept):
                 self._db.execute(
                     f"INSERT INTO calls ({WRITTEN}) VALUES " + ", ".join([_ROW] * len(chunk)),
-                    [value for call in chunk for value in row_of(call, at)],
+                    [value for call in chunk for value in tables.row_of(call, at)],
                 )
             self.release([call.call_key for call in kept])
 
@@ -337,7 +325,7 @@ _REMEDIES = (
         ("not a database",),
         "it is not an adjudge store, or its beginning is damaged; choose another --store",
     ),
-    (("malformed", "not decode to UTF-8", "no such"), DAMAGED),
+    (("malformed", "not decode to UTF-8", "no such"), tables.DAMAGED),
     (("full", "disk"), "free space on the disk and run the same command again"),
 )
 
@@ -349,7 +337,7 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, name: str) -> StoreError:
     """
     damaged_text = isinstance(error, UnicodeDecodeError)
     text = "malformed: has text that is not UTF-8" if damaged_text else reason_of(error)
-    remedy = remedy_for(text, _REMEDIES, "check that the file and its folder can be written")
+    remedy = tables.remedy_for(text, _REMEDIES, "check that the file and its folder can be written")
     return StoreError(f"{name}: {text}; {remedy.format(name)}")
 
 

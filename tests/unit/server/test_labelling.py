@@ -13,7 +13,8 @@ import pytest
 from adjudge.errors import ArgumentError
 from adjudge.records import Label, Pair
 from adjudge.server.label_summary import comments, labels_frame, records, summarise
-from adjudge.server.labelling import LabellingRound, doubt_queue, planned_queue, random_queue
+from adjudge.server.labelling import LabellingRound
+from adjudge.server.rounds import doubt_queue, planned_queue, random_queue
 from adjudge.store import use_store
 from adjudge.store.labels import LabelBook
 

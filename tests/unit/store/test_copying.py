@@ -190,6 +190,6 @@ def test_memory_does_not_grow_with_the_store(
         target.close()
         return most
 
-    monkeypatch.setattr("adjudge.store.interface.PAGE", 40)
+    monkeypatch.setattr("adjudge.store.tables.PAGE", 40)
     peak(100)
     assert peak(1000) < 1.5 * peak(200)
