@@ -60,18 +60,18 @@ def render_api_page(api: Schema, *, address: str) -> str:
 
 
 def _route(path: str, method: str, route: Schema, schemas: Schema, address: str) -> str:
-    asked = _schema_of(route.get("requestBody", {}), schemas)
-    answered = _schema_of(route["responses"].get("200", {}), schemas)
+    request = _schema_of(route.get("requestBody", {}), schemas)
+    answer = _schema_of(route["responses"].get("200", {}), schemas)
     command = f"curl -s {address}{path}"
-    if asked:
-        body = json.dumps(_example(asked, schemas), ensure_ascii=False)
+    if request:
+        body = json.dumps(_example(request, schemas), ensure_ascii=False)
         command += f" -H 'content-type: application/json' -d '{body}'"
     parts = [
         f"<h2><code>{method.upper()} {escape(path)}</code></h2>",
         f"<p>{escape(route.get('description', ''))}</p>",
         f"<pre>{escape(command)}</pre>",
-        _table("Request", asked, schemas),
-        _table("Answer", answered, schemas),
+        _table("Request", request, schemas),
+        _table("Answer", answer, schemas),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -106,7 +106,7 @@ def _fields(schema: Schema, schemas: Schema) -> Iterator[tuple[str, str, str]]:
 
 def _kind(field: Schema, schemas: Schema) -> str:
     if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_kind(one, schemas) for one in field["anyOf"]))
+        return " or ".join(dict.fromkeys(_kind(kind, schemas) for kind in field["anyOf"]))
     if "$ref" in field:
         return str(_resolve(field, schemas).get("title", "object"))
     if field.get("type") == "array":
@@ -121,7 +121,7 @@ def _example(schema: Schema, schemas: Schema) -> Any:
     fields = schema.get("properties", {})
     return {
         name: _TEXTS.get(name, "...")
-        if "string" in {one.get("type") for one in fields[name].get("anyOf", [fields[name]])}
+        if "string" in {kind.get("type") for kind in fields[name].get("anyOf", [fields[name]])}
         else _example(_resolve(fields[name], schemas), schemas)
         for name in schema.get("required", ())
     }

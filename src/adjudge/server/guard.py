@@ -123,12 +123,8 @@ def require_token_beyond_loopback(host: str, token: str | None) -> None:
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
         raise InputError("ADJUDGE_TOKEN: use printable ASCII characters without spaces")
     if not is_loopback(host) and (token is None or len(token) < 16):
-        raise ArgumentError(
-            "host",
-            host,
-            "an address other than loopback needs a token of 16 or more characters in "
-            "the environment variable ADJUDGE_TOKEN"
-        )  # fmt: skip
+        remedy = "an address other than loopback needs a token of 16 or more characters in the "
+        raise ArgumentError("host", host, remedy + "environment variable ADJUDGE_TOKEN")
 
 
 class Guard:
@@ -194,8 +190,8 @@ class Guard:
         if foreign or not (own_site or followed):
             raise Refusal(403, "requests from other sites are refused")
         if self.token is not None and scope["path"] not in self.open_paths:
-            given = headers.get("authorization", "")
-            if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
+            sent = headers.get("authorization", "")
+            if not hmac.compare_digest(sent.encode(), f"Bearer {self.token}".encode()):
                 raise Refusal(401, "send the token as: Authorization: Bearer TOKEN")
         if "content-length" in headers and "transfer-encoding" in headers:
             # A proxy in front can take the other one for the end of the body.
@@ -251,9 +247,9 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                given = message.get("headers", ())
-                named = {name.lower() for name, _ in given}
-                message["headers"] = [*given, *(own for own in _HEADERS if own[0] not in named)]
+                headers = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in headers}
+                message["headers"] = headers + [pair for pair in _HEADERS if pair[0] not in names]
             await send(message)
 
         async def give_up_when_gone() -> None:

@@ -233,8 +233,10 @@ class LabellingRound:
             sampled_by=draw.sampled_by,
             comment=comment,
         )
-        now = next((one for one in self.book.answers(rater) if one.subject_id == subject_id), None)
-        if now is None or (now.label, now.comment) != (label, comment):
+        stored = [
+            (answer.subject_id, answer.label, answer.comment) for answer in self.book.answers(rater)
+        ]
+        if (subject_id, label, comment) not in stored:
             # The nonce belongs to another click: this one was not stored, so it must fail.
             raise ArgumentError("nonce", nonce, "reload the page: that click was already counted")
         self._recount(rater)
@@ -255,20 +257,19 @@ class LabellingRound:
         last = self.book.undo(nonce=nonce, rater=rater)
         if last is None:
             return None
-        return last.subject_id, self.kind.side_of(
-            last.label, self.order_for(rater, last.subject_id)
-        )
+        order = self.order_for(rater, last.subject_id)
+        return last.subject_id, self.kind.side_of(last.label, order)
 
     def progress(self, rater: str) -> dict[str, int]:
         """The progress of this rater; skips count as answered. How rows were drawn is not shown."""
         ids = {draw.id for draw in self.queue}
-        own = [click for click in self.book.answers(rater) if click.subject_id in ids]
-        labels = sum(click.label is not None for click in own)
+        clicks = [click for click in self.book.answers(rater) if click.subject_id in ids]
+        labels = sum(click.label is not None for click in clicks)
         return {
             "answered": len(self.answered(rater) & ids),
             "total": len(ids),
             "labels": labels,
-            "skipped": len(own) - labels,
+            "skipped": len(clicks) - labels,
         }
 
     def task(self, rater: str, draw: Draw) -> LabelTask:

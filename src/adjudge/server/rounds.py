@@ -23,7 +23,7 @@ from adjudge.judges.criteria import parse_scale
 from adjudge.monitoring.drawing import all_audits
 from adjudge.present.text import count, left_out
 from adjudge.records import Item, Pair, SampledBy, Subject
-from adjudge.server.label_summary import comments, records
+from adjudge.server.label_summary import records
 from adjudge.server.labelling import GRADES, PAIRS, Draw, LabelKind, LabellingRound, Queue, scores
 from adjudge.store import Served, is_store, store_name, use_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
@@ -85,11 +85,12 @@ def open_round(
             named = ColumnNames(reading.get("columns"), reading.get("labels_as"))(import_labels)
             labels = Source(named).open("labels", about=kind.name)
             drawn = {} if plan is None else dict(planned_rows(plan))
-            imported = [
+            given, comments = records(labels.frame)
+            sampled = [
                 replace(label, sampled_by=label.sampled_by or drawn.get(label.id))
-                for label in records(labels.frame)
+                for label in given
             ]
-            added, same = book.import_labels(imported, comments(labels.frame))
+            added, same = book.import_labels(sampled, comments)
             say(f"{import_labels}: {added:,} labels added, {same:,} were already in the store")
             for line in left_out(labels.dropped, "label"):
                 say(f"{import_labels}: {line}")

@@ -67,10 +67,10 @@ class StoreCopy(Result):
                 tone="bad",
             )
         columns: dict[str, Callable[[CopiedTable], str]] = {
-            "table": lambda part: part.table,
-            "copied": lambda part: number(part.added),
-            "there already": lambda part: number(part.same),
-            "conflicts": lambda part: number(part.conflicts),
+            "table": lambda table: table.table,
+            "copied": lambda table: number(table.added),
+            "there already": lambda table: number(table.same),
+            "conflicts": lambda table: number(table.conflicts),
         }
         return [headline, table_of(self.tables, columns)]
 
@@ -128,13 +128,13 @@ def _copy_calls(source: Store, target: Store) -> Counts:
         )
         new: list[Call] = []
         for key in keys:
-            there = theirs.get(key, [])
-            shared = min(len(ours[key]), len(there))
-            if ours[key][:shared] != there[:shared]:
+            history, copied = ours[key], theirs.get(key, [])
+            shared = min(len(history), len(copied))
+            if history[:shared] != copied[:shared]:
                 counts["conflicts"] += 1
                 continue
-            new += ours[key][shared:]
-            counts["added"] += len(ours[key]) - shared
+            new += history[shared:]
+            counts["added"] += len(history) - shared
             counts["same"] += shared
         target.save(new)
     return counts
@@ -143,20 +143,19 @@ def _copy_calls(source: Store, target: Store) -> Counts:
 def _copy_labels(source: Store, target: Store) -> Counts:
     """Copy events one by one; an undo refers to the number of its event in the target."""
     counts: Counts = Counter()
-    known = {event.nonce: event for event in target.label_events()}
+    copied = {event.nonce: event for event in target.label_events()}
     numbers: dict[int | None, int | None] = {None: None}
     for page in pages(source.label_events(), _PAGE):
         with target.transaction():
             for event in page:
                 # In a damaged store the undone click can be missing.
                 click = replace(event, event=0, undoes=numbers.get(event.undoes))
-                there = known.get(event.nonce)
-                if there is None:
+                if (copy := copied.get(event.nonce)) is None:
                     numbers[event.event] = target.add_label_event(click)
                     counts["added"] += 1
                 else:
-                    numbers[event.event] = there.event
-                    counts["same" if click == replace(there, event=0) else "conflicts"] += 1
+                    numbers[event.event] = copy.event
+                    counts["same" if click == replace(copy, event=0) else "conflicts"] += 1
     return counts
 
 

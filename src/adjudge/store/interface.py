@@ -391,12 +391,12 @@ def frame(texts: Iterable[str]) -> bytes:
     >>> frame(["ab", "\u00fc"])
     b'2:ab2:\\xc3\\xbc'
     """
-    given = list(texts)
-    joined = "".join([f"{len(text)}:{text}" for text in given])
+    texts = list(texts)
+    joined = "".join([f"{len(text)}:{text}" for text in texts])
     if joined.isascii():  # a letter is a byte: the usual case, and the quick one
         return joined.encode()
-    encoded = [text.encode("utf-8", "surrogatepass") for text in given]
-    return b"".join([b"%d:%b" % (len(one), one) for one in encoded])
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return b"".join([b"%d:%b" % (len(text), text) for text in encoded])
 
 
 def content_hash(texts: Iterable[str]) -> str:

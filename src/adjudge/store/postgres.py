@@ -142,9 +142,9 @@ def _reason(error: Exception) -> str:
         return "no connection in time, or max_connections is reached"
     diagnosis = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     lines = [line.strip() for line in (diagnosis or str(error)).splitlines() if line.strip()]
-    said = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason")
-    said = said.rpartition("FATAL:")[2].strip().removeprefix("ERROR:").strip()
-    return _USER.sub(r"\1", said)
+    first = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason")
+    reason = first.rpartition("FATAL:")[2].strip().removeprefix("ERROR:").strip()
+    return _USER.sub(r"\1", reason)
 
 
 class PostgresStore(Store):
@@ -302,17 +302,17 @@ class PostgresStore(Store):
 
     def _connect_arguments(self) -> dict[str, Any]:
         try:
-            given = conninfo.conninfo_to_dict(self._url.address)
+            address = conninfo.conninfo_to_dict(self._url.address)
         except psycopg.Error:
             # libpq's message would quote the URL, and with it the password.
             raise ArgumentError("store", self.name, ENCODE) from None
         readonly = " -c default_transaction_read_only=on" if self._readonly else ""
-        options = f"{given.get('options') or ''} {_SETTINGS} -c search_path={self._url.schema}"
+        options = f"{address.get('options') or ''} {_SETTINGS} -c search_path={self._url.schema}"
         return {
             "connect_timeout": _CONNECT_S,
             "application_name": "adjudge",
             **_KEEPALIVES,
-            **given,
+            **address,
             "options": f"{options}{readonly}",
             "autocommit": True,
         }
@@ -359,10 +359,8 @@ class PostgresStore(Store):
         key = _lock_number(f"adjudge migrations {self._url.schema}")
         with self._guard.transaction():
             self._guard.execute("SELECT pg_advisory_xact_lock(%s)", (key,))
-            known = self._guard.execute(
-                "SELECT 1 FROM pg_namespace WHERE nspname = %s", (self._url.schema,)
-            ).fetchall()
-            if not known:
+            query = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+            if not self._guard.execute(query, (self._url.schema,)).fetchall():
                 self._guard.execute(f"CREATE SCHEMA {self._url.schema}")
             applied = self._applied()
             for step in tables.pending(applied, self.name):
@@ -531,7 +529,7 @@ def outgoing(value: Any) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, list):
-        return [outgoing(one) for one in value]
+        return [outgoing(element) for element in value]
     return value
 
 

@@ -206,15 +206,14 @@ class SQLiteStore(Store):
         return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
 
     def save(self, calls: Iterable[Call]) -> None:
-        kept = list(calls)
-        at = tables.now()
+        saved, at = list(calls), tables.now()
         with self.transaction():
-            for chunk in _chunks(kept):
+            for chunk in _chunks(saved):
                 self._db.execute(
                     f"INSERT INTO calls ({WRITTEN}) VALUES " + ", ".join([_ROW] * len(chunk)),
                     [value for call in chunk for value in tables.row_of(call, at)],
                 )
-            self.release([call.call_key for call in kept])
+            self.release([call.call_key for call in saved])
 
     def release(self, keys: Collection[str]) -> None:
         with self.transaction():
@@ -265,16 +264,16 @@ class SQLiteStore(Store):
         latest: dict[str, CallRow] = {}
         for chunk in _chunks(list(keys)):
             # An IN list would first be sorted, which takes a tenth of the time.
-            named = ", ".join(["(?)"] * len(chunk))
+            marks = ", ".join(["(?)"] * len(chunk))
             rows = self._execute(
-                f"WITH wanted (wanted_key) AS (VALUES {named}) SELECT {', '.join(columns)}"
+                f"WITH wanted (wanted_key) AS (VALUES {marks}) SELECT {', '.join(columns)}"
                 " FROM wanted CROSS JOIN calls ON call_key = wanted_key",
                 chunk,
             )
-            part = {row[1]: row for row in rows}
-            if len(part) < len(rows):
-                part = {row[1]: row for row in sorted(rows, key=itemgetter(0))}
-            latest |= part
+            by_key = {row[1]: row for row in rows}
+            if len(by_key) < len(rows):
+                by_key = {row[1]: row for row in sorted(rows, key=itemgetter(0))}
+            latest |= by_key
         return latest
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
