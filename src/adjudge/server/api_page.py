@@ -7,7 +7,7 @@ OpenAPI description when the service starts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -87,21 +87,15 @@ def _resolve(schema: Schema, schemas: Schema) -> Schema:
 
 
 def _table(title: str, schema: Schema, schemas: Schema) -> str:
-    rows = "".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind)}</td>"
-        f"<td>{escape(text)}</td></tr>"
-        for name, kind, text in _fields(schema, schemas)
-    )
+    rows = ""
+    for name, field in schema.get("properties", {}).items():
+        kind = _kind(field, schemas) + ("" if name in schema.get("required", ()) else ", optional")
+        inner = _resolve(field.get("items", field), schemas)
+        text = field.get("description", inner.get("description", ""))
+        cells = (f"<code>{escape(name)}</code>", escape(kind), escape(text))
+        rows += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
     head = "<tr><th>field</th><th>type</th><th></th></tr>"
     return f"<h3>{title}</h3>\n<table>{head}{rows}</table>" if rows else ""
-
-
-def _fields(schema: Schema, schemas: Schema) -> Iterator[tuple[str, str, str]]:
-    required = schema.get("required", ())
-    for name, field in schema.get("properties", {}).items():
-        kind = _kind(field, schemas) + ("" if name in required else ", optional")
-        inner = _resolve(field.get("items", field), schemas)
-        yield name, kind, field.get("description", inner.get("description", ""))
 
 
 def _kind(field: Schema, schemas: Schema) -> str:
