@@ -188,7 +188,7 @@ def read_judge_parts(fingerprints: Iterable[str], place: StorePlace) -> dict[str
         return {}
     try:
         with use_store(place, readonly=True) as store:
-            found = {name: store.judge_parts(name) for name in wanted}
+            stored = {name: store.judge_parts(name) for name in wanted}
     except StoreMissingError:
         return {}
-    return {name: parts for name, parts in found.items() if parts is not None}
+    return {name: parts for name, parts in stored.items() if parts is not None}
