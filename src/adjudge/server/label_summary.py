@@ -210,9 +210,9 @@ def summarise(
         sampled_by=dict(sorted(sampled.items())),
         raters=tuple(_rater(rater, clicks, kind) for rater in raters),
         agreement=tuple(
-            _agreement(one, other, by_rater, both, kind)
-            for one, other in combinations(raters, 2)
-            if (both := sorted(by_rater[one].keys() & by_rater[other].keys()))
+            _agreement(two, by_rater, kind)
+            for two in combinations(raters, 2)
+            if by_rater[two[0]].keys() & by_rater[two[1]].keys()
         ),
         comments=tuple(
             RaterComment(
@@ -253,13 +253,11 @@ def _mean(labels: Sequence[LabelEvent], kind: LabelKind) -> float | None:
 
 
 def _agreement(
-    one: str,
-    other: str,
-    labels: Mapping[str, Mapping[str, str | None]],
-    both: Sequence[str],
-    kind: LabelKind,
+    raters: tuple[str, str], labels: Mapping[str, Mapping[str, str | None]], kind: LabelKind
 ) -> RaterAgreement:
-    shared: list[list[Any]] = [[labels[rater][name] for name in both] for rater in (one, other)]
+    one, other = raters
+    both = sorted(labels[one].keys() & labels[other].keys())
+    shared: list[list[Any]] = [[labels[rater][name] for name in both] for rater in raters]
     if kind.name == "scores":
         shared = [[int(label) for label in scores] for scores in shared]
     agreed = agreement(*shared, level="interval" if kind.name == "scores" else "nominal")

@@ -102,15 +102,10 @@ class LabelBook:
         last = max(current_answers(events), key=lambda answer: answer.event, default=None)
         if last is None:
             return None
-        self._store.add_label_event(
-            LabelEvent(
-                nonce=nonce,
-                rater=rater,
-                subject_id=last.subject_id,
-                action="undo",
-                undoes=last.event,
-            )
+        event = LabelEvent(
+            nonce=nonce, rater=rater, subject_id=last.subject_id, action="undo", undoes=last.event
         )
+        self._store.add_label_event(event)
         return last
 
     def recount(self, *, click: LabelEvent, sampled_by: SampledBy) -> None:
