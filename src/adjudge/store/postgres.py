@@ -340,10 +340,10 @@ class PostgresStore(Store):
         """The migrations of this schema; empty for a new one."""
         schema = self._url.schema
         query = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
-        tables = self._guard.execute(query, (schema,)).fetchall()
-        if not tables:
+        names = self._guard.execute(query, (schema,)).fetchall()
+        if not names:
             return []
-        if (LEDGER,) not in tables:
+        if (LEDGER,) not in names:
             raise StoreError(
                 f"{self.name}: the schema {schema} has tables that are not from adjudge;"
                 " choose another one with ?schema=NAME"

@@ -75,7 +75,6 @@ class SQLiteStore(Store):
         self._path = file_of(self.name)
         self._readonly = readonly
         self._unshared = False
-        self._in_transaction = False
         self._lock = threading.RLock()
         try:
             if readonly:
@@ -109,26 +108,20 @@ class SQLiteStore(Store):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with self._lock:
-            if self._in_transaction:
+            if self._db.in_transaction:
                 yield
                 return
             try:
                 # IMMEDIATE: a transaction that reads first and writes later cannot wait.
                 self._db.execute("BEGIN IMMEDIATE")
-            except sqlite3.Error as error:
-                raise self._failed(error) from None
-            self._in_transaction = True
-            try:
                 yield
                 self._db.execute("COMMIT")
             except BaseException as error:
-                if self._db.in_transaction:
+                with suppress(sqlite3.Error):  # SQLite can have rolled back itself
                     self._db.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
                     raise self._failed(error) from None
                 raise
-            finally:
-                self._in_transaction = False
 
     def _open_to_read(self) -> sqlite3.Connection:
         if self._path is None or not self._path.is_file():
@@ -166,10 +159,10 @@ class SQLiteStore(Store):
 
     def _applied(self) -> list[str]:
         """The migrations of this file; empty for a new one."""
-        tables = {name for (name,) in self._execute("SELECT name FROM sqlite_master")}
-        if not tables:
+        names = {name for (name,) in self._execute("SELECT name FROM sqlite_master")}
+        if not names:
             return []
-        if LEDGER not in tables:
+        if LEDGER not in names:
             raise StoreError(f"{self.name}: is not a database of adjudge; choose another --store")
         return [name for (name,) in self._execute(f"SELECT name FROM {LEDGER} ORDER BY position")]
 
@@ -226,7 +219,7 @@ class SQLiteStore(Store):
     def _locking(self, table: str, work: Callable[[], T]) -> T:
         """In one transaction; what people gave survives a power failure after the return."""
         with self._lock:
-            synced = table in _SYNCED and not self._in_transaction
+            synced = table in _SYNCED and not self._db.in_transaction
             if synced:
                 self._db.execute("PRAGMA synchronous = FULL")
             try:
@@ -238,12 +231,9 @@ class SQLiteStore(Store):
 
     def heartbeat(self) -> None:
         me = self.owner
-        with self.transaction():
-            self._db.execute(
-                "INSERT INTO owners (owner, host, pid, started, heartbeat) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (owner) DO UPDATE SET heartbeat = excluded.heartbeat",
-                (me.owner, me.host, me.pid, me.started, time.time()),
-            )
+        row = (me.owner, me.host, me.pid, me.started, time.time())
+        later = "(owner) DO UPDATE SET heartbeat = excluded.heartbeat"
+        self._insert("owners", "owner, host, pid, started, heartbeat", [row], later)
 
     def close(self) -> None:
         self.owner.end()
