@@ -82,24 +82,23 @@ def open_round(
         book = LabelBook(opened, kind.labels)
         if import_labels is not None:
             # The file has its own column names.
-            named = ColumnNames(reading.get("columns"), reading.get("labels_as"))(import_labels)
-            labels = Source(named).open("labels", about=kind.name)
+            names = ColumnNames(reading.get("columns"), reading.get("labels_as"))
+            table = Source(names(import_labels)).open("labels", about=kind.name)
+            labels, comments = records(table.frame)
             drawn = {} if plan is None else dict(planned_rows(plan))
-            given, comments = records(labels.frame)
-            sampled = [
+            labels = [
                 replace(label, sampled_by=label.sampled_by or drawn.get(label.id))
-                for label in given
+                for label in labels
             ]
-            added, same = book.import_labels(sampled, comments)
+            added, same = book.import_labels(labels, comments)
             say(f"{import_labels}: {added:,} labels added, {same:,} were already in the store")
-            for line in left_out(labels.dropped, "label"):
+            for line in left_out(table.dropped, "label"):
                 say(f"{import_labels}: {line}")
         ids = {subject.id for subject in subjects}
-        if strangers := sum(answer.subject_id not in ids for answer in book.answers()):
-            article = "a" if kind is PAIRS else "an"
-            one = f"label in the store is of {article} {kind.noun}"
-            labels_of = count(strangers, one, f"labels in the store are of {kind.noun}s")
-            say(f"{labels_of} that {store_name(source_name(rows))} does not have")
+        if n := sum(answer.subject_id not in ids for answer in book.answers()):
+            one = f"label in the store is of {'a' if kind is PAIRS else 'an'} {kind.noun}"
+            strangers = count(n, one, f"labels in the store are of {kind.noun}s")
+            say(f"{strangers} that {store_name(source_name(rows))} does not have")
         queue = queue_of(subjects, plan, abstentions, random_share, seed, kind, say)
         yield LabellingRound(
             subjects, queue, book, kind=kind, instructions=guide, seed=seed, share_out=share_out
