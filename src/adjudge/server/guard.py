@@ -178,7 +178,7 @@ class Guard:
         if not self.any_host and host not in self.hosts:
             raise Refusal(421, "this server does not answer for that host name")
         # All given origins must be ours: of several, any can be the browser's.
-        ours = self.origins | ({f"http://{host}"} if self.any_host else set())
+        ours = {*self.origins, f"http://{host}"} if self.any_host else self.origins
         foreign = any(origin.lower() not in ours for origin in headers.getlist("origin"))
         # A link to the page is harmless: no site can frame it or read it.
         followed = (
