@@ -210,6 +210,21 @@ def test_nothing_runs_in_a_report_of_hostile_names(report: Path, context: Browse
         assert code not in shown["text"]
 
 
+@pytest.fixture(scope="module")
+def one_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Path]]:
+    """A page without a token, of one pair, and the store of its labels."""
+    folder = tmp_path_factory.mktemp("one_pair")
+    row = {"id": "0", "prompt": "q", "response_a": "a", "response_b": "b"}
+    (folder / "pairs.jsonl").write_text(json.dumps(row))
+    with running("label", "pairs.jsonl", "--no-browser", cwd=folder) as service:
+        yield service, folder / "adjudge.db"
+
+
+def clicks(store: Path) -> int:
+    with closing(sqlite3.connect(store)) as db:
+        return int(db.execute("select count(*) from label_events").fetchone()[0])
+
+
 ATTACK = """<!doctype html><body><iframe name=frame src="TARGET/"></iframe>
 <form method=post action="TARGET/api/label" enctype="text/plain" target=frame>
 <input name='{"rater": "eve", "id": "0", "side": "tie", "shown_order": "ab", "nonce": "12345678",
@@ -227,40 +242,40 @@ window.onload = () => document.forms[0].submit();
 
 
 @pytest.mark.attack("other sites")
-def test_another_site_cannot_make_a_browser_label(tmp_path: Path, context: BrowserContext) -> None:
+def test_another_site_cannot_make_a_browser_label(
+    one_pair: tuple[Service, Path], context: BrowserContext
+) -> None:
     """A page on another port tries what pages can: fetch, a form, an image, a frame."""
-    row = {"id": "0", "prompt": "q", "response_a": "a", "response_b": "b"}
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(row))
-    with running("label", "pairs.jsonl", "--no-browser", cwd=tmp_path) as service:
-        target = f"http://127.0.0.1:{service.port}"
+    service, store = one_pair
+    before = clicks(store)
+    target = f"http://127.0.0.1:{service.port}"
 
-        class Elsewhere(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "text/html")
-                self.end_headers()
-                self.wfile.write(ATTACK.replace("TARGET", target).encode())
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(ATTACK.replace("TARGET", target).encode())
 
-            def log_message(self, format: str, *args: Any) -> None:
-                """Nothing on the terminal."""
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing on the terminal."""
 
-        elsewhere = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-        threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
-        try:
-            page = context.new_page()
-            asked: list[str] = []
-            page.on("request", lambda one: asked.append(f"{one.method} {one.url}"))
-            page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
-            assert page.evaluate("window.read") == [False] * 3
-            page.wait_for_timeout(300)
-            # Nor is the page itself shown in a frame, where clicks could be stolen.
-            assert not any("Who is labelling" in frame.content() for frame in page.frames)
-            assert asked.count(f"POST {target}/api/label") >= 2
-        finally:
-            elsewhere.shutdown()
-            elsewhere.server_close()
-        with closing(sqlite3.connect(tmp_path / "adjudge.db")) as store:
-            assert store.execute("select count(*) from label_events").fetchone() == (0,)
+    elsewhere = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
+    try:
+        page = context.new_page()
+        asked: list[str] = []
+        page.on("request", lambda one: asked.append(f"{one.method} {one.url}"))
+        page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
+        assert page.evaluate("window.read") == [False] * 3
+        page.wait_for_timeout(300)
+        # Nor is the page itself shown in a frame, where clicks could be stolen.
+        assert not any("Who is labelling" in frame.content() for frame in page.frames)
+        assert asked.count(f"POST {target}/api/label") >= 2
+    finally:
+        elsewhere.shutdown()
+        elsewhere.server_close()
+    assert clicks(store) == before
 
 
 REBOUND = """
@@ -278,19 +293,17 @@ window.read = Promise.all([
 
 @pytest.mark.attack("other sites")
 def test_a_name_that_is_rebound_to_this_machine_reads_and_labels_nothing(
-    tmp_path: Path, context: BrowserContext
+    one_pair: tuple[Service, Path], context: BrowserContext
 ) -> None:
     """The first page is the attacker's; what it then asks of its own name arrives here."""
-    row = {"id": "0", "prompt": "q", "response_a": "a", "response_b": "b"}
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(row))
-    with running("label", "pairs.jsonl", "--no-browser", cwd=tmp_path) as service:
-        page = context.new_page()
-        home = f"http://rebound.test:{service.port}/attack"
-        page.route(home, lambda route: route.fulfill(content_type="text/html", body=REBOUND))
-        page.goto(home)
-        assert page.evaluate("window.read") == [421] * 3
-        other = page.goto(f"http://rebound.test:{service.port}/")
-        assert other is not None
-        assert other.status == 421
-    with closing(sqlite3.connect(tmp_path / "adjudge.db")) as store:
-        assert store.execute("select count(*) from label_events").fetchone() == (0,)
+    service, store = one_pair
+    before = clicks(store)
+    page = context.new_page()
+    home = f"http://rebound.test:{service.port}/attack"
+    page.route(home, lambda route: route.fulfill(content_type="text/html", body=REBOUND))
+    page.goto(home)
+    assert page.evaluate("window.read") == [421] * 3
+    other = page.goto(f"http://rebound.test:{service.port}/")
+    assert other is not None
+    assert other.status == 421
+    assert clicks(store) == before

@@ -294,14 +294,14 @@ def test_names_with_markup_are_only_names(shared: LabelServer, context: BrowserC
     assert page.text_content("#who") == "<img src=x onerror='window.hacked=1'>"
 
 
-def test_raters_see_nothing_of_how_rows_were_drawn(tmp_path: Path, context: BrowserContext) -> None:
-    row = {"id": "r", "prompt": "q", "response_a": "a", "response_b": "b"}
-    with serving(tmp_path, [row]) as server:
-        page = context.new_page()
-        replies: list[str] = []
-        page.on("response", lambda reply: "/api/" in reply.url and replies.append(reply.text()))
-        enter(page, server, "ann")
-        shown = page.inner_text("body") + "".join(replies)
-        assert replies
-        for word in ("random", "calibrat", "sampled", "doubt", "audit", "surest"):
-            assert word not in shown.lower()
+def test_raters_see_nothing_of_how_rows_were_drawn(
+    shared: LabelServer, context: BrowserContext
+) -> None:
+    page = context.new_page()
+    replies: list[str] = []
+    page.on("response", lambda reply: "/api/" in reply.url and replies.append(reply.text()))
+    enter(page, shared, "ann")
+    shown = page.inner_text("body") + "".join(replies)
+    assert replies
+    for word in ("random", "calibrat", "sampled", "doubt", "audit", "surest"):
+        assert word not in shown.lower()

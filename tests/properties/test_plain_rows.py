@@ -22,8 +22,7 @@ from adjudge.judges.protocols.preference import Preference
 from adjudge.judges.rows import RowMaker
 from adjudge.judges.subjects import call_keys, prepare_calls
 from adjudge.records import STATUSES, Pair, Reply
-from adjudge.store.interface import Call
-from adjudge.store.tables import REPLY_COLUMNS, WRITTEN, row_of
+from adjudge.store.tables import REPLY_COLUMNS, WRITTEN, Call, row_of
 
 _TEXT = st.text(max_size=12)
 _PAIRS = st.builds(

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from calls import make_call
+from calls import latest_replies, make_call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
@@ -79,8 +79,8 @@ class Owners(RuleBasedStateMachine):
     def the_latest_answer_speaks(self) -> None:
         alive = [store for store in self.open if id(store) not in self.closed]
         if alive:
-            kept = alive[0].lookup(KEYS)
-            assert {key: call.reply.status for key, call in kept.items()} == self.latest
+            replies = latest_replies(alive[0], KEYS)
+            assert {key: reply.status for key, reply in replies.items()} == self.latest
 
     def teardown(self) -> None:
         for store in self.open:

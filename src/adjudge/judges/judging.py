@@ -41,8 +41,8 @@ from adjudge.judges.summary import Judging, JudgingCascade, JudgingPanel, Judgin
 from adjudge.present.text import count
 from adjudge.records import CERTIFY, STATUSES
 from adjudge.store import Store, store_name, use_store
-from adjudge.store.interface import STATE_OF_ALIGNMENT, KnownPrompt
-from adjudge.store.tables import decode_reply
+from adjudge.store.interface import STATE_OF_ALIGNMENT
+from adjudge.store.tables import KnownPrompt, decode_reply
 from adjudge.store.thread import StoreThread
 
 _COUNTED = ("rows", "measured", "undecided", "servers", "served_models")

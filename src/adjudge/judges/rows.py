@@ -33,8 +33,15 @@ from adjudge.records import (
     Score,
     Subject,
 )
-from adjudge.store.interface import CallRow
-from adjudge.store.tables import CALL_ID, SERVED_MODEL, SLOT, PlainReply, decode_reply, plain_reply
+from adjudge.store.tables import (
+    CALL_ID,
+    SERVED_MODEL,
+    SLOT,
+    CallRow,
+    PlainReply,
+    decode_reply,
+    plain_reply,
+)
 
 _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")

@@ -43,8 +43,8 @@ from adjudge.judges.subjects import (
     take,
 )
 from adjudge.records import Reply, Status, Subject
-from adjudge.store.interface import Call, CallRow, Claim, Store
-from adjudge.store.tables import CALL_ID, answered, decode_reply
+from adjudge.store.interface import Store
+from adjudge.store.tables import CALL_ID, Call, CallRow, Claim, answered, decode_reply
 from adjudge.store.thread import StoreThread
 
 if TYPE_CHECKING:

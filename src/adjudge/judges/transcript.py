@@ -24,7 +24,8 @@ from adjudge.present.result import Check, Count, Proportion, Result, at_most, fr
 from adjudge.present.text import count, percent
 from adjudge.records import MEASURED, MIN_ANSWER_MASS, STATUSES, Pair, Reply, Status, Subject
 from adjudge.store import store_name, use_store
-from adjudge.store.interface import DEFAULT_STORE, Call, KnownJudge, KnownPrompt, StorePlace
+from adjudge.store.interface import DEFAULT_STORE, StorePlace
+from adjudge.store.tables import Call, KnownJudge, KnownPrompt
 from adjudge.validation import count as check_count
 from adjudge.validation import one_of, unit
 

@@ -7,7 +7,7 @@ OpenAPI description when the service starts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -60,18 +60,18 @@ def render_api_page(api: Schema, *, address: str) -> str:
 
 
 def _route(path: str, method: str, route: Schema, schemas: Schema, address: str) -> str:
-    asked = _schema_of(route.get("requestBody", {}), schemas)
-    answered = _schema_of(route["responses"].get("200", {}), schemas)
+    request = _schema_of(route.get("requestBody", {}), schemas)
+    answer = _schema_of(route["responses"].get("200", {}), schemas)
     command = f"curl -s {address}{path}"
-    if asked:
-        body = json.dumps(_example(asked, schemas), ensure_ascii=False)
+    if request:
+        body = json.dumps(_example(request, schemas), ensure_ascii=False)
         command += f" -H 'content-type: application/json' -d '{body}'"
     parts = [
         f"<h2><code>{method.upper()} {escape(path)}</code></h2>",
         f"<p>{escape(route.get('description', ''))}</p>",
         f"<pre>{escape(command)}</pre>",
-        _table("Request", asked, schemas),
-        _table("Answer", answered, schemas),
+        _table("Request", request, schemas),
+        _table("Answer", answer, schemas),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -87,26 +87,20 @@ def _resolve(schema: Schema, schemas: Schema) -> Schema:
 
 
 def _table(title: str, schema: Schema, schemas: Schema) -> str:
-    rows = "".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind)}</td>"
-        f"<td>{escape(text)}</td></tr>"
-        for name, kind, text in _fields(schema, schemas)
-    )
+    rows = ""
+    for name, field in schema.get("properties", {}).items():
+        kind = _kind(field, schemas) + ("" if name in schema.get("required", ()) else ", optional")
+        inner = _resolve(field.get("items", field), schemas)
+        text = field.get("description", inner.get("description", ""))
+        cells = (f"<code>{escape(name)}</code>", escape(kind), escape(text))
+        rows += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
     head = "<tr><th>field</th><th>type</th><th></th></tr>"
     return f"<h3>{title}</h3>\n<table>{head}{rows}</table>" if rows else ""
 
 
-def _fields(schema: Schema, schemas: Schema) -> Iterator[tuple[str, str, str]]:
-    required = schema.get("required", ())
-    for name, field in schema.get("properties", {}).items():
-        kind = _kind(field, schemas) + ("" if name in required else ", optional")
-        inner = _resolve(field.get("items", field), schemas)
-        yield name, kind, field.get("description", inner.get("description", ""))
-
-
 def _kind(field: Schema, schemas: Schema) -> str:
     if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_kind(one, schemas) for one in field["anyOf"]))
+        return " or ".join(dict.fromkeys(_kind(kind, schemas) for kind in field["anyOf"]))
     if "$ref" in field:
         return str(_resolve(field, schemas).get("title", "object"))
     if field.get("type") == "array":
@@ -121,7 +115,7 @@ def _example(schema: Schema, schemas: Schema) -> Any:
     fields = schema.get("properties", {})
     return {
         name: _TEXTS.get(name, "...")
-        if "string" in {one.get("type") for one in fields[name].get("anyOf", [fields[name]])}
+        if "string" in {kind.get("type") for kind in fields[name].get("anyOf", [fields[name]])}
         else _example(_resolve(fields[name], schemas), schemas)
         for name in schema.get("required", ())
     }

@@ -75,9 +75,9 @@ class AuditTrail:
             first.setdefault(row.subject_id, row)
         new = store.add_served(first.values())
         added = [row for row in first.values() if row.subject_id in new]
-        known = [row.subject_id for row in rows if row.subject_id not in new]
+        used = [name for name in first if name not in new]
         hashes = {row.subject_id: row.content[_TEXTS] for row in first.values()}
-        for row in store.served(self._rules_id, known) if known else ():
+        for row in store.served(self._rules_id, used) if used else ():
             hashes[row.subject_id] = row.content.get(_TEXTS)
         reused = [
             self._row(case, ruling, used_before=True)

@@ -14,13 +14,15 @@ import ipaddress
 import json
 import logging
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import cast
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -121,12 +123,8 @@ def require_token_beyond_loopback(host: str, token: str | None) -> None:
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
         raise InputError("ADJUDGE_TOKEN: use printable ASCII characters without spaces")
     if not is_loopback(host) and (token is None or len(token) < 16):
-        raise ArgumentError(
-            "host",
-            host,
-            "an address other than loopback needs a token of 16 or more characters in "
-            "the environment variable ADJUDGE_TOKEN"
-        )  # fmt: skip
+        remedy = "an address other than loopback needs a token of 16 or more characters in the "
+        raise ArgumentError("host", host, remedy + "environment variable ADJUDGE_TOKEN")
 
 
 class Guard:
@@ -162,7 +160,7 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # websockets are not served
-        headers = _first_values(scope)
+        headers = Headers(scope=scope)  # of those given twice the first counts
         try:
             self._check(scope, headers)
             await self._serve(scope, headers, receive, send)
@@ -175,12 +173,13 @@ class Guard:
         """Let requests in flight finish within this many seconds; the others then get 503."""
         self._deadlines.stop(seconds)
 
-    def _check(self, scope: Scope, headers: Mapping[str, str]) -> None:
+    def _check(self, scope: Scope, headers: Headers) -> None:
         host = headers.get("host", "").lower()
         if not self.any_host and host not in self.hosts:
             raise Refusal(421, "this server does not answer for that host name")
-        if "origin" in headers and not self._known_origins(scope, host):
-            raise Refusal(403, "requests from other sites are refused")
+        # All given origins must be ours: of several, any can be the browser's.
+        ours = {*self.origins, f"http://{host}"} if self.any_host else self.origins
+        foreign = any(origin.lower() not in ours for origin in headers.getlist("origin"))
         # A link to the page is harmless: no site can frame it or read it.
         followed = (
             scope["method"] == "GET"
@@ -188,13 +187,13 @@ class Guard:
             and scope["path"] in self.open_paths
         )
         own_site = headers.get("sec-fetch-site", "same-origin") in {"same-origin", "none"}
-        if not own_site and not followed:
+        if foreign or not (own_site or followed):
             raise Refusal(403, "requests from other sites are refused")
         if self.token is not None and scope["path"] not in self.open_paths:
-            given = headers.get("authorization", "")
-            if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
+            sent = headers.get("authorization", "")
+            if not hmac.compare_digest(sent.encode(), f"Bearer {self.token}".encode()):
                 raise Refusal(401, "send the token as: Authorization: Bearer TOKEN")
-        if {"content-length", "transfer-encoding"} <= headers.keys():
+        if "content-length" in headers and "transfer-encoding" in headers:
             # A proxy in front can take the other one for the end of the body.
             raise Refusal(400, "give content-length or transfer-encoding, not both")
         length = headers.get("content-length", "0")
@@ -204,15 +203,7 @@ class Guard:
         if len(length) > 12 or int(length) > self.limits.body_bytes:
             raise self._too_large
 
-    def _known_origins(self, scope: Scope, host: str) -> bool:
-        """Whether all given origins are ours: of several, any can be the browser's."""
-        known = self.origins | ({f"http://{host}"} if self.any_host else set())
-        given = [value for name, value in scope["headers"] if name == b"origin"]
-        return all(one.decode("latin-1").lower() in known for one in given)
-
-    async def _serve(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
-    ) -> None:
+    async def _serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         announced = int(headers.get("content-length", "0"))
         large = 0  # the part of the memory for large bodies that this body takes
         chunks: list[bytes] = []
@@ -256,9 +247,9 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                given = message.get("headers", ())
-                named = {name.lower() for name, _ in given}
-                message["headers"] = [*given, *(own for own in _HEADERS if own[0] not in named)]
+                headers = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in headers}
+                message["headers"] = headers + [pair for pair in _HEADERS if pair[0] not in names]
             await send(message)
 
         async def give_up_when_gone() -> None:
@@ -288,7 +279,7 @@ class Guard:
                 await _answer(send, self._stopped or late)
 
     async def _refuse(
-        self, headers: Mapping[str, str], receive: Receive, send: Send, refusal: Refusal
+        self, headers: Headers, receive: Receive, send: Send, refusal: Refusal
     ) -> None:
         if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
             await _answer(send, refusal)
@@ -338,12 +329,6 @@ class _GoneError(Exception):
     pass
 
 
-def _first_values(scope: Scope) -> dict[str, str]:
-    """The headers by name; of those given twice the first counts."""
-    given = reversed(scope["headers"])
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
-
-
 async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
     while True:
         message = await receive()
@@ -387,12 +372,10 @@ def explain_in_one_line(app: FastAPI) -> None:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    problems = error.errors() if isinstance(error, RequestValidationError) else []
-    where = ".".join(str(part) for part in problems[0]["loc"]) if problems else "request"
-    said = problems[0]["msg"] if problems else "the request cannot be read"
+    problem = cast(RequestValidationError, error).errors()[0]
     # The location can contain a field name of the client, of any length and content.
-    where = clip(where.encode("utf-8", "replace").decode(), 200)
-    return JSONResponse({"detail": f"{where}: {said}"}, status_code=422)
+    where = ".".join(map(str, problem["loc"])).encode("utf-8", "replace").decode()
+    return JSONResponse({"detail": f"{clip(where, 200)}: {problem['msg']}"}, status_code=422)
 
 
 async def _not_kept(request: Request, error: Exception) -> Response:

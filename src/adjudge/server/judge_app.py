@@ -56,7 +56,7 @@ class Shortcut:
             scope["type"] != "http"
             or scope["path"] != self.path
             or scope["method"] != "POST"
-            or [one for one in scope["headers"] if one[0] == _JSON[0]] != [_JSON]
+            or [header for header in scope["headers"] if header[0] == _JSON[0]] != [_JSON]
         ):
             await self.app(scope, receive, send)
             return
@@ -105,8 +105,9 @@ class SubjectIn(BaseModel):
         return Case(subject=subject, group=self.group, category=self.category)
 
     def _name(self, *texts: str | None) -> str:
-        made = f"texts-{content_hash(text or '' for text in texts)[:32]}"
-        return made if self.id is None else self.id
+        if self.id is not None:
+            return self.id
+        return f"texts-{content_hash(text or '' for text in texts)[:32]}"
 
 
 class PairIn(SubjectIn):
@@ -130,10 +131,9 @@ class AnswerIn(SubjectIn):
 
     def case(self) -> Case:
         """The answer to be graded."""
-        shown = {"reference": self.reference, "context": self.context}
         name = self._name(self.prompt, self.response, self.reference, self.context)
-        item = Item(id=name, prompt=self.prompt, response=self.response, extra=shown)
-        return self._case(item)
+        extra = {"reference": self.reference, "context": self.context}
+        return self._case(Item(id=name, prompt=self.prompt, response=self.response, extra=extra))
 
 
 class BatchIn(BaseModel):
@@ -320,9 +320,9 @@ def judge_app(
             raise HTTPException(502, "the judge cannot be asked; see the server's log") from None
         if trail is not None:
             try:
-                kept = await trail.keep(cases, rulings)
-                metrics.audits.inc(kept.audits)
-                metrics.reused_ids.inc(kept.reused_ids)
+                audits, reused_ids = await trail.keep(cases, rulings)
+                metrics.audits.inc(audits)
+                metrics.reused_ids.inc(reused_ids)
             except StoreError as error:
                 # An accepted verdict that is not stored could never be audited.
                 _log.warning("the verdict cannot be stored: %s", error)
@@ -386,20 +386,16 @@ class _Metrics:
         self.seconds.observe(seconds)
 
 
-def _as_json(said: BaseModel) -> Response:
+def _as_json(answer: BaseModel) -> Response:
     """The answer as it is sent; it is already checked, so the framework does not check again."""
-    return Response(said.model_dump_json(), media_type="application/json")
-
-
-_OF_POLICY = (
-    *("about", "guarantee", "alpha", "delta", "promise", "not_promised", "worth", "others", "by"),
-)
+    return Response(answer.model_dump_json(), media_type="application/json")
 
 
 def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
     policy = service.policy
+    names = ("about", "guarantee", "alpha", "delta", "promise", "not_promised", "worth", "others")
     return PolicyOut(
-        **{name: getattr(policy, name) for name in _OF_POLICY},
+        **{name: getattr(policy, name) for name in (*names, "by")},
         policy_id=service.policy_id,
         policy_file=source.state(),
         judge=", ".join(judge.backend.name for judge in service.judges),

@@ -53,21 +53,6 @@ _INLINE = re.compile(
 )
 
 
-def keep_formulas(made: MarkdownIt) -> None:
-    """Make a Markdown reader keep formulas unchanged."""
-    made.inline.ruler.before("escape", "formula", _inline)
-    made.block.ruler.before(
-        "fence", "formula_block", _block, {"alt": ["paragraph", "blockquote", "list"]}
-    )
-    for name, tag in (("formula", "span"), ("formula_block", "div")):
-        made.add_render_rule(
-            name,
-            lambda self, tokens, index, options, env, tag=tag: (
-                f'<{tag} class="formula">{escapeHtml(tokens[index].content)}</{tag}>'
-            ),
-        )
-
-
 def _inline(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "$\\":
         return False
@@ -122,16 +107,23 @@ def highlight_styles() -> str:
 
 
 def _renderer() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
-    made.enable(["table", "strikethrough"])
-    keep_formulas(made)
-    made.validateLink = _harmless_link  # type: ignore[method-assign]
-    made.add_render_rule("fence", _fence)
-    made.add_render_rule("image", _image)
-    made.add_render_rule("link_open", _link_open)
-    for cell in ("th_open", "td_open"):
-        made.add_render_rule(cell, _cell_open)
-    return made
+    reader = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
+    reader.enable(["table", "strikethrough"])
+    reader.inline.ruler.before("escape", "formula", _inline)
+    reader.block.ruler.before(
+        "fence", "formula_block", _block, {"alt": ["paragraph", "blockquote", "list"]}
+    )
+    reader.validateLink = _harmless_link  # type: ignore[method-assign]
+    rules = {"formula": _formula, "formula_block": _formula, "fence": _fence, "image": _image}
+    rules |= {"link_open": _link_open, "th_open": _cell_open, "td_open": _cell_open}
+    for name, rule in rules.items():
+        reader.add_render_rule(name, rule)
+    return reader
+
+
+def _formula(self: RendererHTML, tokens: Sequence[Token], index: int, *_: Any) -> str:
+    tag = "span" if tokens[index].type == "formula" else "div"
+    return f'<{tag} class="formula">{escapeHtml(tokens[index].content)}</{tag}>'
 
 
 def _harmless_link(url: str) -> bool:
@@ -220,22 +212,14 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
 
     @app.get("/api/next")
     def next_task(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
-        shown = round_.next(rater)
-        state: dict[str, Any] = {
-            "progress": round_.progress(rater), "item": None,
-            "noun": round_.kind.noun, "instructions": instructions,
-        }  # fmt: skip
-        if shown is not None:
-            state["item"] = {
-                "id": shown.id,
-                "shown_order": shown.shown_order,
-                "comment": shown.comment,
-                **{
-                    name: None if text is None else render_markdown(text)
-                    for name, text in shown.texts.items()
-                },
-            }
-        return state
+        task = round_.next(rater)
+        item: dict[str, Any] | None = None
+        if task is not None:
+            item = {name: getattr(task, name) for name in ("id", "shown_order", "comment")}
+            for name, text in task.texts.items():
+                item[name] = None if text is None else render_markdown(text)
+        progress, noun = round_.progress(rater), round_.kind.noun
+        return {"progress": progress, "item": item, "noun": noun, "instructions": instructions}
 
     @app.post("/api/label")
     def keep(click: Click) -> dict[str, str]:

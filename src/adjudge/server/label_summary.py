@@ -19,8 +19,8 @@ from adjudge.present.text import DASH, clip, count, number, percent
 from adjudge.records import CUT_COLUMNS, Label, Subject
 from adjudge.server.labelling import PAIRS, LabelKind
 from adjudge.statistics.numbers import binomial_interval
-from adjudge.store.interface import LabelEvent
 from adjudge.store.labels import LabelBook
+from adjudge.store.tables import LabelEvent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +94,8 @@ class LabellingSummary(Result):
         ]
         notes = []
         if self.sampled_by:
-            drawn = ", ".join(f"{n:,} by {how}" for how, n in self.sampled_by.items())
-            notes.append(f"drawn: {drawn}")
+            by_draw = (f"{n:,} by {how}" for how, n in self.sampled_by.items())
+            notes.append("drawn: " + ", ".join(by_draw))
         if self.sampled_by.get("doubt"):
             notes.append("labels drawn by doubt cannot calibrate; labels drawn at random can")
         if self.sampled_by.get("surest"):
@@ -132,10 +132,10 @@ class LabellingSummary(Result):
         return table_of(
             shown,
             {
-                self._noun: lambda one: one.id,
-                "rater": lambda one: one.rater,
-                "label": lambda one: one.label or "skipped",
-                "comment": lambda one: clip(" ".join(one.comment.split()), _LONGEST),
+                self._noun: lambda comment: comment.id,
+                "rater": lambda comment: comment.rater,
+                "label": lambda comment: comment.label or "skipped",
+                "comment": lambda comment: clip(" ".join(comment.comment.split()), _LONGEST),
             },
             caption="Comments" if len(shown) == n else f"The first {len(shown)} of {n:,} comments",
             text_columns=4,
@@ -179,26 +179,22 @@ def plan_columns(plan: TableLike) -> pl.DataFrame:
     return drawn.select(as_text(drawn["id"]), *brought).unique("id")
 
 
-def records(frame: pl.DataFrame) -> list[Label]:
-    """The rows of a checked labels frame as records; rows without a label are left out."""
-    columns = [name for name in ("rater", "sampled_by", "shown_order") if name in frame.columns]
-    kept = frame.filter(pl.col("label").is_not_null()).select("id", "label", *columns)
-    return [Label(**row) for row in kept.to_dicts()]
-
-
-def comments(frame: pl.DataFrame) -> list[str | None] | None:
-    """The comments of these records, in their order; None if the frame has no such column."""
-    if "comment" not in frame.columns:
-        return None
-    return frame.filter(pl.col("label").is_not_null())["comment"].to_list()
+def records(frame: pl.DataFrame) -> tuple[list[Label], list[str | None]]:
+    """The rows of a checked labels frame that have a label, and the comment of each."""
+    labelled = frame.filter(pl.col("label").is_not_null())
+    names = ("id", "label", "rater", "sampled_by", "shown_order")
+    labels = labelled.select(name for name in names if name in frame.columns)
+    commented = "comment" in frame.columns
+    comments = labelled["comment"].to_list() if commented else [None] * len(labelled)
+    return [Label(**row) for row in labels.to_dicts()], comments
 
 
 def summarise(
     book: LabelBook, subjects: Sequence[Subject], kind: LabelKind = PAIRS
 ) -> LabellingSummary:
     """The state of a round over these pairs or answers."""
-    known = {subject.id for subject in subjects}
-    clicks = [click for click in book.answers() if click.subject_id in known]
+    ids = {subject.id for subject in subjects}
+    clicks = [click for click in book.answers() if click.subject_id in ids]
     labels = [click for click in clicks if click.label is not None]
     raters = sorted({click.rater for click in clicks})
     sampled = Counter(click.sampled_by or "unknown" for click in labels)
@@ -208,15 +204,15 @@ def summarise(
     }
     return LabellingSummary(
         about=kind.name,
-        pairs=len(known),
+        pairs=len(ids),
         pairs_labelled=len({click.subject_id for click in labels}),
         n_labels=len(labels),
         sampled_by=dict(sorted(sampled.items())),
         raters=tuple(_rater(rater, clicks, kind) for rater in raters),
         agreement=tuple(
-            _agreement(one, other, by_rater, both, kind)
-            for one, other in combinations(raters, 2)
-            if (both := sorted(by_rater[one].keys() & by_rater[other].keys()))
+            _agreement(two, by_rater, kind)
+            for two in combinations(raters, 2)
+            if by_rater[two[0]].keys() & by_rater[two[1]].keys()
         ),
         comments=tuple(
             RaterComment(
@@ -229,8 +225,8 @@ def summarise(
 
 
 def _rater(rater: str, clicks: Sequence[LabelEvent], kind: LabelKind) -> RaterSummary:
-    own = [click for click in clicks if click.rater == rater]
-    labels = [click for click in own if click.label is not None]
+    answers = [click for click in clicks if click.rater == rater]
+    labels = [click for click in answers if click.label is not None]
     # Labels with a known side: people have a position bias too.
     sided = [click for click in labels if click.label != "tie" and click.shown_order]
     left = sum((click.label == "A") == (click.shown_order == "ab") for click in sided)
@@ -238,7 +234,7 @@ def _rater(rater: str, clicks: Sequence[LabelEvent], kind: LabelKind) -> RaterSu
     return RaterSummary(
         rater=rater,
         labels=len(labels),
-        skipped=len(own) - len(labels),
+        skipped=len(answers) - len(labels),
         ties=sum(click.label == "tie" for click in labels),
         left_share=left / len(sided) if sided else None,
         left_low=low,
@@ -257,13 +253,11 @@ def _mean(labels: Sequence[LabelEvent], kind: LabelKind) -> float | None:
 
 
 def _agreement(
-    one: str,
-    other: str,
-    labels: Mapping[str, Mapping[str, str | None]],
-    both: Sequence[str],
-    kind: LabelKind,
+    raters: tuple[str, str], labels: Mapping[str, Mapping[str, str | None]], kind: LabelKind
 ) -> RaterAgreement:
-    shared: list[list[Any]] = [[labels[rater][name] for name in both] for rater in (one, other)]
+    one, other = raters
+    both = sorted(labels[one].keys() & labels[other].keys())
+    shared: list[list[Any]] = [[labels[rater][name] for name in both] for rater in raters]
     if kind.name == "scores":
         shared = [[int(label) for label in scores] for scores in shared]
     agreed = agreement(*shared, level="interval" if kind.name == "scores" else "nominal")

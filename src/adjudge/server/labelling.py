@@ -9,23 +9,15 @@ not shown again, and its label then counts as random.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple
 
-import numpy as np
-import polars as pl
-
-from adjudge.data import read_table
-from adjudge.data.columns import Column, check_columns
-from adjudge.data.rows import truth_column
-from adjudge.data.tables import TableLike, as_text, source_name
-from adjudge.errors import ArgumentError, DataError
+from adjudge.errors import ArgumentError
 from adjudge.records import Item, Order, Pair, SampledBy, Subject
-from adjudge.store.interface import LabelEvent
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, clean_comment, score_labels
-from adjudge.validation import count, generator
+from adjudge.store.tables import LabelEvent
 
 Name = Literal["pairs", "grades", "scores"]
 #: More scores than this are typed, not clicked.
@@ -142,11 +134,7 @@ def scores(scale: tuple[int, int]) -> LabelKind:
     return LabelKind("scores", labels, hint, "\n  ".join(buttons))
 
 
-_SELECTED = "give the rows that adjudge select wrote with -o"
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(NamedTuple):
     """One step of the queue: a pair, and the stream that drew it."""
 
     id: str
@@ -155,90 +143,6 @@ class Draw:
 
 #: The complete order of draws, fixed by the seed, the same for every rater.
 Queue = tuple[Draw, ...]
-
-
-def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
-    """The ids of a plan file and how each was drawn ("plan" if the file does not have it)."""
-    frame = read_table(source)
-    if "id" not in frame.columns:
-        raise DataError(source_name(source), "is missing", column="id", remedy="give a plan file")
-    if "sampled_by" not in frame.columns:
-        frame = frame.with_columns(sampled_by=pl.lit("plan"))
-    rows = frame.select(as_text(frame["id"]), as_text(frame["sampled_by"]).fill_null("plan"))
-    return [(name, _sampled(how)) for name, how in rows.iter_rows()]
-
-
-def abstained_ids(source: TableLike) -> list[str]:
-    """The ids that `adjudge select` did not accept, highest doubt first."""
-    frame, name = read_table(source), source_name(source)
-    for column in ("id", "accepted", "uncertainty"):
-        if column not in frame.columns:
-            raise DataError(name, "is missing", column=column, remedy=_SELECTED)
-    accepted = truth_column(frame, "accepted", name, remedy=_SELECTED)
-    frame = check_columns(frame, [Column(name="uncertainty", type="number")], name)
-    order = frame.filter(~accepted).sort(
-        "uncertainty", descending=True, nulls_last=False, maintain_order=True
-    )
-    return list(dict.fromkeys(as_text(order["id"]).to_list()))
-
-
-def _sampled(how: str) -> SampledBy:
-    if how not in get_args(SampledBy):
-        raise ArgumentError("sampled_by", how, "use " + ", ".join(get_args(SampledBy)))
-    return cast(SampledBy, how)
-
-
-def random_queue(ids: Sequence[str], *, seed: int) -> Queue:
-    """Every pair once, in a random order."""
-    order = generator(seed).permutation(len(ids))
-    return _queue([Draw(ids[i], "random") for i in order])
-
-
-def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[str]) -> Queue:
-    """The rows of `adjudge plan --write-ids`, in their order, drawn by the plan."""
-    there = set(known)
-    if missing := [name for name, _ in planned if name not in there]:
-        raise ArgumentError(
-            "plan", missing[0], f"{len(missing)} planned ids are not among the rows"
-        )
-    return _queue([Draw(name, sampled) for name, sampled in planned])
-
-
-def doubt_queue(
-    ids: Sequence[str], doubtful: Sequence[str], *, seed: int, random_share: float = 0.3
-) -> Queue:
-    """The judge's abstentions, highest doubt first, mixed with a random share of all pairs.
-
-    >>> queue = doubt_queue(list("abcdef"), ["c", "a"], seed=0, random_share=0.5)
-    >>> sorted({draw.id for draw in queue if draw.sampled_by == "random"})
-    ['a', 'b', 'c', 'd', 'e', 'f']
-    """
-    if not 0 < random_share < 1:
-        raise ArgumentError("random_share", random_share, "give a number strictly between 0 and 1")
-    if unknown := set(doubtful) - set(ids):
-        remedy = f"{len(unknown)} of these ids are not among the rows"
-        raise ArgumentError("abstentions", min(unknown), remedy)
-    rng = generator(seed)
-    doubt = iter([Draw(name, "doubt") for name in doubtful])
-    chance = iter([Draw(ids[i], "random") for i in rng.permutation(len(ids))])
-    return _queue(list(_interleave(doubt, chance, rng, random_share)))
-
-
-def _interleave(
-    doubt: Iterator[Draw], chance: Iterator[Draw], rng: np.random.Generator, share: float
-) -> Iterator[Draw]:
-    # The coin does not depend on the pairs, so the random stream stays a random sample.
-    while True:
-        first, second = (chance, doubt) if rng.random() < share else (doubt, chance)
-        draw = next(first, None) or next(second, None)
-        if draw is None:
-            return
-        yield draw
-
-
-def _queue(draws: list[Draw]) -> Queue:
-    count(len(draws), "pairs", least=1)
-    return tuple(draws)
 
 
 #: A random draw, from all rows or the surest, can choose a row that was labelled for its score.
@@ -329,8 +233,10 @@ class LabellingRound:
             sampled_by=draw.sampled_by,
             comment=comment,
         )
-        now = next((one for one in self.book.answers(rater) if one.subject_id == subject_id), None)
-        if now is None or (now.label, now.comment) != (label, comment):
+        stored = [
+            (answer.subject_id, answer.label, answer.comment) for answer in self.book.answers(rater)
+        ]
+        if (subject_id, label, comment) not in stored:
             # The nonce belongs to another click: this one was not stored, so it must fail.
             raise ArgumentError("nonce", nonce, "reload the page: that click was already counted")
         self._recount(rater)
@@ -351,20 +257,19 @@ class LabellingRound:
         last = self.book.undo(nonce=nonce, rater=rater)
         if last is None:
             return None
-        return last.subject_id, self.kind.side_of(
-            last.label, self.order_for(rater, last.subject_id)
-        )
+        order = self.order_for(rater, last.subject_id)
+        return last.subject_id, self.kind.side_of(last.label, order)
 
     def progress(self, rater: str) -> dict[str, int]:
         """The progress of this rater; skips count as answered. How rows were drawn is not shown."""
         ids = {draw.id for draw in self.queue}
-        own = [click for click in self.book.answers(rater) if click.subject_id in ids]
-        labels = sum(click.label is not None for click in own)
+        clicks = [click for click in self.book.answers(rater) if click.subject_id in ids]
+        labels = sum(click.label is not None for click in clicks)
         return {
             "answered": len(self.answered(rater) & ids),
             "total": len(ids),
             "labels": labels,
-            "skipped": len(own) - labels,
+            "skipped": len(clicks) - labels,
         }
 
     def task(self, rater: str, draw: Draw) -> LabelTask:

@@ -6,35 +6,30 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack, get_args
 
-from adjudge.data import kinds_of, open_items, open_pairs, sniff
+import numpy as np
+import polars as pl
+
+from adjudge.data import kinds_of, open_items, open_pairs, read_table, sniff
+from adjudge.data.columns import Column, check_columns
 from adjudge.data.files import read_text
 from adjudge.data.pairs import Stream
+from adjudge.data.rows import truth_column
 from adjudge.data.source import ColumnNames, Reading, Source
-from adjudge.data.tables import Table, TableLike, in_use, source_name
-from adjudge.errors import ArgumentError
+from adjudge.data.tables import TableLike, as_text, in_use, source_name
+from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.criteria import parse_scale
 from adjudge.monitoring.drawing import all_audits
 from adjudge.present.text import count, left_out
-from adjudge.records import Item, Pair, Subject
-from adjudge.server.label_summary import comments, records
-from adjudge.server.labelling import (
-    GRADES,
-    PAIRS,
-    LabelKind,
-    LabellingRound,
-    Queue,
-    abstained_ids,
-    doubt_queue,
-    planned_queue,
-    planned_rows,
-    random_queue,
-    scores,
-)
+from adjudge.records import Item, Pair, SampledBy, Subject
+from adjudge.server.label_summary import records
+from adjudge.server.labelling import GRADES, PAIRS, Draw, LabelKind, LabellingRound, Queue, scores
 from adjudge.store import Served, is_store, store_name, use_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.store.labels import LabelBook
+from adjudge.validation import count as check_count
+from adjudge.validation import generator
 
 
 @contextmanager
@@ -86,17 +81,24 @@ def open_round(
     with use_store(store) as opened:
         book = LabelBook(opened, kind.labels)
         if import_labels is not None:
-            labels = _labels(import_labels, kind, **reading)
+            # The file has its own column names.
+            names = ColumnNames(reading.get("columns"), reading.get("labels_as"))
+            table = Source(names(import_labels)).open("labels", about=kind.name)
+            labels, comments = records(table.frame)
             drawn = {} if plan is None else dict(planned_rows(plan))
-            imported = [
+            labels = [
                 replace(label, sampled_by=label.sampled_by or drawn.get(label.id))
-                for label in records(labels.frame)
+                for label in labels
             ]
-            added, same = book.import_labels(imported, comments(labels.frame))
+            added, same = book.import_labels(labels, comments)
             say(f"{import_labels}: {added:,} labels added, {same:,} were already in the store")
-            for line in left_out(labels.dropped, "label"):
+            for line in left_out(table.dropped, "label"):
                 say(f"{import_labels}: {line}")
-        _count_strangers(book, subjects, source_name(rows), kind, say)
+        ids = {subject.id for subject in subjects}
+        if n := sum(answer.subject_id not in ids for answer in book.answers()):
+            one = f"label in the store is of {'a' if kind is PAIRS else 'an'} {kind.noun}"
+            strangers = count(n, one, f"labels in the store are of {kind.noun}s")
+            say(f"{strangers} that {store_name(source_name(rows))} does not have")
         queue = queue_of(subjects, plan, abstentions, random_share, seed, kind, say)
         yield LabellingRound(
             subjects, queue, book, kind=kind, instructions=guide, seed=seed, share_out=share_out
@@ -118,23 +120,15 @@ def rows_of(
             if scale is not None:
                 remedy = "only single answers can be scored: give items (id, prompt, response)"
                 raise ArgumentError("scale", scale, remedy)
-            return _listed(open_pairs(source, format, seed=seed, **reading), say), PAIRS
-        kind = GRADES if scale is None else scores(parse_scale(scale))
-        return _listed(open_items(source, format, **reading), say), kind
-
-
-def _listed(stream: Stream[Pair] | Stream[Item], say: Callable[[str], None]) -> list[Subject]:
-    """All rows of a stream. Rows that it leaves out are announced."""
-    subjects: list[Subject] = list(stream)
+            kind = PAIRS
+            stream: Stream[Any] = open_pairs(source, format, seed=seed, **reading)
+        else:
+            kind = GRADES if scale is None else scores(parse_scale(scale))
+            stream = open_items(source, format, **reading)
+        subjects = list(stream)
     for line in left_out(stream.dropped):
         say(f"{stream.name}: {line}")
-    return subjects
-
-
-def _labels(path: TableLike, kind: LabelKind, **reading: Unpack[Reading]) -> Table:
-    """The labels of a file, by the file's column names."""
-    named = ColumnNames(reading.get("columns"), reading.get("labels_as"))(path)
-    return Source(named).open("labels", about=kind.name)
+    return subjects, kind
 
 
 def audits_of(place: StorePlace, say: Callable[[str], None]) -> tuple[list[Subject], LabelKind]:
@@ -161,26 +155,6 @@ def _audited(audit: Served) -> Subject:
     return Item(**named, response=texts["response"], extra={**shown, **extra})
 
 
-def _count_strangers(
-    book: LabelBook,
-    subjects: Sequence[Subject],
-    rows: str,
-    kind: LabelKind,
-    say: Callable[[str], None],
-) -> None:
-    """Announce how many labels in the store are of rows that this round does not have."""
-    ids = {subject.id for subject in subjects}
-    strange = sum(answer.subject_id not in ids for answer in book.answers())
-    if strange:
-        one = (
-            "label in the store is of a pair"
-            if kind is PAIRS
-            else "label in the store is of an answer"
-        )
-        strangers = count(strange, one, f"labels in the store are of {kind.noun}s")
-        say(f"{strangers} that {store_name(rows)} does not have")
-
-
 def queue_of(
     subjects: Sequence[Subject],
     plan: TableLike | None,
@@ -203,3 +177,84 @@ def queue_of(
         # In the order of drawing: the next check needs the first audits first.
         return planned_queue([(name, "audit") for name in ids], known=ids)
     return random_queue(ids, seed=seed)
+
+
+def planned_rows(source: TableLike) -> list[Draw]:
+    """The ids of a plan file and how each was drawn ("plan" if the file does not have it)."""
+    frame = read_table(source)
+    if "id" not in frame.columns:
+        raise DataError(source_name(source), "is missing", column="id", remedy="give a plan file")
+    if "sampled_by" not in frame.columns:
+        frame = frame.with_columns(sampled_by=pl.lit("plan"))
+    rows = frame.select(as_text(frame["id"]), as_text(frame["sampled_by"]).fill_null("plan"))
+    for how in rows["sampled_by"].unique(maintain_order=True):
+        if how not in get_args(SampledBy):
+            raise ArgumentError("sampled_by", how, "use " + ", ".join(get_args(SampledBy)))
+    return [Draw(*row) for row in rows.iter_rows()]
+
+
+def abstained_ids(source: TableLike) -> list[str]:
+    """The ids that `adjudge select` did not accept, highest doubt first."""
+    frame, name = read_table(source), source_name(source)
+    remedy = "give the rows that adjudge select wrote with -o"
+    for column in ("id", "accepted", "uncertainty"):
+        if column not in frame.columns:
+            raise DataError(name, "is missing", column=column, remedy=remedy)
+    accepted = truth_column(frame, "accepted", name, remedy=remedy)
+    frame = check_columns(frame, [Column(name="uncertainty", type="number")], name)
+    order = frame.filter(~accepted).sort(
+        "uncertainty", descending=True, nulls_last=False, maintain_order=True
+    )
+    return list(dict.fromkeys(as_text(order["id"]).to_list()))
+
+
+def random_queue(ids: Sequence[str], *, seed: int) -> Queue:
+    """Every pair once, in a random order."""
+    order = generator(seed).permutation(len(ids))
+    return _queue([Draw(ids[i], "random") for i in order])
+
+
+def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[str]) -> Queue:
+    """The rows of `adjudge plan --write-ids`, in their order, drawn by the plan."""
+    ids = set(known)
+    if missing := [name for name, _ in planned if name not in ids]:
+        remedy = f"{len(missing)} planned ids are not among the rows"
+        raise ArgumentError("plan", missing[0], remedy)
+    return _queue([Draw(*row) for row in planned])
+
+
+def doubt_queue(
+    ids: Sequence[str], doubtful: Sequence[str], *, seed: int, random_share: float = 0.3
+) -> Queue:
+    """The judge's abstentions, highest doubt first, mixed with a random share of all pairs.
+
+    >>> queue = doubt_queue(list("abcdef"), ["c", "a"], seed=0, random_share=0.5)
+    >>> sorted({draw.id for draw in queue if draw.sampled_by == "random"})
+    ['a', 'b', 'c', 'd', 'e', 'f']
+    """
+    if not 0 < random_share < 1:
+        raise ArgumentError("random_share", random_share, "give a number strictly between 0 and 1")
+    if unknown := set(doubtful) - set(ids):
+        remedy = f"{len(unknown)} of these ids are not among the rows"
+        raise ArgumentError("abstentions", min(unknown), remedy)
+    rng = generator(seed)
+    doubt = iter([Draw(name, "doubt") for name in doubtful])
+    chance = iter([Draw(ids[i], "random") for i in rng.permutation(len(ids))])
+    return _queue(list(_interleave(doubt, chance, rng, random_share)))
+
+
+def _interleave(
+    doubt: Iterator[Draw], chance: Iterator[Draw], rng: np.random.Generator, share: float
+) -> Iterator[Draw]:
+    # The coin does not depend on the pairs, so the random stream stays a random sample.
+    while True:
+        first, second = (chance, doubt) if rng.random() < share else (doubt, chance)
+        draw = next(first, None) or next(second, None)
+        if draw is None:
+            return
+        yield draw
+
+
+def _queue(draws: list[Draw]) -> Queue:
+    check_count(len(draws), "pairs", least=1)
+    return tuple(draws)

@@ -49,10 +49,10 @@ class PolicyFile:
     def state(self) -> FileState:
         """Whether the file is unchanged; its content is read again only if it was written."""
         try:
-            at = self.path.stat()
+            file = self.path.stat()
         except OSError:
             return "missing"
-        version = (at.st_ino, at.st_size, at.st_mtime_ns)
+        version = (file.st_ino, file.st_size, file.st_mtime_ns)
         if self._seen != version:
             self._seen, self._same = version, self._read() == self._digest
         return "unchanged" if self._same else "changed"
@@ -125,9 +125,9 @@ class JudgeService:
     ) -> None:
         check_servable(policy)
         judges = (judge,) if isinstance(judge, Judge) else tuple(judge)
-        for one in judges:
-            check_about(policy, "grades" if one.protocol.record is Grade else "pairs")
-            _refuse_columns(one)
+        for given in judges:
+            check_about(policy, "grades" if given.protocol.record is Grade else "pairs")
+            _refuse_columns(given)
         self._guarantee = find_guarantee(policy.guarantee)
         self._levels = levels_of(policy)
         self.policy = policy
@@ -136,14 +136,14 @@ class JudgeService:
         self._by_orders = is_by_orders(policy)
         routed, rules = self._doubt.take_judges(policy, judges)
         self.judges, self.rules = tuple(routed), list(rules)
-        own = [own_cuts(policy.cuts, rule.judge, rule.protocol) for rule in self.rules]
-        if any(len(cuts) < len(policy.cuts) for cuts in own):
+        cuts = [own_cuts(policy.cuts, rule.judge, rule.protocol) for rule in self.rules]
+        if any(len(rule_cuts) < len(policy.cuts) for rule_cuts in cuts):
             raise InputError(
                 f"the policy is valid among {names_of(policy.cuts)}, but serve asks one judge"
             )
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
         self._slots = [
-            asyncio.Semaphore(concurrency or one.backend.concurrency) for one in self.judges
+            asyncio.Semaphore(concurrency or asked.backend.concurrency) for asked in self.judges
         ]
 
     @property
@@ -153,13 +153,13 @@ class JudgeService:
 
     async def start(self) -> None:
         """Load weights, open connections."""
-        for one in self.judges:
-            await one.backend.start()
+        for judge in self.judges:
+            await judge.backend.start()
 
     async def close(self) -> None:
         """Free the resources of `start`."""
-        for one in self.judges:
-            await one.backend.close()
+        for judge in self.judges:
+            await judge.backend.close()
 
     def rule_for(self, group: str | None) -> PolicyGroup | None:
         """The rule for a request's group; None if no label was of that group."""
@@ -246,7 +246,7 @@ class JudgeService:
     ) -> list[Reply]:
         """All questions together: the first here, the others in their own tasks."""
         first, *others = questions
-        tasks = [asyncio.create_task(self._ask(subject, one, stage)) for one in others]
+        tasks = [asyncio.create_task(self._ask(subject, other, stage)) for other in others]
         try:
             return [await self._ask(subject, first, stage), *[await task for task in tasks]]
         except BaseException:
@@ -272,7 +272,7 @@ def _off_answer(judgment: Judgment | Grade) -> Judgment | Grade:
 def check_servable(policy: Policy) -> None:
     """Refuse a policy whose guarantee does not hold item by item."""
     if find_guarantee(policy.guarantee).per_batch:
-        others = " or ".join(one.name for one in all_guarantees() if not one.per_batch)
+        others = " or ".join(other.name for other in all_guarantees() if not other.per_batch)
         raise InputError(
             f"guarantee {policy.guarantee} holds for a batch decided together, not item by item; "
             f"calibrate with --guarantee {others} to serve"

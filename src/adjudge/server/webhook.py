@@ -80,8 +80,7 @@ def read_case(
 def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
     """The accepted verdict, or an abstention with its reason and the refused verdict."""
     judgment, policy = ruling.judgment, service.policy
-    ended_at = [one for one in service.judges if one.backend.name == ruling.stage]
-    judge = ended_at[0] if ended_at else service.judge
+    judge = service.judges[ruling.asked - 1]  # of a cascade, the one at which it ended
     verdict = ruling.verdict
     name, p = probability_of(judgment)
     numbers = f"{name} {number(p)}, doubt {number(judgment.uncertainty)}"

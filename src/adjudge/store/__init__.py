@@ -1,7 +1,7 @@
 """The store: every reply, failures too, and human labels. A stored reply is never asked again.
 
 A store is a file or a URL whose scheme is a name in `STORES`. To add another database, write one
-file that implements `Store`, opened as `kind(place, readonly=...)`, and add one line here or an
+file with a subclass of `Store`, opened as `kind(place, readonly=...)`, and add one line here or an
 entry point of the group `adjudge.stores`.
 """
 
@@ -18,10 +18,6 @@ from adjudge.plugins import Builtin, Registry
 from adjudge.store.checking import StoreCheck, check_file
 from adjudge.store.copying import StoreCopy, copy_rows
 from adjudge.store.interface import (
-    Call,
-    Claim,
-    LabelEvent,
-    Served,
     Store,
     StorePlace,
     call_key,
@@ -31,6 +27,7 @@ from adjudge.store.interface import (
     without_secrets,
 )
 from adjudge.store.sqlite import SQLiteStore
+from adjudge.store.tables import Call, Claim, LabelEvent, Served
 
 __all__ = [
     "STORES",
@@ -191,7 +188,7 @@ def read_judge_parts(fingerprints: Iterable[str], place: StorePlace) -> dict[str
         return {}
     try:
         with use_store(place, readonly=True) as store:
-            parts = {name: store.judge_parts(name) for name in wanted}
+            stored = {name: store.judge_parts(name) for name in wanted}
     except StoreMissingError:
         return {}
-    return {name: known for name, known in parts.items() if known is not None}
+    return {name: parts for name, parts in stored.items() if parts is not None}

@@ -221,10 +221,10 @@ class _Reading:
 
     def _problems(self) -> tuple[str, ...]:
         try:
-            said = self._db.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})").fetchall()
+            report = self._db.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})").fetchall()
         except sqlite3.DatabaseError as error:
             return (reason_of(error),)
-        lines = [line for (text,) in said for line in str(text).splitlines()]
+        lines = [line for (text,) in report for line in str(text).splitlines()]
         problems = [line for line in lines if line != "ok" and not line.startswith("***")]
         if self._ledger_damaged:
             problems.append("the list of migrations cannot be read")
@@ -239,15 +239,14 @@ class _Reading:
         filled = [name for name, required in self._columns[table].items() if required]
         latest = -1
         for rowid, row, fault in self._rows(table):
-            problem = fault
-            if problem is None and rowid <= latest:
-                problem = "its number is out of order"
-            elif problem is None:
+            if fault is None and rowid <= latest:
+                fault = "its number is out of order"
+            elif fault is None:
                 empty = next((name for name in filled if row[name] is None), None)
-                problem = fault_of(table, row) if empty is None else f"{empty} is empty"
-            if problem is None:
+                fault = fault_of(table, row) if empty is None else f"{empty} is empty"
+            if fault is None:
                 latest = rowid
-            yield rowid, row, problem
+            yield rowid, row, fault
 
     def _rows(self, table: str) -> Iterator[Checked]:
         """All rows; those that cannot be read have no columns."""
@@ -309,7 +308,7 @@ def fault_of(table: str, row: Mapping[str, Any]) -> str | None:
         if table in _JSON:
             json.loads(row[_JSON[table]])
         elif table == "calls":
-            call = call_of([row.get(name) for name in READ_COLUMNS], row["raw"])
+            call = call_of([row.get(name) for name in READ_COLUMNS])
             key = call_key(
                 call.judge_fingerprint, call.content_hash, call.order, call.repeat, call.slot
             )

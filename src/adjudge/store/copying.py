@@ -17,8 +17,8 @@ from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Headline, table_of
 from adjudge.present.result import Result, frozen
 from adjudge.present.text import count, number
-from adjudge.store.interface import Call, KnownJudge, Served, Store
-from adjudge.store.tables import pages
+from adjudge.store.interface import Store
+from adjudge.store.tables import Call, KnownJudge, pages
 
 T = TypeVar("T")
 #: Rows compared in one step: all are in memory, with their raw replies.
@@ -67,10 +67,10 @@ class StoreCopy(Result):
                 tone="bad",
             )
         columns: dict[str, Callable[[CopiedTable], str]] = {
-            "table": lambda part: part.table,
-            "copied": lambda part: number(part.added),
-            "there already": lambda part: number(part.same),
-            "conflicts": lambda part: number(part.conflicts),
+            "table": lambda table: table.table,
+            "copied": lambda table: number(table.added),
+            "there already": lambda table: number(table.same),
+            "conflicts": lambda table: number(table.conflicts),
         }
         return [headline, table_of(self.tables, columns)]
 
@@ -128,13 +128,13 @@ def _copy_calls(source: Store, target: Store) -> Counts:
         )
         new: list[Call] = []
         for key in keys:
-            there = theirs.get(key, [])
-            shared = min(len(ours[key]), len(there))
-            if ours[key][:shared] != there[:shared]:
+            history, copied = ours[key], theirs.get(key, [])
+            shared = min(len(history), len(copied))
+            if history[:shared] != copied[:shared]:
                 counts["conflicts"] += 1
                 continue
-            new += ours[key][shared:]
-            counts["added"] += len(ours[key]) - shared
+            new += history[shared:]
+            counts["added"] += len(history) - shared
             counts["same"] += shared
         target.save(new)
     return counts
@@ -143,38 +143,29 @@ def _copy_calls(source: Store, target: Store) -> Counts:
 def _copy_labels(source: Store, target: Store) -> Counts:
     """Copy events one by one; an undo refers to the number of its event in the target."""
     counts: Counts = Counter()
-    known = {event.nonce: event for event in target.label_events()}
+    copied = {event.nonce: event for event in target.label_events()}
     numbers: dict[int | None, int | None] = {None: None}
     for page in pages(source.label_events(), _PAGE):
         with target.transaction():
             for event in page:
                 # In a damaged store the undone click can be missing.
                 click = replace(event, event=0, undoes=numbers.get(event.undoes))
-                there = known.get(event.nonce)
-                if there is None:
+                if (copy := copied.get(event.nonce)) is None:
                     numbers[event.event] = target.add_label_event(click)
                     counts["added"] += 1
                 else:
-                    numbers[event.event] = there.event
-                    counts["same" if click == replace(there, event=0) else "conflicts"] += 1
+                    numbers[event.event] = copy.event
+                    counts["same" if click == replace(copy, event=0) else "conflicts"] += 1
     return counts
 
 
 def _copy_served(source: Store, target: Store) -> Counts:
     counts: Counts = Counter()
     for page in pages(source.served(), _PAGE):
-        there: dict[tuple[str, str], Served] = {}
-        for rules_id in {row.rules_id for row in page}:
-            names = [row.subject_id for row in page if row.rules_id == rules_id]
-            for row in target.served(rules_id, names):
-                there[rules_id, row.subject_id] = replace(row, number=0)
-        new = []
-        for row in page:
-            kept = there.get((row.rules_id, row.subject_id))
-            if kept is None:
-                new.append(row)
-            else:
-                counts["same" if replace(row, number=0) == kept else "conflicts"] += 1
-        for _, rows in groupby(new, key=lambda row: row.rules_id):
-            counts["added"] += len(target.add_served(rows))
+        for rules_id, rows in groupby(page, key=lambda row: row.rules_id):
+            ours = {row.subject_id: replace(row, number=0) for row in rows}
+            for row in target.served(rules_id, list(ours)):
+                same = ours.pop(row.subject_id) == replace(row, number=0)
+                counts["same" if same else "conflicts"] += 1
+            counts["added"] += len(target.add_served(ours.values()))
     return counts

@@ -6,6 +6,7 @@ call with a final answer is never asked again. A call that one process has claim
 another while its owner lives. Two calls are the same if all parts of their key are the same.
 """
 
+# ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
 from __future__ import annotations
 
 import hashlib
@@ -16,19 +17,22 @@ import socket
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from json.encoder import encode_basestring as _quote
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import psutil
 
 from adjudge.errors import ArgumentError, StoreLostError
-from adjudge.records import Order, Reply, SampledBy, Status
+from adjudge.records import Status
+from adjudge.store import tables
+from adjudge.store.tables import Call, CallRow, Claim, KnownJudge, KnownPrompt, LabelEvent, Served
 
 #: The default store.
 DEFAULT_STORE = "adjudge.db"
@@ -39,208 +43,6 @@ STATE_OF_COMPARISON, STATE_OF_ALIGNMENT = "compare: ", "alignment: "
 STATES_OF_OTHERS = (STATE_OF_COMPARISON, STATE_OF_ALIGNMENT)
 #: Seconds between heartbeats of a living owner.
 HEARTBEAT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One stored call: its question, its reply, its place in the history."""
-
-    call_key: str
-    judge_fingerprint: str
-    subject_id: str
-    content_hash: str
-    order: Order | None
-    repeat: int
-    slot: str
-    reply: Reply
-    created_at: str | None = None
-    call_id: int | None = None
-
-
-#: The values of `REPLY_COLUMNS` (store/columns.py) of one call, as the database gave them.
-CallRow = Sequence[Any]
-
-
-class KnownJudge(NamedTuple):
-    """A stored judge: its name, its protocol, the parts of its fingerprint."""
-
-    judge: str
-    protocol: str
-    parts: Mapping[str, Any]
-
-
-class KnownPrompt(NamedTuple):
-    """The text of a prompt with its placeholders, and its declaration of the answer."""
-
-    name: str
-    text: str
-    answer: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The result of a claim: calls that are `done` (by status), `ours` to make, or `busy`."""
-
-    done: Mapping[str, Status] = field(default_factory=dict)
-    ours: frozenset[str] = frozenset()
-    busy: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelEvent:
-    """One click of a rater. The page gives each click an id (`nonce`).
-
-    `undo` undoes the event `undoes`; `recount` changes only how that label counts as sampled. The
-    store numbers events (`event`) and sets their time (`created_at`), unless it is given.
-    """
-
-    nonce: str
-    rater: str
-    subject_id: str
-    action: Literal["label", "skip", "undo", "recount"]
-    label: str | None = None
-    shown_order: Order | None = None
-    sampled_by: SampledBy | None = None
-    comment: str | None = None
-    undoes: int | None = None
-    event: int = 0
-    created_at: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """A service's decision on one subject under a policy of these rules; `audited` or not.
-
-    `content` is the row as JSON values: the decision, and also the texts if people audit it. The
-    store numbers them (`number`) and sets the time (`served_at`), unless it is given.
-    """
-
-    rules_id: str
-    subject_id: str
-    accepted: bool
-    audited: bool
-    content: Mapping[str, Any]
-    number: int = 0
-    served_at: float = 0.0
-
-
-class Store(Protocol):
-    """A store, opened by one owner. Threads can share it; each process opens its own."""
-
-    #: Its name in messages, without user and password.
-    name: str
-    #: A unique id of this store; None for a temporary one.
-    store_id: str | None
-    #: How long to wait for its server, if it has one.
-    patience: Patience
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """Everything inside is stored together or not at all."""
-
-    def remember_judge(
-        self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
-    ) -> None:
-        """Store the parts of a fingerprint, so that an error can name the parts that differ."""
-
-    def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
-        """The parts of a fingerprint, or None if this store does not have it."""
-
-    def judges(self) -> dict[str, KnownJudge]:
-        """All stored judges, by fingerprint."""
-
-    def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
-        """Store the text of a prompt once."""
-
-    def prompts(self) -> dict[str, KnownPrompt]:
-        """All stored prompts, by the SHA-256 in fingerprints."""
-
-    def latest_call_id(self) -> int:
-        """The highest call id so far: where this run's history begins.
-
-        Calls committed later have a higher id. Do not use it inside a `transaction`.
-        """
-
-    def claim(
-        self,
-        keys: Sequence[str],
-        *,
-        retry: Collection[Status],
-        since: int,
-        again: Collection[str] = (),
-    ) -> Claim:
-        """Claim the calls that have no answer and that no living owner is making.
-
-        A call in `again`, or whose latest row has a status in `retry`, counts as unanswered unless
-        that row is newer than call id `since`: one run never asks the same question twice. A claim
-        is its own transaction. Do not use it inside a `transaction`, where two claims could wait
-        for each other.
-        """
-
-    def save(self, calls: Iterable[Call]) -> None:
-        """Store calls and release their claims."""
-
-    def release(self, keys: Collection[str]) -> None:
-        """Release claims without an answer."""
-
-    def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
-        """The latest row of each call that has one, without its raw reply."""
-
-    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
-        """The reply in the latest row of each call that has one, not decoded.
-
-        Most rows of a long run need only a few of its columns.
-        """
-
-    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
-        """The latest row of every call, or of those about some subjects, oldest first, with raw."""
-
-    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
-        """Every row of each call that has one, oldest first, raw replies included."""
-
-    def add_label_event(self, event: LabelEvent) -> int:
-        """Store one click and return its number. After the return it survives a power failure.
-
-        A known nonce adds nothing.
-        """
-
-    def label_events(self, rater: str | None = None) -> list[LabelEvent]:
-        """Every click, oldest first; of one rater or of all."""
-
-    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
-        """Store served rows in order; returns the new ids. An id counts once."""
-
-    def audits(self, rules_id: str) -> list[Served]:
-        """The audited rows under these rules, in the order of serving."""
-
-    def served(
-        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
-    ) -> Iterator[Served]:
-        """Served rows in order, audited or not: all, or some ids under some rules."""
-
-    def count_served(self, rules_id: str) -> tuple[int, int]:
-        """The number of ids served under these rules, and how many of them were accepted."""
-
-    def served_rules(self) -> list[str]:
-        """The rules with served rows, the latest last."""
-
-    def keep_monitor(self, name: str, state: str) -> None:
-        """Store the state of a monitor; it replaces the earlier one."""
-
-    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
-        """Store the state of a monitor if the earlier one is still `previous`; whether it was."""
-
-    def monitors(self) -> dict[str, str]:
-        """The state of every monitor, by name."""
-
-    def heartbeat(self) -> None:
-        """Record that this owner lives."""
-
-    def close(self) -> None:
-        """Release all claims and close."""
-
-
-#: A file, a URL such as sqlite:///FILE, an open store, or None for a temporary store.
-StorePlace = str | Path | Store | None
 
 
 T = TypeVar("T")
@@ -278,6 +80,289 @@ class Patience:
             self._hurried.clear()
 
 
+class Store(ABC):
+    """A store, opened by one owner. Threads can share it; each process opens its own.
+
+    What is written here are the statements that SQLite and PostgreSQL share. Each of them adds the
+    abstract methods; a database without SQL can replace all of them.
+    """
+
+    #: Its name in messages, without user and password.
+    name: str
+    #: A unique id of this store; None for a temporary one.
+    store_id: str | None
+    #: How long to wait for its server, if it has one.
+    patience: Patience
+    #: What a statement has in the place of a value.
+    _mark: ClassVar[str]
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Everything inside is stored together or not at all; nested blocks join the outer one."""
+
+    @abstractmethod
+    def save(self, calls: Iterable[Call]) -> None:
+        """Store calls and release their claims."""
+
+    @abstractmethod
+    def release(self, keys: Collection[str]) -> None:
+        """Release claims without an answer."""
+
+    @abstractmethod
+    def heartbeat(self) -> None:
+        """Record that this owner lives."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release all claims and close."""
+
+    @abstractmethod
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a statement; returns its rows."""
+
+    @abstractmethod
+    def _locking(self, table: str, work: Callable[[], T]) -> T:
+        """Do `work`, which is safe to repeat, in a transaction of the only writer of a table."""
+
+    @abstractmethod
+    def _among(self, values: list[str]) -> tuple[str, list[Any]]:
+        """What follows a column that has one of these values, and what to put into its marks."""
+
+    @abstractmethod
+    def _latest(self, columns: Sequence[str], keys: Sequence[str]) -> dict[str, CallRow]:
+        """The latest row of each key; the second column is the key."""
+
+    @abstractmethod
+    def _claim(self, keys: list[str], answers: Callable[[list[str]], dict[str, Status]]) -> Claim:
+        """Claim calls that no living owner makes; `answers` looks up those with an answer."""
+
+    # --- judges and their calls ---
+
+    def remember_judge(
+        self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
+    ) -> None:
+        """Store the parts of a fingerprint, so that an error can name the parts that differ."""
+        # In their order: that of the criteria is a part of a rubric's question.
+        text = json.dumps(parts, ensure_ascii=False, allow_nan=False)
+        columns = "judge_fingerprint, judge, protocol, parts, first_seen"
+        row = (fingerprint, judge, protocol, text, tables.now())
+        self._insert("judges", columns, [row], "(judge_fingerprint) DO NOTHING")
+
+    def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
+        """The parts of a fingerprint, or None if this store does not have it."""
+        query = f"SELECT parts FROM judges WHERE judge_fingerprint = {self._mark}"
+        rows = self._execute(query, (fingerprint,))
+        return tables.decode_object(rows[0], "judges", self.name)[-1] if rows else None
+
+    def judges(self) -> dict[str, KnownJudge]:
+        """All stored judges, by fingerprint."""
+        rows = self._execute("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
+        decoded = (tables.decode_object(row, "judges", self.name) for row in rows)
+        return {fingerprint: KnownJudge(*judge) for fingerprint, *judge in decoded}
+
+    def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
+        """Store the text of a prompt once."""
+        name, text = map(tables.storable, (prompt.name, prompt.text))
+        row = (sha256, name, text, canonical_json(prompt.answer))
+        self._insert("prompts", "sha256, name, text, answer", [row], "(sha256) DO NOTHING")
+
+    def prompts(self) -> dict[str, KnownPrompt]:
+        """All stored prompts, by the SHA-256 in fingerprints."""
+        rows = self._execute("SELECT sha256, name, text, answer FROM prompts")
+        decoded = (tables.decode_object(row, "prompts", self.name) for row in rows)
+        return {sha256: KnownPrompt(*prompt) for sha256, *prompt in decoded}
+
+    def latest_call_id(self) -> int:
+        """The highest call id so far: where this run's history begins.
+
+        Calls committed later have a higher id. Do not use it inside a `transaction`.
+        """
+        return self._highest("call_id", "calls")
+
+    def claim(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> Claim:
+        """Claim the calls that have no answer and that no living owner is making.
+
+        A call in `again`, or whose latest row has a status in `retry`, counts as unanswered unless
+        that row is newer than call id `since`: one run never asks the same question twice. A claim
+        is its own transaction. Do not use it inside a `transaction`, where two claims could wait
+        for each other.
+        """
+
+        def answers(wanted: list[str]) -> dict[str, Status]:
+            latest = self._latest(tables.STATUS_COLUMNS, wanted)
+            return tables.answered(latest, retry=retry, since=since, again=again)
+
+        return self._claim(list(dict.fromkeys(keys)), answers)
+
+    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
+        """The reply in the latest row of each call that has one, not decoded.
+
+        Most rows of a long run need only a few of its columns.
+        """
+        return self._latest(tables.REPLY_COLUMNS, keys)
+
+    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
+        """The latest row of every call, or of those about some subjects, oldest first, with raw."""
+        later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
+        # Earlier rows are read and dropped here: as a condition of the query, PostgreSQL's planner
+        # would join the complete table for every page.
+        columns = f"{tables.READ}, EXISTS ({later})"
+        for row in self._paged(columns, "calls c", "call_id", subject_id=subject_ids):
+            if not row[-1]:
+                yield tables.decode_call(row, self.name)
+
+    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
+        """Every row of each call that has one, oldest first, raw replies included."""
+        histories: dict[str, list[Call]] = {}
+        for page in tables.pages(keys):
+            for row in self._paged(tables.READ, "calls", "call_id", call_key=page):
+                histories.setdefault(row[1], []).append(tables.decode_call(row, self.name))
+        return histories
+
+    # --- labels, served rows, monitors ---
+
+    def add_label_event(self, event: LabelEvent) -> int:
+        """Store one click and return its number. After the return it survives a power failure.
+
+        A known nonce adds nothing.
+        """
+        row = tables.event_of(event)
+        by_nonce = f"SELECT event FROM label_events WHERE nonce = {self._mark}"
+
+        def add() -> int:
+            self._insert("label_events", tables.EVENT, [row], "(nonce) DO NOTHING")
+            return int(self._execute(by_nonce, row[:1])[0][0])
+
+        return self._locking("label_events", add)
+
+    def label_events(self, rater: str | None = None) -> list[LabelEvent]:
+        """Every click, oldest first; of one rater or of all."""
+        raters = None if rater is None else [rater]
+        rows = self._paged(f"event, {tables.EVENT}", "label_events", "event", rater=raters)
+        names = ("event", *tables.EVENT.split(", "))
+        return [LabelEvent(**dict(zip(names, row, strict=True))) for row in rows]
+
+    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
+        """Store served rows in order; returns the new ids. An id counts once."""
+        values = [tables.served_of(row) for row in rows]
+
+        def add() -> frozenset[str]:
+            last = self._highest("served", "served")
+            for page in tables.pages(values):
+                self._insert("served", tables.SERVED, page, "(rules_id, subject_id) DO NOTHING")
+            query = f"SELECT subject_id FROM served WHERE served > {self._mark}"
+            return frozenset(name for (name,) in self._execute(query, (last,)))
+
+        return self._locking("served", add) if values else frozenset()
+
+    def audits(self, rules_id: str) -> list[Served]:
+        """The audited rows under these rules, in the order of serving."""
+        audited = f"rules_id = {self._mark} AND audited = 1 ORDER BY served"
+        query = f"SELECT {tables.SERVED_COLUMNS} FROM served WHERE {audited}"
+        return [tables.decode_served(row, self.name) for row in self._execute(query, (rules_id,))]
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        """Served rows in order, audited or not: all, or some ids under some rules."""
+        rules = None if rules_id is None else [rules_id]
+        rows = self._paged(
+            tables.SERVED_COLUMNS, "served", "served", rules_id=rules, subject_id=subject_ids
+        )
+        return (tables.decode_served(row, self.name) for row in rows)
+
+    def count_served(self, rules_id: str) -> tuple[int, int]:
+        """The number of ids served under these rules, and how many of them were accepted."""
+        query = (
+            f"SELECT COUNT(*), COALESCE(SUM(accepted), 0) FROM served WHERE rules_id = {self._mark}"
+        )
+        [(served, accepted)] = self._execute(query, (rules_id,))
+        return int(served), int(accepted)
+
+    def served_rules(self) -> list[str]:
+        """The rules with served rows, the latest last."""
+        rows = self._execute("SELECT rules_id FROM served GROUP BY rules_id ORDER BY MAX(served)")
+        return [name for (name,) in rows]
+
+    def keep_monitor(self, name: str, state: str) -> None:
+        """Store the state of a monitor; it replaces the earlier one."""
+        row = (name, state, tables.now())
+        latest = "(name) DO UPDATE SET state = excluded.state, saved_at = excluded.saved_at"
+        self._locking(
+            "monitors",
+            lambda: self._insert("monitors", "name, state, saved_at", [row], latest),
+        )
+
+    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
+        """Store the state of a monitor if the earlier one is still `previous`; whether it was."""
+
+        def replace() -> bool:
+            if self.monitors().get(name) not in (previous, state):
+                return False
+            self.keep_monitor(name, state)
+            return True
+
+        return self._locking("monitors", replace)
+
+    def monitors(self) -> dict[str, str]:
+        """The state of every monitor, by name."""
+        return dict(sorted(self._execute("SELECT name, state FROM monitors")))
+
+    # --- statements ---
+
+    def _marks(self, values: Sequence[Any]) -> str:
+        return "(" + ", ".join([self._mark] * len(values)) + ")"
+
+    def _insert(
+        self, table: str, columns: str, rows: Sequence[Sequence[Any]], if_there: str
+    ) -> None:
+        """Add rows in their order; those that are there are treated as `if_there` says."""
+        marks = ", ".join([self._marks(rows[0])] * len(rows))
+        self._execute(
+            f"INSERT INTO {table} ({columns}) VALUES {marks} ON CONFLICT {if_there}",
+            [value for row in rows for value in row],
+        )
+
+    def _forget(self, owner: str) -> None:
+        for table in ("claims", "owners"):
+            self._execute(f"DELETE FROM {table} WHERE owner = {self._mark}", (owner,))
+
+    def _highest(self, number: str, table: str) -> int:
+        return int(self._execute(f"SELECT COALESCE(MAX({number}), 0) FROM {table}")[0][0])
+
+    def _paged(
+        self, columns: str, table: str, number: str, **among: Collection[str] | None
+    ) -> Iterator[Any]:
+        """Rows by their numbers, whose columns have one of these values (None: any).
+
+        In pages, so that a writer does not wait for a reader.
+        """
+        conditions, wanted = "", []
+        for name, values in among.items():
+            if values is not None:
+                condition, put = self._among(list(values))
+                conditions += f" AND {name} {condition}"
+                wanted += put
+        query = (
+            f"SELECT {columns} FROM {table} WHERE {number} > {self._mark}{conditions}"
+            f" ORDER BY {number} LIMIT {tables.PAGE}"
+        )
+        after = 0
+        while rows := self._execute(query, (after, *wanted)):
+            yield from rows
+            after = rows[-1][0]
+
+
+#: A file, a URL such as sqlite:///FILE, an open store, or None for a temporary store.
+StorePlace = str | Path | Store | None
+
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
@@ -306,12 +391,12 @@ def frame(texts: Iterable[str]) -> bytes:
     >>> frame(["ab", "\u00fc"])
     b'2:ab2:\\xc3\\xbc'
     """
-    given = list(texts)
-    joined = "".join([f"{len(text)}:{text}" for text in given])
+    texts = list(texts)
+    joined = "".join([f"{len(text)}:{text}" for text in texts])
     if joined.isascii():  # a letter is a byte: the usual case, and the quick one
         return joined.encode()
-    encoded = [text.encode("utf-8", "surrogatepass") for text in given]
-    return b"".join([b"%d:%b" % (len(one), one) for one in encoded])
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return b"".join([b"%d:%b" % (len(text), text) for text in encoded])
 
 
 def content_hash(texts: Iterable[str]) -> str:

@@ -15,7 +15,8 @@ from typing import get_args
 
 from adjudge.errors import ArgumentError
 from adjudge.records import Label, LabelValue, Order, SampledBy
-from adjudge.store.interface import LabelEvent, Store
+from adjudge.store.interface import Store
+from adjudge.store.tables import LabelEvent
 
 PAIR_LABELS: tuple[str, ...] = get_args(LabelValue)
 #: Labels of one answer.
@@ -101,15 +102,10 @@ class LabelBook:
         last = max(current_answers(events), key=lambda answer: answer.event, default=None)
         if last is None:
             return None
-        self._store.add_label_event(
-            LabelEvent(
-                nonce=nonce,
-                rater=rater,
-                subject_id=last.subject_id,
-                action="undo",
-                undoes=last.event,
-            )
+        event = LabelEvent(
+            nonce=nonce, rater=rater, subject_id=last.subject_id, action="undo", undoes=last.event
         )
+        self._store.add_label_event(event)
         return last
 
     def recount(self, *, click: LabelEvent, sampled_by: SampledBy) -> None:
@@ -135,8 +131,8 @@ class LabelBook:
         return next((e.comment for e in reversed(clicks) if e.subject_id == subject_id), None)
 
     def _events(self, rater: str | None) -> list[LabelEvent]:
-        known = (None, *self.labels)
-        return [event for event in self._store.label_events(rater) if event.label in known]
+        labels = (None, *self.labels)
+        return [event for event in self._store.label_events(rater) if event.label in labels]
 
     def import_labels(
         self, labels: Sequence[Label], comments: Sequence[str | None] | None = None
@@ -145,14 +141,13 @@ class LabelBook:
 
         `comments` has one entry per label. A label without one leaves the comment in the store.
         """
-        there = {(e.rater, e.subject_id): (e.label, e.comment) for e in self.answers()}
-        kept = [clean_comment(comment) for comment in comments or [None] * len(labels)]
-        added = same = 0
-        for label, comment in zip(labels, kept, strict=True):
+        stored = {(e.rater, e.subject_id): (e.label, e.comment) for e in self.answers()}
+        cleaned = [clean_comment(comment) for comment in comments or [None] * len(labels)]
+        added = 0
+        for label, comment in zip(labels, cleaned, strict=True):
             rater = label.rater or "imported"
-            before, written = there.get((rater, label.id), (None, None))
-            if before == label.label and comment in (None, written):
-                same += 1
+            stored_label, stored_comment = stored.get((rater, label.id), (None, None))
+            if stored_label == label.label and comment in (None, stored_comment):
                 continue
             self.add(
                 nonce=f"import-{uuid.uuid4().hex}",
@@ -163,9 +158,9 @@ class LabelBook:
                 sampled_by=label.sampled_by,
                 comment=comment,
             )
-            there[(rater, label.id)] = (label.label, comment)
+            stored[rater, label.id] = (label.label, comment)
             added += 1
-        return added, same
+        return added, len(labels) - added
 
 
 def current_answers(events: Iterable[LabelEvent]) -> list[LabelEvent]:

@@ -31,32 +31,10 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from adjudge.errors import ArgumentError, StoreError, StoreLostError
 from adjudge.records import Status
+from adjudge.store import tables
 from adjudge.store.checking import Checked, StoreCheck, count_rows, fault_of
-from adjudge.store.interface import (
-    ENCODE,
-    PATIENCE_S,
-    Call,
-    CallRow,
-    Claim,
-    DatabaseURL,
-    LabelEvent,
-    Owner,
-    Patience,
-    Served,
-)
-from adjudge.store.tables import (
-    LEDGER,
-    MIGRATIONS,
-    SERVED,
-    WRITTEN,
-    Dialect,
-    SharedTables,
-    now,
-    pending,
-    remedy_for,
-    row_of,
-    served_of,
-)
+from adjudge.store.interface import ENCODE, PATIENCE_S, DatabaseURL, Owner, Patience, Store
+from adjudge.store.tables import LEDGER, MIGRATIONS, WRITTEN, Call, CallRow, Claim, Dialect
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -89,16 +67,8 @@ _PAIR = re.compile("\x1a(.)", re.DOTALL)
 
 # The pool logs failed connections; the caller gets an error, so the log is not printed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
-#: Judges before calls; the column that identifies a row.
-_TABLES = {
-    "judges": "judge_fingerprint",
-    "prompts": "sha256",
-    "calls": "call_id",
-    "label_events": "event",
-    "served": "served",
-    "monitors": "name",
-    "store_identity": "store_id",
-}
+#: Tables to check, judges before calls.
+_TABLES = ("judges", "prompts", "calls", "label_events", "served", "monitors", "store_identity")
 _AT_ONCE = 500
 #: A server's messages for a refused connection.
 _REFUSED = (
@@ -147,7 +117,7 @@ def explain_refusal(error: psycopg.Error, name: str) -> StoreError:
     """Why no connection could be opened, in one line, with the remedy."""
     reason = _reason(error)
     otherwise = "check the address, the user and that the server is running"
-    remedy = remedy_for(reason, _REFUSED, otherwise)
+    remedy = tables.remedy_for(reason, _REFUSED, otherwise)
     return StoreError(f"{name}: {reason}; {remedy}")
 
 
@@ -172,13 +142,13 @@ def _reason(error: Exception) -> str:
         return "no connection in time, or max_connections is reached"
     diagnosis = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     lines = [line.strip() for line in (diagnosis or str(error)).splitlines() if line.strip()]
-    said = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason")
-    said = said.rpartition("FATAL:")[2].strip().removeprefix("ERROR:").strip()
-    return _USER.sub(r"\1", said)
+    first = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason")
+    reason = first.rpartition("FATAL:")[2].strip().removeprefix("ERROR:").strip()
+    return _USER.sub(r"\1", reason)
 
 
-class PostgresStore(SharedTables):
-    """One owner's connections to one schema of a database. `Store` documents each method.
+class PostgresStore(Store):
+    """One owner's connections to one schema of a database.
 
     Threads can share it; each has its own transactions.
 
@@ -204,7 +174,7 @@ class PostgresStore(SharedTables):
         try:
             self._check_server()
             if readonly:
-                pending(self._applied(), self.name, readonly=True)
+                tables.pending(self._applied(), self.name, readonly=True)
             else:
                 self._migrate()
             [(identity,)] = self._guard.execute("SELECT store_id FROM store_identity").fetchall()
@@ -224,19 +194,15 @@ class PostgresStore(SharedTables):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A block that is stored completely or not at all; nested blocks join the outer one."""
         if self._in_transaction:
             yield
             return
-        with self._session() as db:
+        with self._session() as db, db.transaction():
+            self._local.db = db
             try:
-                with db.transaction():
-                    self._local.in_transaction = True
-                    yield
-            except psycopg.Error as error:
-                raise self._failed(error) from None
+                yield
             finally:
-                self._local.in_transaction = False
+                self._local.db = None
 
     def heartbeat(self) -> None:
         """Check the lock that shows others that this owner lives."""
@@ -248,7 +214,6 @@ class PostgresStore(SharedTables):
                 raise self._failed(error) from None
 
     def close(self) -> None:
-        """Release all claims and close the connections."""
         self.owner.end()
         try:
             if not self._readonly and not self._guard.closed:
@@ -262,40 +227,30 @@ class PostgresStore(SharedTables):
 
     @property
     def _in_transaction(self) -> bool:
-        return bool(getattr(self._local, "in_transaction", False))
+        return getattr(self._local, "db", None) is not None
 
     @contextmanager
     def _session(self) -> Iterator[Connection]:
-        """This thread's connection, until the block ends."""
-        own: Connection | None = getattr(self._local, "db", None)
-        if own is not None:
-            yield own
+        """The connection of this thread's transaction, or another one until the block ends."""
+        if self._in_transaction:
+            yield self._local.db
             return
         self._come_back()
         try:
             with self._pool.connection() as db:
-                self._local.db = db
-                try:
-                    yield db
-                finally:
-                    self._local.db = None
+                yield db
         except (psycopg.Error, PoolTimeout) as error:
             raise self._failed(error) from None
 
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows of a statement; it is repeated if the connection was lost."""
-        return self._patiently(lambda: self._rows(query, values))
 
-    def _write(self, query: str, values: Sequence[Any]) -> None:
-        self._all(query, values)
+        def execute() -> list[Any]:
+            with self._session() as db:
+                cursor = db.execute(query, [outgoing(value) for value in values])
+                return [incoming(row) for row in cursor.fetchall()] if cursor.description else []
 
-    def _rows(self, query: str, values: Sequence[Any]) -> list[Any]:
-        with self._session() as db:
-            try:
-                done = db.execute(query, [outgoing(value) for value in values])
-                return [incoming(row) for row in done.fetchall()] if done.description else []
-            except psycopg.Error as error:
-                raise self._failed(error) from None
+        return self._patiently(execute)
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Repeat `work`, which is safe to repeat, while the connection is lost."""
@@ -330,21 +285,6 @@ class PostgresStore(SharedTables):
             (self.owner.owner, self.owner.host, self.owner.pid),
         )
 
-    def _lives(self, owner: str) -> bool:
-        """Whether an owner holds its lock, or has had no time to take it again.
-
-        A restart of the server releases all locks; earlier owners have some time to reconnect.
-        """
-        with self.transaction():
-            [(free,)] = self._all("SELECT pg_try_advisory_xact_lock(%s)", (self._lock_key(owner),))
-            coming = self._all(
-                "SELECT 1 FROM owners WHERE owner = %s"
-                " AND server_started <> pg_postmaster_start_time()"
-                " AND now() - pg_postmaster_start_time() < make_interval(secs => %s)",
-                (owner, PATIENCE_S),
-            )
-        return not free or bool(coming)
-
     def _lock_key(self, subject: str) -> int:
         """The number of an advisory lock: of an owner, or of a table of this store."""
         return _lock_number(f"adjudge {self.store_id} {subject}")
@@ -355,24 +295,24 @@ class PostgresStore(SharedTables):
 
         def locked() -> T:
             with self.transaction():
-                self._all(f"SELECT {kind}(%s)", (self._lock_key(table),))
+                self._execute(f"SELECT {kind}(%s)", (self._lock_key(table),))
                 return work()
 
         return self._patiently(locked)
 
     def _connect_arguments(self) -> dict[str, Any]:
         try:
-            given = conninfo.conninfo_to_dict(self._url.address)
+            address = conninfo.conninfo_to_dict(self._url.address)
         except psycopg.Error:
             # libpq's message would quote the URL, and with it the password.
             raise ArgumentError("store", self.name, ENCODE) from None
         readonly = " -c default_transaction_read_only=on" if self._readonly else ""
-        options = f"{given.get('options') or ''} {_SETTINGS} -c search_path={self._url.schema}"
+        options = f"{address.get('options') or ''} {_SETTINGS} -c search_path={self._url.schema}"
         return {
             "connect_timeout": _CONNECT_S,
             "application_name": "adjudge",
             **_KEEPALIVES,
-            **given,
+            **address,
             "options": f"{options}{readonly}",
             "autocommit": True,
         }
@@ -400,10 +340,10 @@ class PostgresStore(SharedTables):
         """The migrations of this schema; empty for a new one."""
         schema = self._url.schema
         query = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
-        tables = self._guard.execute(query, (schema,)).fetchall()
-        if not tables:
+        names = self._guard.execute(query, (schema,)).fetchall()
+        if not names:
             return []
-        if (LEDGER,) not in tables:
+        if (LEDGER,) not in names:
             raise StoreError(
                 f"{self.name}: the schema {schema} has tables that are not from adjudge;"
                 " choose another one with ?schema=NAME"
@@ -419,13 +359,11 @@ class PostgresStore(SharedTables):
         key = _lock_number(f"adjudge migrations {self._url.schema}")
         with self._guard.transaction():
             self._guard.execute("SELECT pg_advisory_xact_lock(%s)", (key,))
-            known = self._guard.execute(
-                "SELECT 1 FROM pg_namespace WHERE nspname = %s", (self._url.schema,)
-            ).fetchall()
-            if not known:
+            query = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+            if not self._guard.execute(query, (self._url.schema,)).fetchall():
                 self._guard.execute(f"CREATE SCHEMA {self._url.schema}")
             applied = self._applied()
-            for step in pending(applied, self.name):
+            for step in tables.pending(applied, self.name):
                 applied.append(step.name)
                 for statement in step.fill(_DIALECT, len(applied)):
                     self._guard.execute(statement.encode())
@@ -460,44 +398,26 @@ class PostgresStore(SharedTables):
         return Claim(done=done, ours=frozenset(ours), busy=busy)
 
     def save(self, calls: Iterable[Call]) -> None:
-        kept = list(calls)
-        if kept:
-            at = now()
-            rows = [[outgoing(value) for value in row_of(call, at)] for call in kept]
-            keys = [call.call_key for call in kept]
-            self._locking("calls", lambda: self._save(rows, keys), shared=True)
+        calls, at = list(calls), tables.now()
+        rows = [[outgoing(value) for value in tables.row_of(call, at)] for call in calls]
+
+        def copy() -> None:
+            statement = f"COPY calls ({WRITTEN}) FROM STDIN"
+            with self._session() as db, db.cursor().copy(statement) as stream:
+                for row in rows:
+                    stream.write_row(row)
+            self.release([call.call_key for call in calls])
+
+        if rows:
+            self._locking("calls", copy, shared=True)
 
     def release(self, keys: Collection[str]) -> None:
         if keys:
             self._held.difference_update(keys)
-            self._all(
+            self._execute(
                 "DELETE FROM claims WHERE owner = %s AND call_key = ANY(%s)",
                 (self.owner.owner, list(keys)),
             )
-
-    def add_label_event(self, event: LabelEvent) -> int:
-        return self._locking("label_events", lambda: self._insert_event(event))
-
-    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
-        kept = [served_of(row) for row in rows]
-
-        if not kept:
-            return frozenset()
-        # WITH ORDINALITY: numbers follow the order of serving in every query plan.
-        query = (
-            f"INSERT INTO served ({SERVED}) SELECT r, s, a, d, c, t"
-            " FROM unnest(%s::text[], %s::text[], %s::int[], %s::int[], %s::text[],"
-            " %s::float8[]) WITH ORDINALITY AS given (r, s, a, d, c, t, position)"
-            " ORDER BY position"
-            " ON CONFLICT (rules_id, subject_id) DO NOTHING RETURNING subject_id"
-        )
-        columns = [list(column) for column in zip(*kept, strict=True)]
-        new = self._locking("served", lambda: self._all(query, columns))
-        return frozenset(name for (name,) in new)
-
-    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
-        replace = super().replace_monitor
-        return self._locking("monitors", lambda: replace(name, previous, state))
 
     def check(self) -> StoreCheck:
         """Decode every row; nothing is written."""
@@ -516,25 +436,19 @@ class PostgresStore(SharedTables):
     def _latest(self, columns: Sequence[str], keys: Sequence[str]) -> dict[str, CallRow]:
         if not keys:
             return {}
-        rows = self._all(
+        rows = self._execute(
             f"SELECT DISTINCT ON (call_key) {', '.join(columns)} FROM calls"
             " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
             (list(keys),),
         )
         return {row[1]: row for row in rows}
 
-    def _save(self, rows: Sequence[Sequence[Any]], keys: Sequence[str]) -> None:
-        with self._session() as db, db.cursor().copy(f"COPY calls ({WRITTEN}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-        self.release(keys)
-
     def _take(self, keys: Sequence[str]) -> set[str]:
         """Claim keys that no living owner holds. Keys are sorted, which prevents deadlocks."""
         ours = self._insert_claims(keys)
         others = [key for key in keys if key not in ours]
         query = "SELECT call_key, owner FROM claims WHERE call_key = ANY(%s)"
-        held = dict(self._all(query, (others,))) if others else {}
+        held = dict(self._execute(query, (others,))) if others else {}
         me = self.owner.owner
         # Claimed by a commit whose confirmation was lost with the connection.
         ours |= {key for key, owner in held.items() if owner == me and key not in self._held}
@@ -547,7 +461,7 @@ class PostgresStore(SharedTables):
     def _insert_claims(self, keys: Sequence[str]) -> set[str]:
         if not keys:
             return set()
-        rows = self._all(
+        rows = self._execute(
             "INSERT INTO claims (call_key, owner) SELECT unnest(%s::text[]), %s"
             " ON CONFLICT (call_key) DO NOTHING RETURNING call_key",
             (list(keys), self.owner.owner),
@@ -555,11 +469,23 @@ class PostgresStore(SharedTables):
         return {key for (key,) in rows}
 
     def _forget_if_gone(self, owner: str) -> bool:
-        """Whether an owner is dead; then its claims are removed in a separate transaction."""
+        """Whether an owner is dead; then its claims are removed in a separate transaction.
+
+        It lives if it holds its lock, or has had no time to take it again: a restart of the server
+        releases all locks, and earlier owners have some time to reconnect.
+        """
 
         def forget() -> bool:
             with self.transaction():
-                if self._lives(owner):
+                key = self._lock_key(owner)
+                [(free,)] = self._execute("SELECT pg_try_advisory_xact_lock(%s)", (key,))
+                coming = self._execute(
+                    "SELECT 1 FROM owners WHERE owner = %s"
+                    " AND server_started <> pg_postmaster_start_time()"
+                    " AND now() - pg_postmaster_start_time() < make_interval(secs => %s)",
+                    (owner, PATIENCE_S),
+                )
+                if coming or not free:
                     return False
                 self._forget(owner)
                 return True
@@ -573,11 +499,11 @@ class PostgresStore(SharedTables):
     def _checked_rows(self, table: str) -> Iterator[Checked]:
         with self.transaction(), self._session() as db, db.cursor(name="check") as cursor:
             cursor.itersize = _AT_ONCE
-            cursor.execute(f"SELECT * FROM {table} ORDER BY {_TABLES[table]}")
+            cursor.execute(f"SELECT * FROM {table} ORDER BY 1")
             names = [column.name for column in cursor.description or ()]
             for values in cursor:
                 row = dict(zip(names, incoming(values), strict=True))
-                yield row[_TABLES[table]], row, fault_of(table, row)
+                yield row[names[0]], row, fault_of(table, row)
 
 
 def _lock_number(text: str) -> int:
@@ -603,7 +529,7 @@ def outgoing(value: Any) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, list):
-        return [outgoing(one) for one in value]
+        return [outgoing(element) for element in value]
     return value
 
 

@@ -20,31 +20,9 @@ from typing import Any, TypeVar
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.records import Status
-from adjudge.store.interface import (
-    SILENCE_S,
-    Call,
-    CallRow,
-    Claim,
-    LabelEvent,
-    Owner,
-    Patience,
-    Served,
-    state_of,
-)
-from adjudge.store.tables import (
-    DAMAGED,
-    LEDGER,
-    SERVED,
-    WRITTEN,
-    Dialect,
-    Migration,
-    SharedTables,
-    now,
-    pending,
-    remedy_for,
-    row_of,
-    served_of,
-)
+from adjudge.store import tables
+from adjudge.store.interface import SILENCE_S, Owner, Patience, Store, state_of
+from adjudge.store.tables import LEDGER, WRITTEN, Call, CallRow, Claim, Dialect, Migration
 
 
 def make_private_folder(folder: Path) -> None:
@@ -74,15 +52,16 @@ _MEMORY = ":memory:"
 T = TypeVar("T")
 
 _ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
+#: Tables whose commits are synced to disk.
+_SYNCED = ("label_events", "monitors")
 #: Rows per statement. Few sizes, so that prepared statements are reused; many rows per statement,
 #: because every step releases and takes the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
 
 
-class SQLiteStore(SharedTables):
+class SQLiteStore(Store):
     """One owner's connection. Threads can share it: every statement runs under a lock.
 
-    `Store` documents each method.
     `place` is the file, its URL sqlite:///FILE, or ":memory:". With `readonly` the file is not
     created, not migrated and not written, and no file appears next to it.
     """
@@ -96,7 +75,6 @@ class SQLiteStore(SharedTables):
         self._path = file_of(self.name)
         self._readonly = readonly
         self._unshared = False
-        self._in_transaction = False
         self._lock = threading.RLock()
         try:
             if readonly:
@@ -110,12 +88,12 @@ class SQLiteStore(SharedTables):
             raise StoreError(f"{self.name}: cannot be opened ({error}); check the path") from None
         try:
             if readonly:
-                pending(self._applied(), self.name, readonly=True)
+                tables.pending(self._applied(), self.name, readonly=True)
             else:
                 self._prepare()
                 self._migrate()
             if self._path is not None:
-                self.store_id = str(self._all("SELECT store_id FROM store_identity")[0][0])
+                self.store_id = str(self._execute("SELECT store_id FROM store_identity")[0][0])
             self.owner = Owner.here()
             self._signs: dict[str, tuple[float, float]] = {}
             if not readonly:
@@ -129,41 +107,21 @@ class SQLiteStore(SharedTables):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the file's write lock for a block; nested blocks join the outer one."""
         with self._lock:
-            if self._in_transaction:
+            if self._db.in_transaction:
                 yield
                 return
             try:
                 # IMMEDIATE: a transaction that reads first and writes later cannot wait.
                 self._db.execute("BEGIN IMMEDIATE")
-            except sqlite3.Error as error:
-                raise self._failed(error) from None
-            self._in_transaction = True
-            try:
                 yield
                 self._db.execute("COMMIT")
             except BaseException as error:
-                if self._db.in_transaction:
+                with suppress(sqlite3.Error):  # SQLite can have rolled back itself
                     self._db.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
                     raise self._failed(error) from None
                 raise
-            finally:
-                self._in_transaction = False
-
-    @contextmanager
-    def synchronously(self) -> Iterator[None]:
-        """Commits in the block are synced to disk; inside a transaction, its setting decides."""
-        with self._lock:
-            if self._in_transaction:
-                yield
-                return
-            self._db.execute("PRAGMA synchronous = FULL")
-            try:
-                yield
-            finally:
-                self._db.execute("PRAGMA synchronous = NORMAL")
 
     def _open_to_read(self) -> sqlite3.Connection:
         if self._path is None or not self._path.is_file():
@@ -196,19 +154,19 @@ class SQLiteStore(SharedTables):
     def _migrate(self) -> None:
         with self.transaction():
             applied = self._applied()
-            for position, step in enumerate(pending(applied, self.name), len(applied) + 1):
+            for position, step in enumerate(tables.pending(applied, self.name), len(applied) + 1):
                 take_step(self._db, step, position)
 
     def _applied(self) -> list[str]:
         """The migrations of this file; empty for a new one."""
-        tables = {name for (name,) in self._all("SELECT name FROM sqlite_master")}
-        if not tables:
+        names = {name for (name,) in self._execute("SELECT name FROM sqlite_master")}
+        if not names:
             return []
-        if LEDGER not in tables:
+        if LEDGER not in names:
             raise StoreError(f"{self.name}: is not a database of adjudge; choose another --store")
-        return [name for (name,) in self._all(f"SELECT name FROM {LEDGER} ORDER BY position")]
+        return [name for (name,) in self._execute(f"SELECT name FROM {LEDGER} ORDER BY position")]
 
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
             with self._lock:
                 if self._unshared and self._path is not None and _is_written(self._path):
@@ -217,10 +175,6 @@ class SQLiteStore(SharedTables):
                 return self._db.execute(query, values).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failed(error) from None
-
-    def _write(self, query: str, values: Sequence[Any]) -> None:
-        with self.transaction():
-            self._db.execute(query, values)
 
     def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         if self._readonly and "readonly" in str(error):
@@ -245,15 +199,14 @@ class SQLiteStore(SharedTables):
         return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
 
     def save(self, calls: Iterable[Call]) -> None:
-        kept = list(calls)
-        at = now()
+        saved, at = list(calls), tables.now()
         with self.transaction():
-            for chunk in _chunks(kept):
+            for chunk in _chunks(saved):
                 self._db.execute(
                     f"INSERT INTO calls ({WRITTEN}) VALUES " + ", ".join([_ROW] * len(chunk)),
-                    [value for call in chunk for value in row_of(call, at)],
+                    [value for call in chunk for value in tables.row_of(call, at)],
                 )
-            self.release([call.call_key for call in kept])
+            self.release([call.call_key for call in saved])
 
     def release(self, keys: Collection[str]) -> None:
         with self.transaction():
@@ -263,45 +216,26 @@ class SQLiteStore(SharedTables):
                     [self.owner.owner, *chunk],
                 )
 
-    def add_label_event(self, event: LabelEvent) -> int:
-        """Store one click; a label that the page has confirmed survives a power failure."""
-        with self.synchronously(), self.transaction():
-            return self._insert_event(event)
-
-    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
-        new = set()
-        with self.transaction():
-            for row in rows:
-                values = served_of(row)
-                kept = self._db.execute(
-                    f"INSERT INTO served ({SERVED}) VALUES {self._marks(values)}"
-                    " ON CONFLICT (rules_id, subject_id) DO NOTHING",
-                    values,
-                )
-                if kept.rowcount:
-                    new.add(row.subject_id)
-        return frozenset(new)
-
-    def keep_monitor(self, name: str, state: str) -> None:
-        with self.synchronously():
-            super().keep_monitor(name, state)
-
-    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
-        with self.synchronously():
-            return super().replace_monitor(name, previous, state)
+    def _locking(self, table: str, work: Callable[[], T]) -> T:
+        """In one transaction; what people gave survives a power failure after the return."""
+        with self._lock:
+            synced = table in _SYNCED and not self._db.in_transaction
+            if synced:
+                self._db.execute("PRAGMA synchronous = FULL")
+            try:
+                with self.transaction():
+                    return work()
+            finally:
+                if synced:
+                    self._db.execute("PRAGMA synchronous = NORMAL")
 
     def heartbeat(self) -> None:
-        """Record that this owner lives; the first call adds it."""
         me = self.owner
-        with self.transaction():
-            self._db.execute(
-                "INSERT INTO owners (owner, host, pid, started, heartbeat) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (owner) DO UPDATE SET heartbeat = excluded.heartbeat",
-                (me.owner, me.host, me.pid, me.started, time.time()),
-            )
+        row = (me.owner, me.host, me.pid, me.started, time.time())
+        later = "(owner) DO UPDATE SET heartbeat = excluded.heartbeat"
+        self._insert("owners", "owner, host, pid, started, heartbeat", [row], later)
 
     def close(self) -> None:
-        """Release all claims and close the file."""
         self.owner.end()
         try:
             if not self._readonly:
@@ -320,31 +254,32 @@ class SQLiteStore(SharedTables):
         latest: dict[str, CallRow] = {}
         for chunk in _chunks(list(keys)):
             # An IN list would first be sorted, which takes a tenth of the time.
-            named = ", ".join(["(?)"] * len(chunk))
-            rows = self._all(
-                f"WITH wanted (wanted_key) AS (VALUES {named}) SELECT {', '.join(columns)}"
+            marks = ", ".join(["(?)"] * len(chunk))
+            rows = self._execute(
+                f"WITH wanted (wanted_key) AS (VALUES {marks}) SELECT {', '.join(columns)}"
                 " FROM wanted CROSS JOIN calls ON call_key = wanted_key",
                 chunk,
             )
-            part = {row[1]: row for row in rows}
-            if len(part) < len(rows):
-                part = {row[1]: row for row in sorted(rows, key=itemgetter(0))}
-            latest |= part
+            by_key = {row[1]: row for row in rows}
+            if len(by_key) < len(rows):
+                by_key = {row[1]: row for row in sorted(rows, key=itemgetter(0))}
+            latest |= by_key
         return latest
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
         held: dict[str, str] = {}
         for chunk in _chunks(keys):
             query = f"SELECT call_key, owner FROM claims WHERE call_key IN {self._marks(chunk)}"
-            held.update(self._all(query, chunk))
+            held.update(self._execute(query, chunk))
         return held
 
     def _gone(self, owners: Collection[str]) -> set[str]:
         """The owners that are dead, or unknown without heartbeat; their claims are removed."""
+        if not owners:
+            return set()
         gone = set(owners)
-        for name, host, pid, started, heartbeat in (
-            self._all("SELECT owner, host, pid, started, heartbeat FROM owners") if owners else ()
-        ):
+        query = "SELECT owner, host, pid, started, heartbeat FROM owners"
+        for name, host, pid, started, heartbeat in self._execute(query):
             if name not in gone:
                 continue
             state = state_of(Owner(name, host, pid, started))
@@ -379,7 +314,7 @@ _REMEDIES = (
         ("not a database",),
         "it is not an adjudge store, or its beginning is damaged; choose another --store",
     ),
-    (("malformed", "not decode to UTF-8", "no such"), DAMAGED),
+    (("malformed", "not decode to UTF-8", "no such"), tables.DAMAGED),
     (("full", "disk"), "free space on the disk and run the same command again"),
 )
 
@@ -391,7 +326,7 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, name: str) -> StoreError:
     """
     damaged_text = isinstance(error, UnicodeDecodeError)
     text = "malformed: has text that is not UTF-8" if damaged_text else reason_of(error)
-    remedy = remedy_for(text, _REMEDIES, "check that the file and its folder can be written")
+    remedy = tables.remedy_for(text, _REMEDIES, "check that the file and its folder can be written")
     return StoreError(f"{name}: {text}; {remedy.format(name)}")
 
 

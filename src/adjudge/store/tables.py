@@ -1,4 +1,4 @@
-"""The tables of a store, their rows as records, and the statements that both databases share.
+"""The tables of a store, and their rows as records.
 
 The tables are the same in every database, as an ordered list of named steps. An older store is
 migrated when it is opened to write. A store with a step that this version does not have was
@@ -8,34 +8,21 @@ edited in place; a released step is never edited.
 Text is TEXT, and JSON is text too, so that values are returned byte for byte.
 """
 
-# ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
 from __future__ import annotations
 
 import json
 import time
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from adjudge.errors import StoreError, StoreMissingError, StoreVersionError
-from adjudge.records import STATUSES, Reply, Status
-from adjudge.store.interface import (
-    Call,
-    CallRow,
-    Claim,
-    KnownJudge,
-    KnownPrompt,
-    LabelEvent,
-    Served,
-    canonical_json,
-)
+from adjudge.records import STATUSES, Order, Reply, SampledBy, Status
 
 LEDGER = "adjudge_migrations"
 
@@ -62,10 +49,7 @@ class Migration:
             f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
             "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
         )
-        written = (
-            f"INSERT INTO {LEDGER} (position, name, applied_at)"
-            f" VALUES ({position}, '{self.name}', '{now()}')"
-        )
+        written = f"INSERT INTO {LEDGER} VALUES ({position}, '{self.name}', '{now()}')"  # noqa: S608
         values = {**dialect, "store_id": uuid.uuid4().hex}
         return [statement.format(**values) for statement in (ledger, *self.statements, written)]
 
@@ -192,29 +176,113 @@ def pending(
 
 # --- rows ---
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One stored call: its question, its reply, its place in the history."""
+
+    call_key: str
+    judge_fingerprint: str
+    subject_id: str
+    content_hash: str
+    order: Order | None
+    repeat: int
+    slot: str
+    reply: Reply
+    created_at: str | None = None
+    call_id: int | None = None
+
+
+#: The values of `REPLY_COLUMNS` of one call, as the database gave them.
+CallRow = Sequence[Any]
+
+
+class KnownJudge(NamedTuple):
+    """A stored judge: its name, its protocol, the parts of its fingerprint."""
+
+    judge: str
+    protocol: str
+    parts: Mapping[str, Any]
+
+
+class KnownPrompt(NamedTuple):
+    """The text of a prompt with its placeholders, and its declaration of the answer."""
+
+    name: str
+    text: str
+    answer: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The result of a claim: calls that are `done` (by status), `ours` to make, or `busy`."""
+
+    done: Mapping[str, Status] = field(default_factory=dict)
+    ours: frozenset[str] = frozenset()
+    busy: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelEvent:
+    """One click of a rater. The page gives each click an id (`nonce`).
+
+    `undo` undoes the event `undoes`; `recount` changes only how that label counts as sampled. The
+    store numbers events (`event`) and sets their time (`created_at`), unless it is given.
+    """
+
+    nonce: str
+    rater: str
+    subject_id: str
+    action: Literal["label", "skip", "undo", "recount"]
+    label: str | None = None
+    shown_order: Order | None = None
+    sampled_by: SampledBy | None = None
+    comment: str | None = None
+    undoes: int | None = None
+    event: int = 0
+    created_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A service's decision on one subject under a policy of these rules; `audited` or not.
+
+    `content` is the row as JSON values: the decision, and also the texts if people audit it. The
+    store numbers them (`number`) and sets the time (`served_at`), unless it is given.
+    """
+
+    rules_id: str
+    subject_id: str
+    accepted: bool
+    audited: bool
+    content: Mapping[str, Any]
+    number: int = 0
+    served_at: float = 0.0
+
+
 #: Words in the messages of a database, and what to do about it.
 Remedies = Sequence[tuple[tuple[str, ...], str]]
 #: The remedy for a damaged row, given the store's name.
 DAMAGED = "`adjudge store check {}` shows what can be read and rescued"
-#: What was asked, by the fields of `Call`, and what came back, by those of `Reply`.
-_QUESTION = ("judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "created_at")
+#: What came back, by the fields of `Reply`, and what was asked, by those of `Call`.
 _REPLY = (
     *("status", "text", "logprobs", "censored", "counts", "mean_logprob", "scored_tokens"),
     *("prompt_tokens", "completion_tokens", "latency_s", "error", "answer_mass", "exact_mass"),
-    *("cut_off", "server", "served_model"),
+    *("cut_off", "server", "served_model", "raw"),
 )
+_QUESTION = ("judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "created_at")
 #: Fields whose columns have another name: theirs is a word of SQL, or says too little.
 _COLUMN = {"order": "shown_order", "repeat": "repeat_index", "text": "reply_text"}
-#: What rows of a run are made from; the other columns describe the question.
-REPLY_COLUMNS = ("call_id", "call_key", "slot", *(_COLUMN.get(name, name) for name in _REPLY))
-READ_COLUMNS = (*REPLY_COLUMNS, *(_COLUMN.get(name, name) for name in _QUESTION))
-WRITTEN = ", ".join(
-    (*REPLY_COLUMNS[3:], "raw", "call_key", "slot", *READ_COLUMNS[len(REPLY_COLUMNS) :])
+READ_COLUMNS = (
+    *("call_id", "call_key", "slot"),
+    *(_COLUMN.get(name, name) for name in (*_REPLY, *_QUESTION)),
 )
+READ, WRITTEN = ", ".join(READ_COLUMNS), ", ".join(READ_COLUMNS[1:])
+#: What rows of a run are made from: without the raw reply and the question.
+REPLY_COLUMNS = READ_COLUMNS[: READ_COLUMNS.index("raw")]
 EVENT = (
     "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
 )
-EVENT_COLUMNS = ("event", *EVENT.split(", "))
 SERVED = "rules_id, subject_id, accepted, audited, content, served_at"
 SERVED_COLUMNS = f"served, {SERVED}"
 
@@ -224,7 +292,6 @@ STATUS_COLUMNS = REPLY_COLUMNS[:4]
 CALL_ID, _, SLOT, STATUS = range(4)
 SERVED_MODEL = REPLY_COLUMNS.index("served_model")
 
-_READ = ", ".join(READ_COLUMNS)
 _DECODER = json.JSONDecoder()
 T = TypeVar("T")
 
@@ -260,16 +327,16 @@ def answered(
     }
 
 
-_OF_REPLY = attrgetter(*_REPLY, "raw")
-_OF_CALL = attrgetter("call_key", "slot", *_QUESTION)
-_LOGPROBS, _CENSORED, _COUNTS = map(_REPLY.index, ("logprobs", "censored", "counts"))
+_OF_REPLY = attrgetter(*_REPLY)
+_OF_QUESTION = attrgetter(*_QUESTION)
+_LOGPROBS, _CENSORED, _COUNTS = map(READ_COLUMNS[1:].index, ("logprobs", "censored", "counts"))
 
 
 def row_of(call: Call, now: str) -> list[Any]:
     """The values of the columns in `WRITTEN`."""
     row: list[Any] = [
         value if type(value) is not str or value.isascii() else storable(value)
-        for value in (*_OF_REPLY(call.reply), *_OF_CALL(call))
+        for value in (call.call_key, call.slot, *_OF_REPLY(call.reply), *_OF_QUESTION(call))
     ]
     row[-1] = row[-1] or now
     for at in (_LOGPROBS, _COUNTS):
@@ -280,9 +347,9 @@ def row_of(call: Call, now: str) -> list[Any]:
 
 def event_of(event: LabelEvent) -> list[Any]:
     """The values of EVENT; the time is now, unless the event has one."""
-    given = [getattr(event, name) for name in EVENT_COLUMNS[1:-1]]
-    texts = [storable(value) if isinstance(value, str) else value for value in given]
-    return [*texts, event.created_at or time.time()]
+    *values, created_at = (getattr(event, name) for name in EVENT.split(", "))
+    texts = [storable(value) if isinstance(value, str) else value for value in values]
+    return [*texts, created_at or time.time()]
 
 
 def served_of(row: Served) -> tuple[Any, ...]:
@@ -292,14 +359,15 @@ def served_of(row: Served) -> tuple[Any, ...]:
     return row.rules_id, row.subject_id, int(row.accepted), int(row.audited), content, served_at
 
 
-def call_of(row: Sequence[Any], raw: str | None) -> Call:
+def call_of(row: CallRow) -> Call:
     """The call in a row of READ_COLUMNS. ValueError if the row is damaged."""
     call_id, key, slot = row[:3]
-    asked = dict(zip(_QUESTION, row[len(REPLY_COLUMNS) :], strict=False))
-    return Call(call_id=call_id, call_key=key, slot=slot, reply=_reply_of(row, raw), **asked)
+    asked = dict(zip(_QUESTION, row[3 + len(_REPLY) :], strict=False))
+    return Call(call_id=call_id, call_key=key, slot=slot, reply=_reply_of(row), **asked)
 
 
-def _reply_of(row: Sequence[Any], raw: str | None) -> Reply:
+def _reply_of(row: CallRow) -> Reply:
+    """The reply in a row of READ_COLUMNS, or, without raw, in one of REPLY_COLUMNS."""
     reply = dict(zip(_REPLY, row[3:], strict=False))
     if reply["status"] not in STATUSES:
         raise ValueError(f"status is {reply['status']!r}")
@@ -309,7 +377,15 @@ def _reply_of(row: Sequence[Any], raw: str | None) -> Reply:
     reply["censored"] = frozenset(json.loads(reply["censored"] or "[]"))
     for name in ("exact_mass", "cut_off"):
         reply[name] = bool(reply[name])
-    return Reply(**reply, raw=raw)
+    return Reply(**reply)
+
+
+def _read_served(row: Sequence[Any]) -> Served:
+    fields = dict(zip(("number", *SERVED.split(", ")), row, strict=True))
+    fields["content"] = dict(json.loads(fields["content"]))
+    for name in ("accepted", "audited"):
+        fields[name] = bool(fields[name])
+    return Served(**fields)
 
 
 class PlainReply(NamedTuple):
@@ -338,20 +414,25 @@ def plain_reply(row: CallRow) -> PlainReply | None:
 
 def decode_reply(row: CallRow, store: str) -> Reply:
     """The reply in a row of REPLY_COLUMNS, without raw; StoreError if the row is damaged."""
-    return _decode(_reply_of, row, None, store)
+    return _decode(_reply_of, row, "call", store)
 
 
-def decode_call(row: CallRow, raw: str | None, store: str) -> Call:
+def decode_call(row: CallRow, store: str) -> Call:
     """The call in a row of READ_COLUMNS; StoreError if the row is damaged."""
-    return _decode(call_of, row, raw, store)
+    return _decode(call_of, row, "call", store)
 
 
-def _decode(read: Callable[..., T], row: CallRow, raw: str | None, store: str) -> T:
+def decode_served(row: Sequence[Any], store: str) -> Served:
+    """A served row, from a row of SERVED_COLUMNS; StoreError if it is damaged."""
+    return _decode(_read_served, row, "served row", store)
+
+
+def _decode(read: Callable[[Sequence[Any]], T], row: Sequence[Any], name: str, store: str) -> T:
     try:
-        return read(row, raw)
+        return read(row)
     except (ValueError, TypeError) as error:
         raise StoreError(
-            f"{store}: call {row[0]} is damaged ({error}); {DAMAGED.format(store)}"
+            f"{store}: {name} {row[0]} is damaged ({error}); {DAMAGED.format(store)}"
         ) from None
 
 
@@ -367,20 +448,6 @@ def decode_object(row: Sequence[Any], table: str, store: str) -> list[Any]:
     return [*texts, value]
 
 
-def decode_served(row: Sequence[Any], store: str) -> Served:
-    """A served row, from a row of SERVED_COLUMNS."""
-    fields = dict(zip(("number", *SERVED.split(", ")), row, strict=True))
-    try:
-        fields["content"] = dict(json.loads(fields["content"]))
-    except (ValueError, TypeError) as error:
-        raise StoreError(
-            f"{store}: served row {row[0]} is damaged ({error}); {DAMAGED.format(store)}"
-        ) from None
-    for name in ("accepted", "audited"):
-        fields[name] = bool(fields[name])
-    return Served(**fields)
-
-
 #: Rows per page: limits memory and the time for which others wait.
 PAGE = 500
 
@@ -390,195 +457,3 @@ def pages(rows: Iterable[T], size: int = PAGE) -> Iterator[list[T]]:
     remaining = iter(rows)
     while page := list(islice(remaining, size)):
         yield page
-
-
-class SharedTables(ABC):
-    """What both databases do with the same statements. `Store` documents each method."""
-
-    name: str
-    #: What a statement has in the place of a value.
-    _mark: ClassVar[str]
-
-    @abstractmethod
-    def transaction(self) -> AbstractContextManager[None]:
-        """Everything inside is stored together or not at all."""
-
-    @abstractmethod
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a statement."""
-
-    @abstractmethod
-    def _among(self, values: list[str]) -> tuple[str, list[Any]]:
-        """What follows a column that has one of these values, and what to put into its marks."""
-
-    @abstractmethod
-    def _latest(self, columns: Sequence[str], keys: Sequence[str]) -> dict[str, CallRow]:
-        """The latest row of each key; the second column is the key."""
-
-    @abstractmethod
-    def _write(self, query: str, values: Sequence[Any]) -> None:
-        """Run a statement that writes."""
-
-    @abstractmethod
-    def _claim(self, keys: list[str], answers: Callable[[list[str]], dict[str, Status]]) -> Claim:
-        """Claim calls that no living owner makes; `answers` looks up those with an answer."""
-
-    def claim(
-        self,
-        keys: Sequence[str],
-        *,
-        retry: Collection[Status],
-        since: int,
-        again: Collection[str] = (),
-    ) -> Claim:
-        def answers(wanted: list[str]) -> dict[str, Status]:
-            latest = self._latest(STATUS_COLUMNS, wanted)
-            return answered(latest, retry=retry, since=since, again=again)
-
-        return self._claim(list(dict.fromkeys(keys)), answers)
-
-    def _marks(self, values: Sequence[Any]) -> str:
-        return "(" + ", ".join([self._mark] * len(values)) + ")"
-
-    def _insert(self, table: str, columns: str, values: Sequence[Any], if_there: str) -> None:
-        self._write(
-            f"INSERT INTO {table} ({columns}) VALUES {self._marks(values)} ON CONFLICT {if_there}",
-            values,
-        )
-
-    def _forget(self, owner: str) -> None:
-        for table in ("claims", "owners"):
-            self._write(f"DELETE FROM {table} WHERE owner = {self._mark}", (owner,))
-
-    def latest_call_id(self) -> int:
-        return int(self._all("SELECT COALESCE(MAX(call_id), 0) FROM calls")[0][0])
-
-    def remember_judge(
-        self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
-    ) -> None:
-        # In their order: that of the criteria is a part of a rubric's question.
-        known = json.dumps(parts, ensure_ascii=False, allow_nan=False)
-        values = (fingerprint, judge, protocol, known, now())
-        columns = "judge_fingerprint, judge, protocol, parts, first_seen"
-        self._insert("judges", columns, values, "(judge_fingerprint) DO NOTHING")
-
-    def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
-        rows = self._all(
-            f"SELECT parts FROM judges WHERE judge_fingerprint = {self._mark}", (fingerprint,)
-        )
-        return decode_object(rows[0], "judges", self.name)[-1] if rows else None
-
-    def judges(self) -> dict[str, KnownJudge]:
-        rows = self._all("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
-        read = (decode_object(row, "judges", self.name) for row in rows)
-        return {key: KnownJudge(*kept) for key, *kept in read}
-
-    def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
-        name, text = storable(prompt.name), storable(prompt.text)
-        values = (sha256, name, text, canonical_json(prompt.answer))
-        self._insert("prompts", "sha256, name, text, answer", values, "(sha256) DO NOTHING")
-
-    def prompts(self) -> dict[str, KnownPrompt]:
-        rows = self._all("SELECT sha256, name, text, answer FROM prompts")
-        read = (decode_object(row, "prompts", self.name) for row in rows)
-        return {key: KnownPrompt(*kept) for key, *kept in read}
-
-    def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
-        rows = self._latest(READ_COLUMNS, keys)
-        return {key: decode_call(row, None, self.name) for key, row in rows.items()}
-
-    def lookup_rows(self, keys: Sequence[str]) -> dict[str, CallRow]:
-        return self._latest(REPLY_COLUMNS, keys)
-
-    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
-        later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
-        # Earlier rows are read and dropped here: as a condition of the query, PostgreSQL's planner
-        # would join the complete table for every page.
-        columns = f"{_READ}, raw, EXISTS ({later})"
-        for row in self._paged(columns, "calls c", "call_id", subject_id=subject_ids):
-            if not row[-1]:
-                yield decode_call(row, row[-2], self.name)
-
-    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
-        histories: dict[str, list[Call]] = {}
-        for page in pages(keys):
-            for row in self._paged(f"{_READ}, raw", "calls", "call_id", call_key=page):
-                histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
-        return histories
-
-    def _paged(
-        self, columns: str, table: str, number: str, **among: Collection[str] | None
-    ) -> Iterator[Any]:
-        """Rows by their numbers, whose columns have one of these values (None: any).
-
-        In pages, so that a writer does not wait for a reader.
-        """
-        conditions, wanted = "", []
-        for name, values in among.items():
-            if values is not None:
-                condition, put = self._among(list(values))
-                conditions += f" AND {name} {condition}"
-                wanted += put
-        after = 0
-        while rows := self._all(
-            f"SELECT {columns} FROM {table} WHERE {number} > {self._mark}{conditions}"
-            f" ORDER BY {number} LIMIT {PAGE}",
-            (after, *wanted),
-        ):
-            yield from rows
-            after = rows[-1][0]
-
-    def _insert_event(self, event: LabelEvent) -> int:
-        values = event_of(event)
-        self._insert("label_events", EVENT, values, "(nonce) DO NOTHING")
-        by_nonce = f"SELECT event FROM label_events WHERE nonce = {self._mark}"
-        return int(self._all(by_nonce, values[:1])[0][0])
-
-    def label_events(self, rater: str | None = None) -> list[LabelEvent]:
-        raters = None if rater is None else [rater]
-        rows = self._paged(", ".join(EVENT_COLUMNS), "label_events", "event", rater=raters)
-        return [LabelEvent(**dict(zip(EVENT_COLUMNS, row, strict=True))) for row in rows]
-
-    def served(
-        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
-    ) -> Iterator[Served]:
-        rules = None if rules_id is None else [rules_id]
-        rows = self._paged(
-            SERVED_COLUMNS, "served", "served", rules_id=rules, subject_id=subject_ids
-        )
-        return (decode_served(row, self.name) for row in rows)
-
-    def audits(self, rules_id: str) -> list[Served]:
-        rows = self._all(
-            f"SELECT {SERVED_COLUMNS} FROM served WHERE rules_id = {self._mark} AND audited = 1"
-            " ORDER BY served",
-            (rules_id,),
-        )
-        return [decode_served(row, self.name) for row in rows]
-
-    def count_served(self, rules_id: str) -> tuple[int, int]:
-        [(served, accepted)] = self._all(
-            "SELECT COUNT(*), COALESCE(SUM(accepted), 0) FROM served"
-            f" WHERE rules_id = {self._mark}",
-            (rules_id,),
-        )
-        return int(served), int(accepted)
-
-    def served_rules(self) -> list[str]:
-        rows = self._all("SELECT rules_id FROM served GROUP BY rules_id ORDER BY MAX(served)")
-        return [name for (name,) in rows]
-
-    def keep_monitor(self, name: str, state: str) -> None:
-        values = (name, state, now())
-        latest = "(name) DO UPDATE SET state = excluded.state, saved_at = excluded.saved_at"
-        self._insert("monitors", "name, state, saved_at", values, latest)
-
-    def replace_monitor(self, name: str, previous: str | None, state: str) -> bool:
-        with self.transaction():
-            if self.monitors().get(name) not in (previous, state):
-                return False
-            self.keep_monitor(name, state)
-            return True
-
-    def monitors(self) -> dict[str, str]:
-        return dict(sorted(self._all("SELECT name, state FROM monitors")))

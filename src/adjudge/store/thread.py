@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 
 from adjudge.errors import StoreError
 from adjudge.store import use_store
-from adjudge.store.interface import HEARTBEAT_S, Call, Patience, Store, StorePlace
+from adjudge.store.interface import HEARTBEAT_S, Patience, Store, StorePlace
+from adjudge.store.tables import Call
 
 T = TypeVar("T")
 #: A call to store, or work with the store; its future; and whether it runs in its own transaction.

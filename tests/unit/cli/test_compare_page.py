@@ -124,7 +124,7 @@ def test_a_killed_page_loses_no_label_and_repeats_none(people: dict[str, int]) -
     assert f"next: adjudge {' '.join(SURE)} --port 0 --no-browser" in shown
     with page() as opened:
         asked += opened.answer(people)
-        code, shown = opened.end()
+        _, shown = opened.end(signal.SIGINT)  # by itself it would end only after two seconds
     assert "People rate new higher than old" in shown
     assert set(Counter(asked).values()) == {1}
     with use_store("s.db") as store:

@@ -12,7 +12,8 @@ import pytest
 
 from adjudge.cli import run
 from adjudge.integrations.label_studio import once_each
-from adjudge.server.labelling import Draw, doubt_queue
+from adjudge.server.labelling import Draw
+from adjudge.server.rounds import doubt_queue
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PAIRS = [

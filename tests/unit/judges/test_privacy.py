@@ -87,7 +87,7 @@ def test_no_raw_gives_the_same_rows_and_resumes(judge_server: Any, options: dict
     assert bare.summary.judge_fingerprint == whole.summary.judge_fingerprint
     assert judged("bare.db").summary.calls_made == 0
     with use_store("bare.db") as store:
-        kept = store._all("SELECT raw, reply_text, status, prompt_tokens FROM calls")  # type: ignore[attr-defined]  # SQLite's own
+        kept = store._execute("SELECT raw, reply_text, status, prompt_tokens FROM calls")
     assert {raw for raw, *_ in kept} == {None}
     assert all(status == "ok" and tokens for _, _, status, tokens in kept)
     texts = {text for _, text, *_ in kept}

@@ -437,7 +437,7 @@ def test_a_second_interrupt_stops_at_once() -> None:
     assert time.monotonic() - began < 3
     kept = SQLiteStore("s.db")
     assert kept.latest_call_id() == 0
-    assert kept._all("SELECT COUNT(*) FROM claims") == [(0,)]
+    assert kept._execute("SELECT COUNT(*) FROM claims") == [(0,)]
     kept.close()
 
 

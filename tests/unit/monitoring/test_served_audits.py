@@ -16,8 +16,8 @@ from adjudge.monitoring.drawing import (
     read_served_audits,
 )
 from adjudge.store import open_store
-from adjudge.store.interface import Served
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook
+from adjudge.store.tables import Served
 
 
 def serve(path: Path, rules: str, *, accepted: int, refused: int, audited: int) -> None:

@@ -21,7 +21,8 @@ from adjudge.judges.judging import judge_pairs
 from adjudge.records import Item, Reply, Subject
 from adjudge.selection import calibrate, read_policy, select
 from adjudge.server.label_summary import labels_frame, summarise
-from adjudge.server.labelling import GRADES, LabellingRound, random_queue, scores
+from adjudge.server.labelling import GRADES, LabellingRound, scores
+from adjudge.server.rounds import random_queue
 from adjudge.server.service import JudgeService
 from adjudge.store import use_store
 from adjudge.store.labels import LabelBook

@@ -12,8 +12,9 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.records import Label, Pair
-from adjudge.server.label_summary import comments, labels_frame, records, summarise
-from adjudge.server.labelling import LabellingRound, doubt_queue, planned_queue, random_queue
+from adjudge.server.label_summary import labels_frame, records, summarise
+from adjudge.server.labelling import LabellingRound
+from adjudge.server.rounds import doubt_queue, planned_queue, random_queue
 from adjudge.store import use_store
 from adjudge.store.labels import LabelBook
 
@@ -49,7 +50,7 @@ def click(
 
 def labels_of(book: LabelBook) -> list[Label]:
     """Every label that counts, as it is exported."""
-    return records(labels_frame(book))
+    return records(labels_frame(book))[0]
 
 
 def test_a_wider_draw_that_meets_a_label_counts_it_as_its_own(book: LabelBook) -> None:
@@ -258,7 +259,7 @@ def test_comments_are_imported_once_and_stay_if_a_file_has_none(book: LabelBook)
     assert book.import_labels(labels) == (0, 2)
     assert [one.comment for one in book.answers()] == ["why not", None]
     assert book.import_labels(labels, ["on second thought", None]) == (1, 1)
-    assert comments(labels_frame(book)) == [None, "on second thought"]
+    assert records(labels_frame(book))[1] == [None, "on second thought"]
 
 
 def test_history_is_kept(book: LabelBook, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.server.labelling import doubt_queue, planned_queue, random_queue
+from adjudge.server.rounds import doubt_queue, planned_queue, random_queue
 
 IDS = [f"p{i}" for i in range(40)]
 

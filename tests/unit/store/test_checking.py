@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from calls import latest_replies
 from stores import CALLS, fill_store, keyed_call, rows_of
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError, StoreVersionError
@@ -79,7 +80,7 @@ def test_a_damaged_row_is_counted_left_out_and_stops_whoever_needs_it(
     assert 7 not in [row[0] for row in rows_of(tmp_path / "new.db", "calls")]
     if "key" not in fault:  # the key itself is what a lookup trusts
         with use_store(place) as store, pytest.raises(StoreError, match="adjudge store check"):
-            store.lookup([keyed_call(6).call_key])
+            latest_replies(store, [keyed_call(6).call_key])
 
 
 def test_a_rescue_keeps_identity_numbers_and_labels_that_were_taken_back(tmp_path: Path) -> None:

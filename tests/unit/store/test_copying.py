@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calls import make_call
+from calls import latest_replies, make_call
 from postgres import PostgresServer
 
 from adjudge.cli import run
@@ -17,8 +17,8 @@ from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.records import Reply
 from adjudge.store import Served, Store, copy_store, copying, open_store, use_store
 from adjudge.store.copying import StoreCopy
-from adjudge.store.interface import KnownPrompt
 from adjudge.store.labels import LabelBook
+from adjudge.store.tables import KnownPrompt
 
 FULL = Reply(
     status="censored",
@@ -161,7 +161,7 @@ def test_a_conflict_keeps_the_targets_row_and_leaves_exit_code_2(
     conflicts = {table.table: table.conflicts for table in done.tables if table.conflicts}
     assert conflicts == {"calls": 1, "label_events": 1, "served": 1, "monitors": 1}
     with use_store(target, readonly=True) as store:
-        assert store.lookup(["k1"])["k1"].reply.text == "theirs"
+        assert latest_replies(store, ["k1"])["k1"].text == "theirs"
         assert len(list(store.calls())) == 100
         assert store.monitors()["r"] == "{}"
     assert copy_store(source, target).conflicts == 4

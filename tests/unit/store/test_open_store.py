@@ -82,7 +82,7 @@ def test_reading_makes_nothing_writes_nothing_and_leaves_nothing(tmp_path: Path)
     before = folder(tmp_path)
     with use_store(place, readonly=True) as store:
         assert store.judge_parts("f") == {"model": "m"}
-        assert set(store.lookup(["k", "other"])) == {"k"}
+        assert set(store.lookup_rows(["k", "other"])) == {"k"}
         assert store.label_events() == []
         assert store.latest_call_id() == 1
         assert folder(tmp_path) == before

@@ -145,7 +145,7 @@ def test_rights_that_are_missing_are_named(
         admin.execute(f"GRANT USAGE ON SCHEMA {name} TO reader")
         admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO reader")
         with use_store(reader, readonly=True) as store:
-            assert set(store.lookup(["k"])) == {"k"}
+            assert set(store.lookup_rows(["k"])) == {"k"}
             assert store.latest_call_id() == 1
         assert {table.table: table.rows for table in check_store(reader).tables}["judges"] == 0
         assert "permission denied for table owners" in refusal(reader)
@@ -296,13 +296,13 @@ def test_a_store_comes_back_with_its_claims_when_its_connections_are_cut(
     assert store.claim(["a", "b", "c"], retry=(), since=0).ours == {"c"}
     cut_connections(admin)
     with pytest.raises(StoreLostError, match="committed replies are kept"), store.transaction():
-        store.lookup(["a"])
+        store.lookup_rows(["a"])
     store.heartbeat()
     cut_connections(admin)
     with pytest.raises(StoreLostError):
         store.heartbeat()
     store.heartbeat()
-    assert set(store.lookup(["a"])) == {"a"}
+    assert set(store.lookup_rows(["a"])) == {"a"}
 
 
 def test_the_lock_of_an_owner_outlives_the_loss_of_another_connection(

@@ -17,8 +17,8 @@ from calls import make_call
 
 from adjudge.errors import StoreError, StoreVersionError
 from adjudge.store import SQLiteStore, open_store, tables
-from adjudge.store.interface import KnownPrompt, Owner, state_of, this_host
-from adjudge.store.tables import LEDGER, MIGRATIONS, Migration, pending
+from adjudge.store.interface import Owner, state_of, this_host
+from adjudge.store.tables import LEDGER, MIGRATIONS, KnownPrompt, Migration, pending
 
 RETRY = frozenset({"error"})
 
@@ -242,8 +242,8 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_store_in_memory_is_forgotten() -> None:
     store = open_store(None)
     store.save([make_call("k")])
-    assert set(store.lookup(["k"])) == {"k"}
+    assert set(store.lookup_rows(["k"])) == {"k"}
     store.close()
     another = open_store(None)
-    assert another.lookup(["k"]) == {}
+    assert another.lookup_rows(["k"]) == {}
     another.close()

@@ -75,7 +75,7 @@ def test_a_failing_write_is_told_and_nothing_of_its_group_is_kept(tmp_path: Path
     told = asyncio.run(scenario())
     assert str(told[1]) == "disk full"
     store = SQLiteStore(place)
-    kept = "a" in store.lookup(["a"])
+    kept = "a" in store.lookup_rows(["a"])
     store.close()
     # Either the save was committed before the failing job came round, or it was told of the
     # failure; never "kept" without being there.

@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from calls import make_call
+from calls import latest_replies, make_call
 
 from adjudge.errors import StoreError, StoreMissingError
 from adjudge.records import STATUSES, Label, Reply
@@ -22,9 +22,8 @@ from adjudge.store import (
     read_judge_parts,
     use_store,
 )
-from adjudge.store.interface import KnownPrompt
 from adjudge.store.labels import LabelBook
-from adjudge.store.tables import REPLY_COLUMNS
+from adjudge.store.tables import REPLY_COLUMNS, KnownPrompt
 
 RETRY = frozenset({"error"})
 
@@ -49,7 +48,7 @@ def test_a_call_comes_back_as_it_was_kept(store: Store) -> None:
     (back,) = store.histories(["k"])["k"]
     assert back.created_at is not None
     assert back == replace(kept, call_id=1, created_at=back.created_at)
-    assert store.lookup(["k", "other"])["k"].reply == replace(reply, raw=None)
+    assert latest_replies(store, ["k", "other"])["k"] == replace(reply, raw=None)
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 129, 700])
@@ -58,14 +57,14 @@ def test_batches_of_any_size(store: Store, count: int) -> None:
     claimed = store.claim(keys, retry=RETRY, since=0)
     assert claimed.ours == set(keys)
     store.save(make_call(key) for key in keys)
-    assert set(store.lookup(keys)) == set(keys)
+    assert set(store.lookup_rows(keys)) == set(keys)
     assert set(store.claim(keys, retry=RETRY, since=0).done) == set(keys)
 
 
 def test_the_latest_row_speaks_and_history_stays(store: Store) -> None:
     store.save([make_call("k", "error", error="timed out")])
     store.save([make_call("k", "ok", text="A")])
-    assert store.lookup(["k"])["k"].reply.status == "ok"
+    assert latest_replies(store, ["k"])["k"].status == "ok"
     row = dict(zip(REPLY_COLUMNS, store.lookup_rows(["k", "other"])["k"], strict=True))
     assert (row["call_key"], row["status"], row["reply_text"]) == ("k", "ok", "A")
     assert [one.reply.status for one in store.histories(["k"])["k"]] == ["error", "ok"]
@@ -148,7 +147,7 @@ def test_parts_of_a_judge_are_kept(store: Store) -> None:
 
 def test_text_that_is_not_utf8_is_kept_without_harm(store: Store) -> None:
     store.save([make_call("k", text="half a pair: \ud83d", subject_id="\udc00")])
-    assert store.lookup(["k"])["k"].reply.text == "half a pair: ?"
+    assert latest_replies(store, ["k"])["k"].text == "half a pair: ?"
 
 
 def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
@@ -159,7 +158,7 @@ def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
 
     with pytest.raises(KeyError):
         fail()
-    assert store.lookup(["k"]) == {}
+    assert store.lookup_rows(["k"]) == {}
 
 
 OPEN_AND_CLAIM = """
@@ -228,7 +227,7 @@ def test_texts_of_all_kinds_come_back_as_they_went_in(store: Store) -> None:
 def test_numbers_at_their_ends_come_back(store: Store) -> None:
     numbers = {"prompt_tokens": 2**63 - 1, "completion_tokens": 0, "latency_s": 5e-324}
     store.save([make_call("k", mean_logprob=-1.7976931348623157e308, **numbers)])
-    reply = store.lookup(["k"])["k"].reply
+    reply = latest_replies(store, ["k"])["k"]
     assert {name: getattr(reply, name) for name in numbers} == numbers
     assert reply.mean_logprob == -1.7976931348623157e308
 
@@ -236,9 +235,9 @@ def test_numbers_at_their_ends_come_back(store: Store) -> None:
 def test_what_no_column_holds_is_refused_and_the_store_goes_on(store: Store) -> None:
     with pytest.raises((OverflowError, StoreError)):
         store.save([make_call("k", prompt_tokens=2**63)])
-    assert store.lookup(["k"]) == {}
+    assert store.lookup_rows(["k"]) == {}
     store.save([make_call("k")])
-    assert set(store.lookup(["k"])) == {"k"}
+    assert set(store.lookup_rows(["k"])) == {"k"}
 
 
 def test_what_came_after_the_beginning_of_a_run_is_of_this_run(store: Store, place: str) -> None:
@@ -316,7 +315,7 @@ def test_readers_make_nothing_and_write_nothing(place: str) -> None:
             assert reader.store_id == writer.store_id
             assert reader.judges()["f"].parts == {"model": "m"}
             writer.save([make_call("k")])
-            assert set(reader.lookup(["k", "other"])) == {"k"}
+            assert set(reader.lookup_rows(["k", "other"])) == {"k"}
             assert reader.latest_call_id() == 1
             with pytest.raises(StoreError, match="opened with readonly"):
                 reader.save([make_call("k")])
@@ -329,7 +328,7 @@ def test_threads_share_one_store(store: Store) -> None:
         for n in range(20):
             with store.transaction():
                 store.save([make_call(f"{name}-{n}")])
-                assert len(store.lookup([f"{name}-{n}"])) == 1
+                assert len(store.lookup_rows([f"{name}-{n}"])) == 1
             store.add_label_event(
                 LabelEvent(nonce=f"{name}-{n}", rater=name, subject_id="p", action="skip")
             )
