@@ -477,6 +477,8 @@ def plan_labels(
 ) -> LabelPlan:
     """Sample unlabelled pairs: from all, or (`surest`) from that share of a judge's verdicts.
 
+    Rows without a usable score are left out and counted by their status.
+
     With `surest`, the cut is the smallest observed uncertainty with at least that share of the
     usable rows at or below it. All rows count, labelled or not, and tied rows stay together. Pairs
     are sampled uniformly below the cut. A threshold below the cut then has the same distribution as
@@ -528,14 +530,14 @@ def plan_labels(
         frame = frame.with_columns(label=pl.lit(None, pl.String))
     if "sampled_by" in frame.columns:
         frame = frame.with_columns(ways_of(frame, frame["label"].is_not_null(), prepared.name))
-    rows = Rows(frame, prepared.dropped)
+    # A row that the judge did not answer can neither calibrate nor estimate.
+    rows = measured(Rows(frame, prepared.dropped))
     column = cluster_column(rows.frame, cluster, within=["judge", "protocol"])
     pool = below = rows.frame.unique("id")
     share, cut, warnings = None, None, []
     again: tuple[str, ...] = BY_SCORE
     if surest is not None:
         share, again = exact_level(surest, "surest"), ("doubt", "audit")
-        rows = measured(rows)
         pool, cut = rows.frame, _cut(rows.frame, share)
         below = pool.filter(pl.Series(cut.rule.accept(pool["uncertainty"].to_numpy())))
         if below.height == pool.height:
