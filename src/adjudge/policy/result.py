@@ -538,8 +538,10 @@ def policy_headline(policy: Policy) -> Headline:
     others = [other for other in policy.alternatives if other.guarantee != policy.guarantee]
     strict = [other.guarantee for other in others if other.accepts == "none"]
     if policy.accepts == "all" and strict:
+        # A row without a verdict is never accepted.
+        passed = "all" if policy.n_accepted == policy.n_calibration else f"{policy.n_accepted:,} of"
         return Headline(
-            f"{rule} passes all {labels} ({wrong}), but {strict[0]} accepts nothing",
+            f"{rule} passes {passed} {labels} ({wrong}), but {strict[0]} accepts nothing",
             f"Label more {LABELLED[policy.about]} before you rely on it.",
             tone="bad",
         )
