@@ -42,8 +42,6 @@ from adjudge.selection.doubts.evidence import (
     check_context,
     doubt_of,
     gap_between,
-    sum_in_order,
-    take_rows,
     with_context,
     with_learned,
 )
@@ -71,47 +69,6 @@ _READ: dict[str, type[pl.DataType]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class StageEvidence:
-    """The answers of a cascade's judges about some rows, cheap to strong.
-
-    `whole` has a column of p for each judge, NaN if it failed or was not asked. `gaps` has the
-    order gaps, also one column per judge; None if rows do not have both orders.
-    """
-
-    whole: Evidence
-    ties: BoolArray
-    gaps: FloatArray | None = None
-
-    @property
-    def measured(self) -> BoolArray:
-        """Which judge has a score for which row."""
-        return ~np.isnan(self.whole.p)
-
-    def of(self, judges: Sequence[int]) -> StageEvidence:
-        at = list(judges)
-        names = tuple(self.whole.judges[j] for j in at)
-        return StageEvidence(
-            whole=replace(self.whole, judges=names, p=self.whole.p[:, at]),
-            ties=self.ties[:, at],
-            gaps=None if self.gaps is None else self.gaps[:, at],
-        )
-
-    def take(self, rows: BoolArray) -> StageEvidence:
-        gaps = None if self.gaps is None else self.gaps[rows]
-        whole = take_rows(self.whole, rows)
-        return StageEvidence(whole=whole, ties=self.ties[rows], gaps=gaps)
-
-    def upto(self, stage: int) -> Evidence:
-        """The evidence available once this stage (from 0) has answered."""
-        so_far = self.of(range(stage + 1))
-        if so_far.gaps is None:
-            return so_far.whole
-        spoke = ~np.isnan(so_far.gaps)
-        total = sum_in_order(list(np.where(spoke, so_far.gaps, 0.0).T))
-        return replace(so_far.whole, order_gap=total / np.maximum(spoke.sum(axis=1), 1))
-
-
 @dataclass(frozen=True)
 class StageRows:
     """One row per id; `stages` has the rows of each stage as frames in the same order."""
@@ -119,7 +76,7 @@ class StageRows:
     frame: pl.DataFrame
     stages: tuple[pl.DataFrame, ...]
     asked: BoolArray
-    evidence: StageEvidence
+    evidence: Evidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,10 +193,11 @@ def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
         frame=table,
         stages=by_stage,
         asked=_across(by_stage, pl.col("status").is_not_null()),
-        evidence=StageEvidence(
-            whole=Evidence(judges=stage_names(stages), p=p),
+        evidence=Evidence(
+            judges=stage_names(stages),
+            p=p,
+            order_gaps=gaps if complete else None,
             ties=_across(by_stage, pl.col("verdict") == "tie"),
-            gaps=np.where(np.isnan(p), np.nan, gaps) if complete else None,
         ),
     )
 
@@ -251,16 +209,19 @@ def _across(stages: Sequence[pl.DataFrame], cell: pl.Expr) -> NDArray[Any]:
 
 
 def stage_doubts(
-    doubts: Sequence[LearnedMargin], evidence: StageEvidence
+    doubts: Sequence[LearnedMargin], evidence: Evidence
 ) -> tuple[FloatArray, FloatArray]:
     """Margin and u of every row at every stage; 0 and infinity if a judge has no verdict."""
-    margins = np.column_stack([margin.margins(evidence.upto(j)) for j, margin in enumerate(doubts)])
-    return with_failures(margins, evidence)
+    so_far = (evidence.of(range(stage + 1)) for stage in range(len(doubts)))
+    margins = [margin.margins(seen) for margin, seen in zip(doubts, so_far, strict=True)]
+    return with_failures(np.column_stack(margins), evidence)
 
 
-def with_failures(margins: FloatArray, evidence: StageEvidence) -> tuple[FloatArray, FloatArray]:
+def with_failures(margins: FloatArray, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     """The margins and their doubts; 0 and infinity if a judge failed or returned a tie."""
-    mute = ~evidence.measured | evidence.ties
+    mute = np.isnan(evidence.p)
+    if evidence.ties is not None:
+        mute |= evidence.ties
     return np.where(mute, 0.0, margins), np.where(mute, np.inf, doubt_of(margins))
 
 
@@ -279,13 +240,11 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     check_context(frame, lengths=rule.lengths, category=rule.category, who="the cascade")
     laid = lay_out(frame, rule.members)
     needs_gaps = any(ORDER_GAP in stage.columns for stage in rule.stages)
-    if needs_gaps and laid.evidence.gaps is None:
+    if needs_gaps and laid.evidence.order_gaps is None:
         raise ArgumentError("judgments", "p_fwd, p_rev", "the cascade needs both orders")
     learned = [LearnedMargin.load(stage, rule.categories) for stage in rule.stages]
-    whole = with_context(
-        laid.evidence.whole, laid.frame, lengths=rule.lengths, category=rule.category
-    )
-    margins, doubts = stage_doubts(learned, replace(laid.evidence, whole=whole))
+    evidence = with_context(laid.evidence, laid.frame, lengths=rule.lengths, category=rule.category)
+    margins, doubts = stage_doubts(learned, evidence)
     stage = stop_at(doubts, rule.tau)
     way = np.arange(len(rule.stages)) <= stage[:, None]
     complete = (laid.asked | ~way).all(axis=1)
@@ -311,7 +270,7 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
         judges=stage_names(rule.members),
         judged=ended,
         stage=stage[complete],
-        failed=(way & laid.asked & ~laid.evidence.measured)[complete],
+        failed=(way & laid.asked & np.isnan(evidence.p))[complete],
         incomplete=incomplete,
     )
 

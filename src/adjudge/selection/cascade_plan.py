@@ -47,7 +47,6 @@ from adjudge.selection.cascade import (
     CascadeDoubt,
     CascadeRows,
     Member,
-    StageEvidence,
     find_stages,
     in_learning_share,
     lay_out,
@@ -66,6 +65,7 @@ from adjudge.selection.cascade_sheet import (
 from adjudge.selection.doubts.base import Coverage, DoubtFit, DoubtRequest, Labelled
 from adjudge.selection.doubts.evidence import (
     FEWEST_LEARNING,
+    Evidence,
     advise_learning,
     count_overturned,
     lengths_in,
@@ -218,14 +218,13 @@ def plan_cascade(
     prefers_a = (frame["label"] == WORDS[table.about][0]).to_numpy().astype(np.int64)
     units = cluster_codes(frame[learning.column].to_list())[0]
     lengths = lengths_in(frame)
-    whole = with_context(evidence.whole, frame, lengths=lengths, category=category)
+    evidence = with_context(evidence, frame, lengths=lengths, category=category)
 
     @cache
     def sheet(chain: tuple[int, ...], *, plain: bool = False) -> Sheet:
         """The cascade of these judges, named as if the others had not been asked."""
-        seen = replace(evidence, whole=whole).of(chain)
         names = stage_names([stages[at] for at in chain])
-        seen = replace(seen, whole=replace(seen.whole, judges=names))
+        seen = replace(evidence.of(chain), judges=names)
         chain_costs = [prices[at] for at in chain]
         if plain:
             return Sheet.plain(seen, prefers_a, costs=chain_costs, alpha=level)
@@ -280,7 +279,7 @@ def plan_cascade(
         tau=planned or 0.0,
         lengths=lengths,
         category=category,
-        categories=whole.categories if category is not None else (),
+        categories=evidence.categories if category is not None else (),
         learning=learning,
         n_learning=len(prefers_a),
     )
@@ -325,7 +324,7 @@ def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
 
 def _learning_rows(
     rows: Rows, stages: Sequence[Member], learning: LearningShare
-) -> tuple[pl.DataFrame, StageEvidence, Mapping[str, int]]:
+) -> tuple[pl.DataFrame, Evidence, Mapping[str, int]]:
     """The rows that every judge was asked about, their answers, and how many are left out.
 
     Human ties are left out because they do not show who is right.
@@ -334,7 +333,7 @@ def _learning_rows(
     laid = lay_out(rows.frame.sort("id"), stages)
     asked = np.asarray(laid.asked.all(axis=1))
     evidence, n = laid.evidence.take(asked), int(asked.sum())
-    if n < FEWEST_LEARNING or (evidence.measured.sum(axis=0) < FEWEST_LEARNING).any():
+    if n < FEWEST_LEARNING or ((~np.isnan(evidence.p)).sum(axis=0) < FEWEST_LEARNING).any():
         raise ArgumentError(
             "learning_share",
             learning.share,

@@ -13,13 +13,12 @@ from adjudge.policy.doubts import CostSource, DroppedStage
 from adjudge.present.result import NotNegative, Proportion
 from adjudge.selection.cascade import (
     Member,
-    StageEvidence,
     of_stages,
     stage_doubts,
     stop_at,
     with_failures,
 )
-from adjudge.selection.doubts.evidence import LearnedMargin, learn
+from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, learn
 from adjudge.selection.guarantees import scope_threshold
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.ridge import FOLDS, PENALTIES
@@ -68,7 +67,7 @@ def find_costs(
 
 
 def fit_stages(
-    evidence: StageEvidence, prefers_a: IntArray, *, units: IntArray, seed: int
+    evidence: Evidence, prefers_a: IntArray, *, units: IntArray, seed: int
 ) -> tuple[tuple[LearnedMargin, ...], FloatArray]:
     """A ridge for each stage, fitted on its scored rows, and margins held out.
 
@@ -77,10 +76,10 @@ def fit_stages(
     rows = len(prefers_a)
     groups = int(units.max()) + 1
     fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
-    fitted, held_out = [], np.zeros(evidence.ties.shape)
-    for stage in range(len(evidence.whole.judges)):
-        so_far, measured = evidence.upto(stage), evidence.measured[:, stage]
-        learns = measured & np.vstack(
+    fitted, held_out = [], np.zeros(evidence.p.shape)
+    for stage in range(len(evidence.judges)):
+        so_far = evidence.of(range(stage + 1))
+        learns = ~np.isnan(evidence.p[:, stage]) & np.vstack(
             [np.ones(rows, dtype=np.bool_), *(fold != left for left in range(FOLDS))]
         )
         names, fit = learn(so_far, prefers_a, learns, units=units, seed=seed)
@@ -142,7 +141,7 @@ class Sheet:
     @classmethod
     def fit(
         cls,
-        evidence: StageEvidence,
+        evidence: Evidence,
         prefers_a: IntArray,
         *,
         units: IntArray,
@@ -158,11 +157,11 @@ class Sheet:
 
     @classmethod
     def plain(
-        cls, evidence: StageEvidence, prefers_a: IntArray, *, costs: Sequence[float], alpha: float
+        cls, evidence: Evidence, prefers_a: IntArray, *, costs: Sequence[float], alpha: float
     ) -> Sheet:
         """Nothing is learned: the mean log odds of the judges so far, and errors by the labels."""
         margin = LearnedMargin(("mean odds",), (), np.ones(1), np.ones(1), PENALTIES[0])
-        fitted = (margin,) * len(evidence.whole.judges)
+        fitted = (margin,) * len(evidence.judges)
         margins, doubts = stage_doubts(fitted, evidence)
         wrong = ((margins > 0) != (prefers_a[:, None] > 0)) | np.isinf(doubts)
         return cls(fitted, doubts, wrong, np.cumsum(costs), alpha, wrong.astype(np.float64))

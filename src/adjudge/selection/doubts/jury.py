@@ -49,8 +49,6 @@ from adjudge.selection.doubts.evidence import (
     lengths_in,
     log_odds,
     order_gap,
-    sum_in_order,
-    take_rows,
     with_context,
     with_learned,
 )
@@ -187,9 +185,8 @@ class JuryDoubt(Doubt):
             gap = frame.with_columns(pl.Series(_GAP, gaps))
             wide = gap.pivot(on=MEMBER, index="id", values=_GAP)
             wide = table.select("id").join(wide, on="id", how="left", maintain_order="left")
-            columns = [wide[name].to_numpy() for name in self.judges]
-            gaps = sum_in_order(columns) / len(columns)
-        return rows, Evidence(judges=self.judges, p=members, order_gap=gaps), incomplete
+            gaps = wide.select(self.judges).to_numpy()
+        return rows, Evidence(judges=self.judges, p=members, order_gaps=gaps), incomplete
 
 
 def fit_jury(
@@ -340,7 +337,7 @@ class LearnedDoubt(Doubt):
     ) -> pl.DataFrame:
         evidence = judge_evidence(frame) if evidence is None else evidence
         check_context(frame, lengths=self.lengths, category=self.category, who="the learned doubt")
-        if ORDER_GAP in self.margin.columns and evidence.order_gap is None:
+        if ORDER_GAP in self.margin.columns and evidence.order_gaps is None:
             raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
         evidence = with_context(evidence, frame, lengths=self.lengths, category=self.category)
         return with_learned(frame, *self.margin.predict(evidence), about=about)
@@ -406,10 +403,10 @@ class LearnedRequest(DoubtRequest):
             )
         units = [key for key, here in zip(keys, used, strict=True) if here]
         prefers_a = label[used] == WORDS[about][0]
-        margin = LearnedMargin.fit(take_rows(context, used), prefers_a, clusters=units, seed=seed)
+        margin = LearnedMargin.fit(context.take(used), prefers_a, clusters=units, seed=seed)
         judged = frame.filter(pl.Series(~learning))
         doubt = LearnedDoubt(inner.doubt, margin, lengths, category)
-        rows = doubt.apply(judged, take_rows(evidence, ~learning), about=about)
+        rows = doubt.apply(judged, evidence.take(~learning), about=about)
 
         def entries(coverage: Coverage, total: float) -> dict[str, Any]:
             report = DoubtReport(
