@@ -15,7 +15,7 @@ from scipy.stats import beta
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
 from adjudge.selection.cascade import stage_doubts, stop_at
-from adjudge.selection.cascade_sheet import Sheet, drop_stages
+from adjudge.selection.cascade_plan import Sheet, drop_stages
 from adjudge.selection.doubts.evidence import Evidence
 from adjudge.statistics.entropy import confidence, preference_entropy
 

@@ -18,7 +18,7 @@ from scipy import stats
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
 from adjudge.selection.cascade import stage_doubts, stop_at
-from adjudge.selection.cascade_sheet import Sheet, drop_stages
+from adjudge.selection.cascade_plan import Sheet, drop_stages
 from adjudge.selection.doubts.evidence import Evidence, log_odds
 
 ALPHA, DELTA, LABELS, BATCH = 0.1, 0.1, 200, 60

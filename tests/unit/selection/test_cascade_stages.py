@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adjudge.selection.cascade import stage_doubts, stop_at, with_failures
-from adjudge.selection.cascade_sheet import fit_stages
+from adjudge.selection.cascade_plan import fit_stages
 from adjudge.selection.doubts.evidence import Evidence
 
 

@@ -381,7 +381,7 @@ class OwnRequest(DoubtRequest):
 
 def all_doubts() -> tuple[type[DoubtRequest], ...]:
     """Every doubt; the first that options ask for, or that a policy saves, is used."""
-    from adjudge.selection.cascade_plan import CascadeRequest
+    from adjudge.selection.cascade import CascadeRequest
     from adjudge.selection.choices import ChoiceRequest
     from adjudge.selection.doubts.jury import JuryRequest, LearnedRequest
 

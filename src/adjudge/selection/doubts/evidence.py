@@ -229,11 +229,6 @@ def sum_in_order(parts: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def order_gap(frame: pl.DataFrame) -> FloatArray | None:
-    """The distance between the log odds of the two orders; None unless every row has both."""
-    return gap_between(*_orders(frame)) if has_both_orders(frame) else None
-
-
 def gap_between(forward: FloatArray, reverse: FloatArray) -> FloatArray:
     """The distance between the log odds of p in the two orders; NaN if one is missing."""
     return np.asarray(np.abs(log_odds(forward) - log_odds(reverse)))
@@ -253,9 +248,9 @@ def judge_evidence(frame: pl.DataFrame) -> Evidence:
             "doubt", "learned", f"{names.height} judges or protocols: select one with --judge or "
             "--protocol, or use --jury learned"
         )  # fmt: skip
-    p, gap = frame["p_a"].to_numpy().astype(np.float64), order_gap(frame)
-    gaps = None if gap is None else gap[:, None]
-    return Evidence(judges=tuple(names["judge"]), p=p[:, None], order_gaps=gaps)
+    p = frame["p_a"].to_numpy().astype(np.float64)[:, None]
+    gaps = gap_between(*_orders(frame))[:, None] if has_both_orders(frame) else None
+    return Evidence(judges=tuple(names["judge"]), p=p, order_gaps=gaps)
 
 
 def with_context(
