@@ -435,13 +435,9 @@ def _with_cuts(frame: pl.DataFrame, cuts: tuple[Cut, ...]) -> pl.DataFrame:
     blank += [pl.lit(None, pl.String).alias(c) for c in CUT_COLUMNS[2:]]
     frame = frame.with_columns(*blank, sampled_by=pl.lit("audit"))
     for cut in cuts:
-        of_judge = pl.lit(True)
-        for column in ("judge", "protocol", "judge_fingerprint"):
-            value = getattr(cut, column)
-            if value is not None:
-                of_judge &= (pl.col(column) == value) | pl.col(column).is_null()
+        of_judge = pl.when(cut.is_of("judge", "protocol", "judge_fingerprint"))
         frame = frame.with_columns(
-            pl.when(of_judge).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
+            of_judge.then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
             for name, value in cut.columns.items()
         )
     return frame

@@ -15,6 +15,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.rows import Identity
@@ -108,6 +109,12 @@ class Cut:
     def rule(self) -> Rule:
         return Rule(accepts="below", threshold=self.at)
 
+    def is_of(self, *columns: str) -> pl.Expr:
+        """Whether a row agrees with the cut in these columns; an unknown value agrees."""
+        known = {name: value for name in columns if (value := getattr(self, name)) is not None}
+        agree = ((pl.col(name) == value) | pl.col(name).is_null() for name, value in known.items())
+        return pl.all_horizontal(pl.lit(True), *agree)
+
     @property
     def columns(self) -> dict[str, str | float | None]:
         """The columns of the cut for a row that was drawn below it."""
@@ -138,21 +145,6 @@ def own_cuts(cuts: Sequence[Cut], judge: str, protocol: str | None) -> list[Cut]
     A jury's rule has no cut, because it has its own score.
     """
     return [cut for cut in cuts if cut.judge == judge and cut.protocol in (None, protocol)]
-
-
-def limit_rule(
-    rule: Rule, scores: FloatArray, cuts: Sequence[Cut], judge: str, protocol: str | None
-) -> Rule:
-    """The rule for these scores; if there is a cut, it never accepts everything.
-
-    If everything passes, the rule accepts up to the cut, because no label distinguishes thresholds
-    between the last labelled score and the cut. If the rule uses another score than the one that
-    was cut (a jury's), it accepts up to the largest labelled score.
-    """
-    if not cuts or rule.accepts != "all":
-        return rule
-    limits = [cut.at for cut in own_cuts(cuts, judge, protocol)]
-    return Rule(accepts="below", threshold=min(limits or [float(scores.max())]))
 
 
 def names_of(cuts: Sequence[Cut]) -> str:

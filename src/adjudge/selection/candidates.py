@@ -21,7 +21,6 @@ from adjudge.policy.result import (
     Resampling,
     Rule,
     join_rules,
-    limit_rule,
     promise_below,
     share,
 )
@@ -225,20 +224,17 @@ def _over_halves_pooled(
     labels = Labels.join([entry.labels for entry in groups])
     verdict = np.concatenate([entry.has_verdict for entry in groups])
     codes = np.repeat(np.arange(len(groups)), [len(entry) for entry in groups])
-    sizes = np.bincount(codes)
-    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    in_first_half = np.arange(len(codes)) - first[codes] < sizes[codes] // 2
-    shares, risks = np.zeros((HALF_SPLITS, len(groups))), np.zeros((HALF_SPLITS, len(groups)))
+    rows_of = [np.flatnonzero(codes == group) for group in range(len(groups))]
+    shares, risks = np.zeros((2, HALF_SPLITS, len(groups)))
     for split in range(HALF_SPLITS):
-        calibrates = np.empty(len(codes), dtype=np.bool_)
-        calibrates[np.lexsort((rng.random(len(codes)), codes))] = in_first_half
-        if not calibrates.any():
+        keys, new = rng.random(len(codes)), np.ones(len(codes), dtype=np.bool_)
+        rules = []
+        for rows in rows_of:
+            half = np.sort(rows[np.argsort(keys[rows])[: len(rows) // 2]])
+            new[half] = False
+            rules.append(chosen.decide(labels.take(half), levels))
+        if new.all():
             break
-        rules = [
-            chosen.decide(labels.take(calibrates & (codes == group)), levels)
-            for group in range(len(groups))
-        ]
-        new = ~calibrates
         accepted = chosen.accept_pooled(rules, labels.scores[new], codes[new], levels)
         accepted &= verdict[new]
         taken = np.bincount(codes[new], accepted, len(groups))
@@ -331,13 +327,10 @@ class Candidate:
         cls, guarantee: Guarantee, entries: Sequence[Entry], terms: Terms, *, pooled: bool
     ) -> Candidate:
         levels = guarantee.levels_per_rule(terms.levels, terms.rules)
-        least = guarantee.fewest_labels(levels)
-        rules = []
-        for entry in entries:
-            labels, rule = entry.in_order, Rule(accepts="none")
-            if len(entry) >= least:
-                rule = guarantee.decide(labels, levels)
-            rules.append(limit_rule(rule, labels.scores, terms.cuts, entry.judge, entry.protocol))
+        rules = [
+            guarantee.rule_below(entry.in_order, levels, terms.cuts, entry.judge, entry.protocol)
+            for entry in entries
+        ]
         if pooled and guarantee.takes_pooled:
             seen_by_entry: dict[int, Acceptance] = {}
             for groups in by_judge(entries):

@@ -427,7 +427,9 @@ class LearnedRequest(DoubtRequest):
         lengths = lengths_in(frame)
         context = with_context(evidence, frame, lengths=lengths, category=category)
         keys = frame[labelled.cluster or "id"].to_list()
-        learning = _random_part(keys, open_unit(share, "learning_share"), seed)
+        codes, groups = cluster_codes(keys)
+        order = np.random.default_rng(seed).permutation(groups)
+        learning = np.isin(codes, order[: round(open_unit(share, "learning_share") * groups)])
         label = frame["label"].to_numpy()
         used = learning & (label != "tie")
         n = int(used.sum())
@@ -469,14 +471,6 @@ class LearnedRequest(DoubtRequest):
             ),
             cautions=inner.cautions,
             dropped={**inner.dropped, LEARNED_FROM: int(learning.sum())},
-            remarks=tuple(advise_learning(cluster_codes(keys)[1])),
+            remarks=tuple(advise_learning(groups)),
             entries=entries,
         )
-
-
-def _random_part(keys: list[object], share: float, seed: int) -> BoolArray:
-    """Marks all rows of a random share of the distinct keys."""
-    codes, groups = cluster_codes(keys)
-    marked = np.zeros(groups, dtype=np.bool_)
-    marked[np.random.default_rng(seed).permutation(groups)[: round(share * groups)]] = True
-    return np.asarray(marked[codes])

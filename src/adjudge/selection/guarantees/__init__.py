@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
 from adjudge.plugins import Builtin, Registry
-from adjudge.policy.result import Rule
+from adjudge.policy.result import Cut, Rule, own_cuts
 from adjudge.present.text import level
 from adjudge.selection.thresholds import (
     Levels,
@@ -102,6 +102,23 @@ class Guarantee(Method):
     @abstractmethod
     def decide(self, labels: Labels, levels: Levels) -> Rule:
         """The rule for labelled rows. Equal scores come in an order that ignores errors."""
+
+    def rule_below(
+        self, labels: Labels, levels: Levels, cuts: Sequence[Cut], judge: str, protocol: str | None
+    ) -> Rule:
+        """The rule of one judge, from enough labels; if there is a cut, it never accepts all.
+
+        If everything passes, the rule accepts up to the cut, because no label distinguishes
+        thresholds between the last labelled score and the cut. If the rule uses another score than
+        the one that was cut (a jury's), it accepts up to the largest labelled score.
+        """
+        if len(labels) < self.fewest_labels(levels):
+            return Rule(accepts="none")
+        rule = self.decide(labels, levels)
+        if not cuts or rule.accepts != "all":
+            return rule
+        limits = [cut.at for cut in own_cuts(cuts, judge, protocol)]
+        return Rule(accepts="below", threshold=min(limits or [float(labels.scores.max())]))
 
     @abstractmethod
     def fewest_labels(self, levels: Levels) -> int:
