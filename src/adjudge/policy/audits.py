@@ -467,10 +467,8 @@ def _headline(monitor: Monitor) -> Headline:
         alarm = f"ALARM {' and '.join(places)}"
         decision = f"Stop accepting: {alarm}"
         return Headline(f"{alarm}; {above}", _what_to_do(monitor), tone="bad", decision=decision)
-    n = sum(group.rate.n for group in monitor.groups)
-    wrong = sum(group.rate.n_errors for group in monitor.groups)
-    pending = sum(group.n_pending for group in monitor.groups)
-    waiting = sum(group.n_waiting for group in monitor.groups)
+    counts = [(g.rate.n, g.rate.n_errors, g.n_pending, g.n_waiting) for g in monitor.groups]
+    n, wrong, pending, waiting = map(sum, zip(*counts, strict=True))
     action = f"{text.count(pending, 'audit')} pending: label them." if pending else ""
     if waiting:
         action = (

@@ -311,12 +311,10 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
     rules = [group.rule for group in policy.groups]
     scores, accepted = _scores(rows), np.zeros(rows.height, dtype=np.bool_)
     if policy.pooled:
-        for judge in dict.fromkeys((g.judge, g.protocol) for g in policy.groups):
-            of_judge = [i for i, g in enumerate(policy.groups) if (g.judge, g.protocol) == judge]
-            here = np.isin(placed, of_judge)
-            whose = np.searchsorted(of_judge, placed[here])
-            own_rules = [rules[i] for i in of_judge]
-            accepted[here] = chosen.accept_pooled(own_rules, scores[here], whose, levels)
+        judges = [(group.judge, group.protocol) for group in policy.groups]
+        for judge in dict.fromkeys(judges):
+            here = np.isin(placed, [at for at, name in enumerate(judges) if name == judge])
+            accepted[here] = chosen.accept_pooled(rules, scores[here], placed[here], levels)
     else:
         weights = None
         if policy.weights_column is not None:

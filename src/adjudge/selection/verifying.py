@@ -232,7 +232,7 @@ def _of_group(
     if np.any(np.diff(scores) < 0):
         yield Contradiction(field="scores", stated="not in order", expected="in ascending order")
         return
-    if (beyond := beyond_cuts(group, policy.cuts)) is not None:
+    for beyond in _beyond_cuts(group, policy.cuts):
         yield beyond
         return
     whole = len(scores) == group.n_calibration
@@ -263,17 +263,14 @@ def _can_recompute(policy: Policy, group: PolicyGroup) -> bool:
     return policy.guarantee_version == version and len(group.scores) == group.n_calibration
 
 
-def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
-    """The field of a group that is above a cut of that score; None if all are below."""
+def _beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Iterator[Contradiction]:
+    """The fields of a group that are above a cut of that score."""
     if cuts and group.accepts == "all":
-        return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
+        yield Contradiction.of("accepts", "all", expected="'below', up to the cut")
     for cut in own_cuts(cuts, group.judge, group.protocol):
         for field, value in (("scores", max(group.scores)), ("threshold", group.threshold)):
             if value is not None and not cut.rule.accept([value])[0]:
-                return Contradiction(
-                    field=field, stated=repr(value), expected=f"at most the cut, {cut.at!r}"
-                )
-    return None
+                yield Contradiction.of(field, value, expected=f"at most the cut, {cut.at!r}")
 
 
 def _implied(group: PolicyGroup) -> dict[str, Any]:

@@ -189,7 +189,7 @@ class JuryDoubt(Doubt):
                 "judgments", ", ".join(sorted(there)), "also needs " + ", ".join(missing)
             )
         frame = frame.filter(pl.col(MEMBER).is_in(list(self.judges)))
-        rows, evidence, _ = self.assemble(frame, new.about)
+        rows, evidence = self.assemble(frame, new.about)
         everything = _with_incomplete(new.everything, rows)
         return ScoredRows(
             rows=doubt_ties(rows),
@@ -212,9 +212,8 @@ class JuryDoubt(Doubt):
                 match_judge(members, Identity(fingerprint=judge.fingerprint), made="the jury")
         return []
 
-    def assemble(self, frame: pl.DataFrame, about: About) -> tuple[pl.DataFrame, Evidence, int]:
-        """The jury's rows, the evidence of its members in the same order, and the number of pairs
-        that some member did not score.
+    def assemble(self, frame: pl.DataFrame, about: About) -> tuple[pl.DataFrame, Evidence]:
+        """The jury's rows, and the evidence of its members in the same order.
 
         The jury's p_tie is the mean over its judges, with 0 for a judge without ties.
         """
@@ -242,7 +241,7 @@ class JuryDoubt(Doubt):
             )
             .with_columns(verdict=verdict_by(rows.columns, WORDS[about]))
         )
-        return rows, evidence, len(scored) - rows.height
+        return rows, evidence
 
 
 def fit_jury(
@@ -300,9 +299,9 @@ class JuryRequest(DoubtRequest):
         method = one_of(str(self.options.jury), JURIES, "jury")
         frame = name_members(labelled.frame)
         doubt = make_jury(frame, method)
-        rows, evidence, incomplete = doubt.assemble(frame, labelled.about)
+        rows, evidence = doubt.assemble(frame, labelled.about)
         rows = doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR))
-        dropped = {INCOMPLETE: incomplete}
+        dropped = {INCOMPLETE: frame["id"].n_unique() - rows.height}
         return fit_jury(doubt, rows, frame, evidence=evidence, dropped=dropped)
 
 
