@@ -111,8 +111,8 @@ class Cut:
 
     def is_of(self, *columns: str) -> pl.Expr:
         """Whether a row agrees with the cut in these columns; an unknown value agrees."""
-        known = {name: value for name in columns if (value := getattr(self, name)) is not None}
-        agree = ((pl.col(name) == value) | pl.col(name).is_null() for name, value in known.items())
+        values = {name: value for name in columns if (value := getattr(self, name)) is not None}
+        agree = ((pl.col(name) == value) | pl.col(name).is_null() for name, value in values.items())
         return pl.all_horizontal(pl.lit(True), *agree)
 
     @property
@@ -262,9 +262,9 @@ def join_rules(
     accepts, threshold = rules[0].accepts, rules[0].threshold
     coverage, risk = seen[0].coverage, seen[0].empirical_risk
     if len(rules) > 1:
-        rows = sum(part.n_accepted for part in seen)
+        rows = sum(group.n_accepted for group in seen)
         coverage = share(rows, n)
-        risk = share(sum(part.empirical_risk * part.n_accepted for part in seen), rows)
+        risk = share(sum(group.empirical_risk * group.n_accepted for group in seen), rows)
         nothing = all(rule.accepts == "none" for rule in rules)
         accepts, threshold = "none" if nothing else "batch" if per_batch else "groups", None
     shares = {"coverage": coverage, "empirical_risk": risk}
@@ -488,11 +488,11 @@ class Contradiction:
 
     @classmethod
     def between(
-        cls, part: object, expected: Mapping[str, Any], *, within: str = ""
+        cls, stated_in: object, expected: Mapping[str, Any], *, within: str = ""
     ) -> Iterator[Contradiction]:
         """The fields of a part that differ from these values."""
         for name, value in expected.items():
-            stated = getattr(part, name)
+            stated = getattr(stated_in, name)
             both = stated is not None and value is not None
             close = name in _ROUNDED and both and math.isclose(stated, value, rel_tol=1e-9)
             if stated != value and not close:
@@ -538,14 +538,14 @@ def policy_headline(policy: Policy) -> Headline:
             tone="bad",
         )
     score = "learned doubt" if policy.learned else "doubt"
-    what = f"every {verdict}: "
+    which = f"every {verdict}: "
     if policy.threshold is not None:
-        what = f"{score} <= {policy.threshold:.5g}: "
+        which = f"{score} <= {policy.threshold:.5g}: "
     elif policy.accepts == "groups":
-        what, labels = "", f"{labels} in {count(len(policy.groups), 'group')}"
+        which, labels = "", f"{labels} in {count(len(policy.groups), 'group')}"
     left = policy.n_calibration - policy.n_accepted
     return Headline(
-        f"{rule} accepts {what}{percent(policy.coverage)} of {labels}, {wrong}",
+        f"{rule} accepts {which}{percent(policy.coverage)} of {labels}, {wrong}",
         decision=f"{policy.n_accepted:,} of {policy.n_calibration:,} labelled {verdict}s accepted, "
         f"{left:,} to people; of the accepted, {wrong}",
     )

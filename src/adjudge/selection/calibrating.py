@@ -401,8 +401,8 @@ def _cautions(policy: Policy, fit: DoubtFit, entries: Sequence[Entry]) -> list[s
         lines.append(f"no verdict on {rows} ({why}): {_COUNTED}")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
-    known = doubt.judges or policy.judge_fingerprints
-    if known and (silent := frame["judge_fingerprint"].null_count()):
+    identified = doubt.judges or policy.judge_fingerprints
+    if identified and (silent := frame["judge_fingerprint"].null_count()):
         lines.append(
             f"{count(silent, 'row')} of {frame.height:,} have no judge_fingerprint: they can be of "
             "another judge or prompt than the others"

@@ -287,7 +287,7 @@ def plan_cascade(
         way.candidate(name, tuple(judges[at] for at in among), stop or 0.0)
         for name, among, way, stop in tried
     ]
-    named = [at for at, one in enumerate(candidates) if one.name == candidate]
+    named = [at for at, scored in enumerate(candidates) if scored.name == candidate]
     if not named or (candidate == "jury" and tau is not None):
         remedy = "leave out tau: a jury is asked about every row"
         raise ArgumentError("candidate", candidate, remedy if named else "name three judges")
@@ -611,11 +611,11 @@ def _view(plan: CascadePlan) -> list[Block]:
     others = table_of(
         plan.candidates,
         {
-            "candidate": lambda one: _star(one.name == plan.candidate) + one.name,
-            "judges": lambda one: _JOINED[one.name].join(one.judges),
-            "cost": lambda one: percent(one.cost / plan.last.cost),
-            "accepted": lambda one: percent(one.coverage),
-            "error share": lambda one: percent(one.wrong),
+            "candidate": lambda way: _star(way.name == plan.candidate) + way.name,
+            "judges": lambda way: _JOINED[way.name].join(way.judges),
+            "cost": lambda way: percent(way.cost / plan.last.cost),
+            "accepted": lambda way: percent(way.coverage),
+            "error share": lambda way: percent(way.wrong),
         },
         text_columns=2,
         caption="Candidates, by what scope accepts of the learning share; --candidate plans one",

@@ -427,12 +427,12 @@ def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _selection_headline(selection: Selection) -> Headline:
     """How many are accepted, why the others are not, and whether the new rows look alike."""
-    drift, given = selection.drift, count(selection.n, GIVEN[selection.about])
+    drift, verdicts = selection.drift, count(selection.n, GIVEN[selection.about])
     left = f"{selection.n - selection.n_accepted:,} to people"
     looks = (
         "DRIFT" if drift.flagged else "drift not tested" if drift.p_value is None else "no drift"
     )
-    accepted = f"{selection.n_accepted:,} of {given} accepted"
+    accepted = f"{selection.n_accepted:,} of {verdicts} accepted"
     text = f"{selection.guarantee} at alpha {selection.alpha:g}: {accepted}, {left}; {looks}"
     action = ""
     if drift.flagged:

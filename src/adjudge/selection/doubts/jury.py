@@ -94,9 +94,9 @@ class JudgeTable:
         frame = several.group_by("id", maintain_order=True).agg(
             pl.col(name).drop_nulls().first() for name in shared
         )
-        own = [rows.select("id", *(c for c in rows.columns if c in OF_JUDGES)) for rows in judged]
+        each = [rows.select("id", *(c for c in rows.columns if c in OF_JUDGES)) for rows in judged]
         join: dict[str, Any] = {"on": "id", "how": "left", "maintain_order": "left"}
-        return cls(frame, tuple(frame.select("id").join(rows, **join) for rows in own))
+        return cls(frame, tuple(frame.select("id").join(rows, **join) for rows in each))
 
     def across(self, cell: pl.Expr) -> NDArray[Any]:
         """A column for each judge; what is unknown of a condition is false."""
