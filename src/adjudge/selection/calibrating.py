@@ -227,12 +227,12 @@ def calibrate(
     entries = pool_small(entries, least, small_groups=small_groups)
     terms = Terms(levels, len(entries), seed, table.cuts)
     candidates = {
-        candidate_of.name: Candidate.build(candidate_of, entries, terms, pooled=pooled)
+        candidate_of.name: Candidate(candidate_of, entries, terms, pooled)
         for candidate_of in all_guarantees()
     }
     alternatives = {
         name: replace(
-            candidate.alternative(), labels_needed=candidate.labels_needed(candidates[chosen.name])
+            candidate.alternative, labels_needed=candidate.labels_needed(candidates[chosen.name])
         )
         for name, candidate in candidates.items()
     }

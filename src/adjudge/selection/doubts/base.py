@@ -204,8 +204,8 @@ def asked_protocol(protocol: str | None) -> str:
 def read_orders(judgment: Judgment) -> Judgment:
     """The judgment as rows of verdicts in both orders have it: 1, 0 or one half in each order.
 
-    >>> reply = Judgment(id="x", judge="j", protocol="preference", status="ok", p_fwd=0.9, p_rev=0.4)
-    >>> read_orders(reply).p_a, read_orders(reply).verdict
+    >>> row = Judgment(id="x", judge="j", protocol="preference", status="ok", p_fwd=0.9, p_rev=0.4)
+    >>> read_orders(row).p_a, read_orders(row).verdict
     (0.5, None)
     """
     if judgment.status not in MEASURED:
