@@ -64,15 +64,7 @@ from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.statistics.ridge import FOLDS, PENALTIES
 from adjudge.store import StorePlace
-from adjudge.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    exact_level,
-    one_of,
-    open_unit,
-    unit,
-)
+from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, one_of, open_unit, unit
 from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
