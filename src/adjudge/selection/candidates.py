@@ -87,7 +87,7 @@ class Entry:
 
     @cached_property
     def in_order(self) -> Labels:
-        return self.labels.sort(self.order)
+        return self.labels.take(self.order.rows)
 
     @property
     def is_by_lot(self) -> bool:

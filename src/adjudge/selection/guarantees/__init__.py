@@ -23,7 +23,6 @@ from adjudge.present.text import level
 from adjudge.selection.thresholds import (
     Levels,
     Method,
-    ScoreOrder,
     SplitCounts,
     SplitOutcome,
     Threshold,
@@ -55,10 +54,6 @@ class Labels:
     def take(self, rows: IntArray | BoolArray) -> Labels:
         weights = None if self.weights is None else self.weights[rows]
         return Labels(self.scores[rows], self.errors[rows], weights, self.values)
-
-    def sort(self, order: ScoreOrder) -> Labels:
-        weights = None if self.weights is None else self.weights[order.rows]
-        return Labels(order.scores, self.errors[order.rows], weights, self.values)
 
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
