@@ -92,11 +92,11 @@ class Evidence:
         some = {name: values[:, at] for name, values in self._arrays("p", "order_gaps", "ties")}
         return replace(self, judges=tuple(self.judges[j] for j in at), **some)
 
-    def take(self, rows: BoolArray) -> Evidence:
+    def take(self, rows: IntArray | BoolArray) -> Evidence:
         names = ("p", "order_gaps", "ties", "length_a", "length_b")
         some = {name: values[rows] for name, values in self._arrays(*names)}
         if self.category is not None:
-            some["category"] = [c for c, here in zip(self.category, rows, strict=True) if here]
+            some["category"] = np.array(self.category, dtype=object)[rows].tolist()
         return replace(self, **some)
 
     def _arrays(self, *names: str) -> list[tuple[str, Any]]:

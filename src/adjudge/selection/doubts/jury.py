@@ -96,7 +96,10 @@ class JudgeTable:
         )
         each = [rows.select("id", *(c for c in rows.columns if c in OF_JUDGES)) for rows in judged]
         join: dict[str, Any] = {"on": "id", "how": "left", "maintain_order": "left"}
-        return cls(frame, tuple(frame.select("id").join(rows, **join) for rows in each))
+        ids = frame.select("id")
+        # Most often all judges were asked about the same rows, and nothing has to be matched.
+        of_judges = (r if r["id"].equals(ids["id"]) else ids.join(r, **join) for r in each)
+        return cls(frame, tuple(of_judges))
 
     def across(self, cell: pl.Expr) -> NDArray[Any]:
         """A column for each judge; what is unknown of a condition is false."""
@@ -217,11 +220,11 @@ class JuryDoubt(Doubt):
 
         The jury's p_tie is the mean over its judges, with 0 for a judge without ties.
         """
-        in_order = frame.sort("id", maintain_order=True)
-        table = JudgeTable.build([in_order.filter(pl.col(MEMBER) == name) for name in self.judges])
+        table = JudgeTable.build([frame.filter(pl.col(MEMBER) == name) for name in self.judges])
         evidence, rows = table.evidence(self.judges), table.frame
-        scored = np.asarray(~np.isnan(evidence.p).any(axis=1))
-        if not scored.any():
+        by_id = rows["id"].arg_sort().to_numpy()
+        scored = by_id[~np.isnan(evidence.p[by_id]).any(axis=1)]
+        if not len(scored):
             names = ", ".join(self.judges)
             raise ArgumentError("jury", names, "no pair was scored by all of them")
         if "p_tie" in frame.columns:
@@ -230,7 +233,7 @@ class JuryDoubt(Doubt):
         evidence = evidence.take(scored)
         p = jury_preference(evidence.p, self.weights, self.most_odds, self.tail)
         rows = (
-            rows.filter(pl.Series(scored))
+            rows[scored]
             .with_columns(
                 judge=pl.lit(JURY),
                 protocol=pl.lit(self.method),
