@@ -14,8 +14,8 @@ import numpy as np
 from scipy.stats import beta
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade import StageEvidence, stage_doubts, stop_at
-from adjudge.selection.cascade_sheet import Sheet, drop_stages
+from adjudge.selection.cascade import stage_doubts, stop_at
+from adjudge.selection.cascade_plan import Sheet, drop_stages
 from adjudge.selection.doubts.evidence import Evidence
 from adjudge.statistics.entropy import confidence, preference_entropy
 
@@ -60,10 +60,10 @@ WORLDS = (
 )
 
 
-def evidence(p: np.ndarray) -> StageEvidence:
+def evidence(p: np.ndarray) -> Evidence:
     """The judges' answers in the form that a cascade reads."""
     names = tuple(f"judge {at + 1}" for at in range(p.shape[1]))
-    return StageEvidence(whole=Evidence(judges=names, p=p), ties=np.zeros(p.shape, dtype=np.bool_))
+    return Evidence(judges=names, p=p)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from examples import load_example
 from scipy import stats
 
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.cascade import StageEvidence, stage_doubts, stop_at
-from adjudge.selection.cascade_sheet import Sheet, drop_stages
+from adjudge.selection.cascade import stage_doubts, stop_at
+from adjudge.selection.cascade_plan import Sheet, drop_stages
 from adjudge.selection.doubts.evidence import Evidence, log_odds
 
 ALPHA, DELTA, LABELS, BATCH = 0.1, 0.1, 200, 60
@@ -51,7 +51,7 @@ RUN = pytest.mark.parametrize(
 
 def seen(p):
     names = tuple("xyz"[: p.shape[1]])
-    return StageEvidence(whole=Evidence(judges=names, p=p), ties=np.zeros(p.shape, dtype=bool))
+    return Evidence(judges=names, p=p)
 
 
 class World:

@@ -7,13 +7,15 @@ errors. The short run is always on; the full one is marked montecarlo.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from adjudge.data.rows import one_row_per_cluster
-from adjudge.selection import fdr_select, pac_threshold, scope_threshold
-from adjudge.selection.guarantees.fdr import pooled_fdr_select, weighted_fdr_select
+from adjudge.selection import Labels, Levels, fdr_select, pac_threshold, scope_threshold
+from adjudge.selection.guarantees.fdr import FDR, weighted_fdr_select
 from simulators import (
     ScoredWorld,
     confidently_wrong,
@@ -24,6 +26,7 @@ from simulators import (
     uninformative,
 )
 
+LEVELS = Levels(Fraction(1, 10))
 WORLDS = (
     informative(),
     uninformative(0.05),
@@ -103,14 +106,10 @@ def test_fdr_with_groups_keeps_each_group_and_pooled_keeps_the_whole(full):
         one = fdr_select(s1[:80], e1[:80], s1[80:], alpha=0.1).accepted
         two = fdr_select(s2[:40], e2[:40], s2[40:], alpha=0.1).accepted
         per_group.append((share_wrong(one, e1[80:]), share_wrong(two, e2[40:])))
-        both = pooled_fdr_select(
-            np.r_[s1[:80], s2[:40]],
-            np.r_[e1[:80], e2[:40]],
-            np.r_[np.zeros(80), np.ones(40)],
-            np.r_[s1[80:], s2[40:]],
-            np.r_[np.zeros(BATCH), np.ones(BATCH)],
-            alpha=0.1,
-        ).accepted
+        labels = Labels(s1[:80], e1[:80]), Labels(s2[:40], e2[:40])
+        rules = [FDR.decide(of_group, LEVELS) for of_group in labels]
+        groups = np.r_[np.zeros(BATCH), np.ones(BATCH)]
+        both = FDR.accept_pooled(rules, np.r_[s1[80:], s2[40:]], groups, LEVELS)
         pooled.append(share_wrong(both, np.r_[e1[80:], e2[40:]]))
     shares = np.array(per_group)
     assert below(shares[:, 0], 0.1)

@@ -23,7 +23,9 @@ def pairs(draw):
     made = Evidence(
         judges=tuple("wxyz"[:judges]),
         p=np.array([draw(rows) for _ in range(judges)]).T,
-        order_gap=np.array(draw(lengths)) / 1e5 if draw(st.booleans()) else None,
+        order_gaps=np.array([draw(lengths) for _ in range(judges)]).T / 1e5
+        if draw(st.booleans())
+        else None,
         length_a=np.array(draw(lengths)) if whole else None,
         length_b=np.array(draw(lengths)) if whole else None,
         category=draw(st.lists(st.sampled_from(["c", "d", None]), min_size=n, max_size=n)),

@@ -12,7 +12,7 @@ from slow_band import slow_pac
 
 from adjudge.selection import Levels, fdr_select, pac_threshold, pac_thresholds, scope_threshold
 from adjudge.selection.guarantees import Labels
-from adjudge.selection.guarantees.fdr import pooled_fdr_select, weighted_fdr_select
+from adjudge.selection.guarantees.fdr import FDR, weighted_fdr_select
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.thresholds import order_by_lot
 from adjudge.statistics.entropy import preference_entropy
@@ -238,10 +238,10 @@ def test_equal_weights_are_no_weights(data, new, alpha, weight):
 @given(rows(), rows(most=40), st.sampled_from(ALPHAS))
 def test_one_group_pooled_is_plain_fdr(data, new, alpha):
     plain = fdr_select(*data, new[0], alpha=float(alpha))
-    pooled = pooled_fdr_select(
-        *data, ["x"] * len(data[0]), new[0], ["x"] * len(new[0]), alpha=float(alpha)
-    )
-    assert pooled.accepted.tolist() == plain.accepted.tolist()
+    levels = Levels(Fraction(alpha))
+    rules = [FDR.decide(Labels(*map(np.array, data)), levels)]
+    pooled = FDR.accept_pooled(rules, np.array(new[0]), np.zeros(len(new[0])), levels)
+    assert pooled.tolist() == plain.accepted.tolist()
 
 
 def weighted_oracle(scores, errors, weights, new, new_weights, alpha):

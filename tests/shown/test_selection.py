@@ -186,10 +186,13 @@ def test_what_a_policy_says_to_do() -> None:
         batch
     )
     everything = replace(POLICY, accepts="all", threshold=None)
-    assert html_lines(everything)[:2] == [
+    assert html_lines(replace(everything, n_accepted=300))[:2] == [
         "bad: scope at alpha 0.1 passes all 300 labels (8.5 % wrong), but pac accepts nothing",
         "Label more pairs before you rely on it.",
     ]
+    assert html_lines(replace(everything, n_accepted=299))[0] == (
+        "bad: scope at alpha 0.1 passes 299 of 300 labels (8.5 % wrong), but pac accepts nothing"
+    )
     strict = replace(POLICY.alternatives[2], accepts="below", threshold=0.1)
     proven = replace(everything, alternatives=(*POLICY.alternatives[:2], strict))
     assert html_lines(proven)[0] == (

@@ -7,8 +7,7 @@ from dataclasses import replace
 from shown_selection import POLICY, SELECTION
 
 from adjudge.policy.doubts import CascadeReport, CascadeRule, DroppedStage, LearningShare, Stage
-from adjudge.selection.cascade_plan import CascadePlan
-from adjudge.selection.cascade_sheet import CascadeCandidate, CostPoint, JudgeAlone
+from adjudge.selection.cascade_plan import CascadeCandidate, CascadePlan, CostPoint, JudgeAlone
 from adjudge.selection.doubts.base import StageCount
 
 CHEAP = Stage(

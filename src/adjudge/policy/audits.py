@@ -435,13 +435,9 @@ def _with_cuts(frame: pl.DataFrame, cuts: tuple[Cut, ...]) -> pl.DataFrame:
     blank += [pl.lit(None, pl.String).alias(c) for c in CUT_COLUMNS[2:]]
     frame = frame.with_columns(*blank, sampled_by=pl.lit("audit"))
     for cut in cuts:
-        of_judge = pl.lit(True)
-        for column in ("judge", "protocol", "judge_fingerprint"):
-            value = getattr(cut, column)
-            if value is not None:
-                of_judge &= (pl.col(column) == value) | pl.col(column).is_null()
+        of_judge = pl.when(cut.is_of("judge", "protocol", "judge_fingerprint"))
         frame = frame.with_columns(
-            pl.when(of_judge).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
+            of_judge.then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
             for name, value in cut.columns.items()
         )
     return frame
@@ -471,10 +467,8 @@ def _headline(monitor: Monitor) -> Headline:
         alarm = f"ALARM {' and '.join(places)}"
         decision = f"Stop accepting: {alarm}"
         return Headline(f"{alarm}; {above}", _what_to_do(monitor), tone="bad", decision=decision)
-    n = sum(group.rate.n for group in monitor.groups)
-    wrong = sum(group.rate.n_errors for group in monitor.groups)
-    pending = sum(group.n_pending for group in monitor.groups)
-    waiting = sum(group.n_waiting for group in monitor.groups)
+    counts = [(g.rate.n, g.rate.n_errors, g.n_pending, g.n_waiting) for g in monitor.groups]
+    n, wrong, pending, waiting = map(sum, zip(*counts, strict=True))
     action = f"{text.count(pending, 'audit')} pending: label them." if pending else ""
     if waiting:
         action = (

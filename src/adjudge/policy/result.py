@@ -15,6 +15,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.rows import Identity
@@ -108,6 +109,12 @@ class Cut:
     def rule(self) -> Rule:
         return Rule(accepts="below", threshold=self.at)
 
+    def is_of(self, *columns: str) -> pl.Expr:
+        """Whether a row agrees with the cut in these columns; an unknown value agrees."""
+        values = {name: value for name in columns if (value := getattr(self, name)) is not None}
+        agree = ((pl.col(name) == value) | pl.col(name).is_null() for name, value in values.items())
+        return pl.all_horizontal(pl.lit(True), *agree)
+
     @property
     def columns(self) -> dict[str, str | float | None]:
         """The columns of the cut for a row that was drawn below it."""
@@ -138,21 +145,6 @@ def own_cuts(cuts: Sequence[Cut], judge: str, protocol: str | None) -> list[Cut]
     A jury's rule has no cut, because it has its own score.
     """
     return [cut for cut in cuts if cut.judge == judge and cut.protocol in (None, protocol)]
-
-
-def limit_rule(
-    rule: Rule, scores: FloatArray, cuts: Sequence[Cut], judge: str, protocol: str | None
-) -> Rule:
-    """The rule for these scores; if there is a cut, it never accepts everything.
-
-    If everything passes, the rule accepts up to the cut, because no label distinguishes thresholds
-    between the last labelled score and the cut. If the rule uses another score than the one that
-    was cut (a jury's), it accepts up to the largest labelled score.
-    """
-    if not cuts or rule.accepts != "all":
-        return rule
-    limits = [cut.at for cut in own_cuts(cuts, judge, protocol)]
-    return Rule(accepts="below", threshold=min(limits or [float(scores.max())]))
 
 
 def names_of(cuts: Sequence[Cut]) -> str:
@@ -270,9 +262,9 @@ def join_rules(
     accepts, threshold = rules[0].accepts, rules[0].threshold
     coverage, risk = seen[0].coverage, seen[0].empirical_risk
     if len(rules) > 1:
-        rows = sum(part.n_accepted for part in seen)
+        rows = sum(group.n_accepted for group in seen)
         coverage = share(rows, n)
-        risk = share(sum(part.empirical_risk * part.n_accepted for part in seen), rows)
+        risk = share(sum(group.empirical_risk * group.n_accepted for group in seen), rows)
         nothing = all(rule.accepts == "none" for rule in rules)
         accepts, threshold = "none" if nothing else "batch" if per_batch else "groups", None
     shares = {"coverage": coverage, "empirical_risk": risk}
@@ -496,11 +488,11 @@ class Contradiction:
 
     @classmethod
     def between(
-        cls, part: object, expected: Mapping[str, Any], *, within: str = ""
+        cls, stated_in: object, expected: Mapping[str, Any], *, within: str = ""
     ) -> Iterator[Contradiction]:
         """The fields of a part that differ from these values."""
         for name, value in expected.items():
-            stated = getattr(part, name)
+            stated = getattr(stated_in, name)
             both = stated is not None and value is not None
             close = name in _ROUNDED and both and math.isclose(stated, value, rel_tol=1e-9)
             if stated != value and not close:
@@ -538,20 +530,22 @@ def policy_headline(policy: Policy) -> Headline:
     others = [other for other in policy.alternatives if other.guarantee != policy.guarantee]
     strict = [other.guarantee for other in others if other.accepts == "none"]
     if policy.accepts == "all" and strict:
+        # A row without a verdict is never accepted.
+        passed = "all" if policy.n_accepted == policy.n_calibration else f"{policy.n_accepted:,} of"
         return Headline(
-            f"{rule} passes all {labels} ({wrong}), but {strict[0]} accepts nothing",
+            f"{rule} passes {passed} {labels} ({wrong}), but {strict[0]} accepts nothing",
             f"Label more {LABELLED[policy.about]} before you rely on it.",
             tone="bad",
         )
     score = "learned doubt" if policy.learned else "doubt"
-    what = f"every {verdict}: "
+    which = f"every {verdict}: "
     if policy.threshold is not None:
-        what = f"{score} <= {policy.threshold:.5g}: "
+        which = f"{score} <= {policy.threshold:.5g}: "
     elif policy.accepts == "groups":
-        what, labels = "", f"{labels} in {count(len(policy.groups), 'group')}"
+        which, labels = "", f"{labels} in {count(len(policy.groups), 'group')}"
     left = policy.n_calibration - policy.n_accepted
     return Headline(
-        f"{rule} accepts {what}{percent(policy.coverage)} of {labels}, {wrong}",
+        f"{rule} accepts {which}{percent(policy.coverage)} of {labels}, {wrong}",
         decision=f"{policy.n_accepted:,} of {policy.n_calibration:,} labelled {verdict}s accepted, "
         f"{left:,} to people; of the accepted, {wrong}",
     )

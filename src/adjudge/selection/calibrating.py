@@ -227,12 +227,12 @@ def calibrate(
     entries = pool_small(entries, least, small_groups=small_groups)
     terms = Terms(levels, len(entries), seed, table.cuts)
     candidates = {
-        candidate_of.name: Candidate.build(candidate_of, entries, terms, pooled=pooled)
+        candidate_of.name: Candidate(candidate_of, entries, terms, pooled)
         for candidate_of in all_guarantees()
     }
     alternatives = {
         name: replace(
-            candidate.alternative(), labels_needed=candidate.labels_needed(candidates[chosen.name])
+            candidate.alternative, labels_needed=candidate.labels_needed(candidates[chosen.name])
         )
         for name, candidate in candidates.items()
     }
@@ -401,8 +401,8 @@ def _cautions(policy: Policy, fit: DoubtFit, entries: Sequence[Entry]) -> list[s
         lines.append(f"no verdict on {rows} ({why}): {_COUNTED}")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
-    known = doubt.judges or policy.judge_fingerprints
-    if known and (silent := frame["judge_fingerprint"].null_count()):
+    identified = doubt.judges or policy.judge_fingerprints
+    if identified and (silent := frame["judge_fingerprint"].null_count()):
         lines.append(
             f"{count(silent, 'row')} of {frame.height:,} have no judge_fingerprint: they can be of "
             "another judge or prompt than the others"

@@ -21,7 +21,6 @@ from adjudge.policy.result import (
     Resampling,
     Rule,
     join_rules,
-    limit_rule,
     promise_below,
     share,
 )
@@ -88,7 +87,7 @@ class Entry:
 
     @cached_property
     def in_order(self) -> Labels:
-        return self.labels.sort(self.order)
+        return self.labels.take(self.order.rows)
 
     @property
     def is_by_lot(self) -> bool:
@@ -193,27 +192,6 @@ def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
     return [[entry for entry in entries if (entry.judge, entry.protocol) == key] for key in keys]
 
 
-def accept_labels(
-    chosen: Guarantee, rule: Rule, entry: Entry, levels: Levels, *, seed: int
-) -> Acceptance:
-    """What the rule accepts of its own calibration rows. Only indicative for a batch rule.
-
-    A row without a verdict counts as an error in calibration and is never accepted.
-    """
-    if rule.accepts == "none":
-        return Acceptance()
-    if chosen.per_batch:
-        return _over_halves(chosen, entry, levels, seed)
-    accepted = chosen.accept(rule, entry.labels.scores, levels) & entry.has_verdict
-    rows, wrong = int(accepted.sum()), int(entry.labels.errors[accepted].sum())
-    return Acceptance(
-        n_accepted=rows,
-        n_accepted_errors=wrong,
-        coverage=share(rows, len(entry)),
-        empirical_risk=share(wrong, rows),
-    )
-
-
 def _over_halves_pooled(
     chosen: Guarantee, groups: Sequence[Entry], levels: Levels, seed: int
 ) -> list[Acceptance]:
@@ -225,20 +203,17 @@ def _over_halves_pooled(
     labels = Labels.join([entry.labels for entry in groups])
     verdict = np.concatenate([entry.has_verdict for entry in groups])
     codes = np.repeat(np.arange(len(groups)), [len(entry) for entry in groups])
-    sizes = np.bincount(codes)
-    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    in_first_half = np.arange(len(codes)) - first[codes] < sizes[codes] // 2
-    shares, risks = np.zeros((HALF_SPLITS, len(groups))), np.zeros((HALF_SPLITS, len(groups)))
+    rows_of = [np.flatnonzero(codes == group) for group in range(len(groups))]
+    shares, risks = np.zeros((2, HALF_SPLITS, len(groups)))
     for split in range(HALF_SPLITS):
-        calibrates = np.empty(len(codes), dtype=np.bool_)
-        calibrates[np.lexsort((rng.random(len(codes)), codes))] = in_first_half
-        if not calibrates.any():
+        keys, new = rng.random(len(codes)), np.ones(len(codes), dtype=np.bool_)
+        rules = []
+        for rows in rows_of:
+            half = np.sort(rows[np.argsort(keys[rows])[: len(rows) // 2]])
+            new[half] = False
+            rules.append(chosen.decide(labels.take(half), levels))
+        if new.all():
             break
-        rules = [
-            chosen.decide(labels.take(calibrates & (codes == group)), levels)
-            for group in range(len(groups))
-        ]
-        new = ~calibrates
         accepted = chosen.accept_pooled(rules, labels.scores[new], codes[new], levels)
         accepted &= verdict[new]
         taken = np.bincount(codes[new], accepted, len(groups))
@@ -314,42 +289,52 @@ def resample_labels(
 
 @dataclass(frozen=True)
 class Candidate:
-    """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels.
-
-    `rule_levels` are the levels of each rule.
-    """
+    """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels."""
 
     guarantee: Guarantee
-    terms: Terms
-    rule_levels: Levels
     entries: Sequence[Entry]
-    rules: Sequence[Rule]
-    seen: Sequence[Acceptance]
+    terms: Terms
+    pooled: bool = False
 
-    @classmethod
-    def build(
-        cls, guarantee: Guarantee, entries: Sequence[Entry], terms: Terms, *, pooled: bool
-    ) -> Candidate:
-        levels = guarantee.levels_per_rule(terms.levels, terms.rules)
-        least = guarantee.fewest_labels(levels)
-        rules = []
-        for entry in entries:
-            labels, rule = entry.in_order, Rule(accepts="none")
-            if len(entry) >= least:
-                rule = guarantee.decide(labels, levels)
-            rules.append(limit_rule(rule, labels.scores, terms.cuts, entry.judge, entry.protocol))
-        if pooled and guarantee.takes_pooled:
-            seen_by_entry: dict[int, Acceptance] = {}
-            for groups in by_judge(entries):
-                halves = _over_halves_pooled(guarantee, groups, levels, terms.seed)
-                seen_by_entry |= zip(map(id, groups), halves, strict=True)
-            seen = [seen_by_entry[id(entry)] for entry in entries]
-        else:
-            seen = [
-                accept_labels(guarantee, rule, entry, levels, seed=terms.seed)
-                for entry, rule in zip(entries, rules, strict=True)
-            ]
-        return cls(guarantee, terms, levels, entries, rules, seen)
+    @cached_property
+    def levels(self) -> Levels:
+        """The levels of each rule."""
+        return self.guarantee.levels_per_rule(self.terms.levels, self.terms.rules)
+
+    @cached_property
+    def rules(self) -> list[Rule]:
+        levels, cuts = self.levels, self.terms.cuts
+        return [
+            self.guarantee.rule_below(entry.in_order, levels, cuts, entry.judge, entry.protocol)
+            for entry in self.entries
+        ]
+
+    @cached_property
+    def seen(self) -> list[Acceptance]:
+        """What each rule accepts of its own calibration rows. Only indicative for a batch rule."""
+        if not (self.pooled and self.guarantee.takes_pooled):
+            return list(map(self._accept, self.entries, self.rules))
+        seen_by_entry: dict[int, Acceptance] = {}
+        for groups in by_judge(self.entries):
+            halves = _over_halves_pooled(self.guarantee, groups, self.levels, self.terms.seed)
+            seen_by_entry |= zip(map(id, groups), halves, strict=True)
+        return [seen_by_entry[id(entry)] for entry in self.entries]
+
+    def _accept(self, entry: Entry, rule: Rule) -> Acceptance:
+        """A row without a verdict counts as an error in calibration and is never accepted."""
+        if rule.accepts == "none":
+            return Acceptance()
+        if self.guarantee.per_batch:
+            return _over_halves(self.guarantee, entry, self.levels, self.terms.seed)
+        accepted = self.guarantee.accept(rule, entry.labels.scores, self.levels)
+        accepted &= entry.has_verdict
+        rows, wrong = int(accepted.sum()), int(entry.labels.errors[accepted].sum())
+        return Acceptance(
+            n_accepted=rows,
+            n_accepted_errors=wrong,
+            coverage=share(rows, len(entry)),
+            empirical_risk=share(wrong, rows),
+        )
 
     def over_lots(self) -> FloatArray:
         """The coverage over other lots; empty if no lot decides."""
@@ -363,9 +348,10 @@ class Candidate:
             [replace(entry, seed=entry.seed + lot) for entry in entries]
             for lot in range(1, _LOTS + 1)
         )
-        built = (Candidate.build(self.guarantee, e, self.terms, pooled=False) for e in others)
-        return np.array([candidate.alternative().coverage for candidate in built])
+        candidates = (Candidate(self.guarantee, entries, self.terms) for entries in others)
+        return np.array([candidate.alternative.coverage for candidate in candidates])
 
+    @cached_property
     def alternative(self) -> Alternative:
         """All entries together, as listed in the policy's alternatives."""
         n, per_batch = sum(map(len, self.entries)), self.guarantee.per_batch
@@ -389,8 +375,7 @@ class Candidate:
             return 0.0
         seed = self.terms.seed
         entries = make_entries(rows, by=None, cluster=cluster, weights=None, seed=seed)
-        other = Candidate.build(self.guarantee, entries, self.terms, pooled=False)
-        return other.alternative().coverage
+        return Candidate(self.guarantee, entries, self.terms).alternative.coverage
 
     def groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
         cells = zip(self.entries, self.rules, self.seen, strict=True)
@@ -433,15 +418,15 @@ class Candidate:
         if self.guarantee.per_batch or self.guarantee.uses_delta:
             return None
         verdicts, seed = entry.has_verdict[entry.order.rows], self.terms.seed
-        return resample_labels(self.guarantee, entry.in_order, verdicts, self.rule_levels, seed)
+        return resample_labels(self.guarantee, entry.in_order, verdicts, self.levels, seed)
 
     def labels_needed(self, other: Candidate) -> int | None:
         """About how many labels it needs to accept as much as another guarantee does."""
-        if self.alternative().coverage >= other.alternative().coverage:
+        if self.alternative.coverage >= other.alternative.coverage:
             return None
         needed = [
             self.guarantee.labels_needed(
-                entry.labels, seen.n_accepted, seen.n_accepted_errors, self.rule_levels
+                entry.labels, seen.n_accepted, seen.n_accepted_errors, self.levels
             )
             for entry, seen in zip(self.entries, other.seen, strict=True)
             if seen.n_accepted
@@ -449,7 +434,7 @@ class Candidate:
         return None if None in needed else sum(n for n in needed if n is not None)
 
     def _note(self, entry: Entry) -> str:
-        n, least = len(entry), self.guarantee.fewest_labels(self.rule_levels)
+        n, least = len(entry), self.guarantee.fewest_labels(self.levels)
         if n < least:
             return (
                 f"only {count(n, 'label')}: {self.guarantee.name} at alpha "

@@ -9,28 +9,32 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from adjudge.data.judgments import ERROR, IS_ERROR, mark_off_answer
-from adjudge.data.rows import FAIL, PASS
+from adjudge.data.rows import FAIL, PASS, Rows
 from adjudge.data.tables import as_text
-from adjudge.data.writing import Row
+from adjudge.data.writing import Row, read_result
 from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import identity_of, match_judge, take_known_route
-from adjudge.policy.doubts import CascadeReport, CascadeRule, LearningShare
+from adjudge.policy.doubts import CascadeReport, CascadeRule, CostSource, LearningShare
 from adjudge.policy.result import Contradiction, Policy, PolicyGroup
 from adjudge.present.text import count
-from adjudge.records import MEASURED, About, Grade, Pair, Subject
+from adjudge.records import About, Grade, Pair, Subject
 from adjudge.selection.doubts.base import (
     NO_LENGTHS,
     Answers,
+    Coverage,
     Decision,
     Doubt,
+    DoubtFit,
+    DoubtRequest,
+    Labelled,
     ScoredRows,
     StageCount,
     check_identities,
@@ -40,29 +44,31 @@ from adjudge.selection.doubts.evidence import (
     Evidence,
     LearnedMargin,
     check_context,
+    count_overturned,
     doubt_of,
-    gap_between,
-    sum_in_order,
-    take_rows,
     with_context,
     with_learned,
 )
-from adjudge.selection.doubts.jury import MEMBER, OF_JUDGES, name_members
+from adjudge.selection.doubts.jury import IS_MEASURED, MEMBER, JudgeTable, name_members
 from adjudge.selection.labelled import NewRows
 from adjudge.statistics.entropy import INFINITE_DOUBT
-from adjudge.store import StorePlace
-from adjudge.validation import BoolArray, FloatArray, IntArray
+from adjudge.store import StorePlace, read_judge_parts
+from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, non_negative
+
+if TYPE_CHECKING:
+    from adjudge.selection.cascade_plan import CascadePlan
 
 #: The value in the judge and protocol columns of a cascade's rows.
 CASCADE = "cascade"
 #: The column with the judge at which a row ended.
 STAGE = "stage"
 NOT_ASKED = "needs a judge that was not asked"
+NOT_EVERY_STAGE = "not judged by every stage"
+LEARNING_ROW = "in the learning share of the cascade"
 OTHER_JUDGE = "of a judge that is not a stage of the cascade"
 #: A judge and its protocol.
 Member = tuple[str, str | None]
 _ROW = "__row"
-IS_MEASURED = pl.col("status").is_in(list(MEASURED))
 #: Columns of the judges' rows that a cascade reads, in addition to its context columns.
 _READ: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("id", "judge", "protocol", "status", "verdict"), pl.String),
@@ -72,70 +78,17 @@ _READ: dict[str, type[pl.DataType]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageEvidence:
-    """The answers of a cascade's judges about some rows, cheap to strong.
-
-    `whole` has a column of p for each judge, NaN if it failed or was not asked. `gaps` has the
-    order gaps, also one column per judge; None if rows do not have both orders.
-    """
-
-    whole: Evidence
-    ties: BoolArray
-    gaps: FloatArray | None = None
-
-    @property
-    def measured(self) -> BoolArray:
-        """Which judge has a score for which row."""
-        return ~np.isnan(self.whole.p)
-
-    def of(self, judges: Sequence[int]) -> StageEvidence:
-        at = list(judges)
-        names = tuple(self.whole.judges[j] for j in at)
-        return StageEvidence(
-            whole=replace(self.whole, judges=names, p=self.whole.p[:, at]),
-            ties=self.ties[:, at],
-            gaps=None if self.gaps is None else self.gaps[:, at],
-        )
-
-    def take(self, rows: BoolArray) -> StageEvidence:
-        gaps = None if self.gaps is None else self.gaps[rows]
-        whole = take_rows(self.whole, rows)
-        return StageEvidence(whole=whole, ties=self.ties[rows], gaps=gaps)
-
-    def upto(self, stage: int) -> Evidence:
-        """The evidence available once this stage (from 0) has answered."""
-        so_far = self.of(range(stage + 1))
-        if so_far.gaps is None:
-            return so_far.whole
-        spoke = ~np.isnan(so_far.gaps)
-        total = sum_in_order(list(np.where(spoke, so_far.gaps, 0.0).T))
-        return replace(so_far.whole, order_gap=total / np.maximum(spoke.sum(axis=1), 1))
-
-
-@dataclass(frozen=True)
-class StageRows:
-    """One row per id; `stages` has the rows of each stage as frames in the same order."""
-
-    frame: pl.DataFrame
-    stages: tuple[pl.DataFrame, ...]
-    asked: BoolArray
-    evidence: StageEvidence
-
-
-@dataclass(frozen=True, kw_only=True)
 class CascadeRows(ScoredRows):
     """The rows as a cascade decides them: `rows` are those that have reached a decision.
 
     `judged` has the same rows with the values of the judge at which each ended. `stage` is that
-    judge's position, `failed` marks the judges that were asked and gave no score, `incomplete` are
-    the rows that need a judge not yet asked.
+    judge's position, `failed` marks the judges that were asked and gave no score.
     """
 
     judges: tuple[str, ...]
     judged: pl.DataFrame
     stage: IntArray
     failed: BoolArray
-    incomplete: pl.DataFrame
 
     def stages(self, accepted: BoolArray) -> tuple[StageCount, ...]:
         return tuple(
@@ -187,6 +140,32 @@ def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Memb
     return tuple(stages)
 
 
+def find_costs(
+    frame: pl.DataFrame, stages: Sequence[Member], costs_given: Sequence[float] | None
+) -> tuple[list[float], CostSource]:
+    """The cost of a row with each judge: as given, or the mean cost of its rows."""
+    if costs_given is not None:
+        costs = [non_negative(cost, "costs") for cost in costs_given]
+        if len(costs) != len(stages) or costs[-1] == 0:
+            raise ArgumentError(
+                "costs", tuple(costs_given), f"give {len(stages)}, one per judge, the last above 0"
+            )
+        return costs, "given"
+    remedy = "give --costs, such as 1,5,30, or run the judges with --prices"
+    if "cost" not in frame.columns:
+        raise ArgumentError("costs", None, f"the rows have no cost; {remedy}")
+    means = []
+    for judge, protocol in stages:
+        judged = frame.filter(of_stages([(judge, protocol)]))
+        known_costs = judged["cost"].cast(pl.Float64, strict=False).drop_nulls()
+        if known_costs.is_empty():
+            raise ArgumentError("costs", judge, f"no row of this judge has a cost; {remedy}")
+        means.append(float(known_costs.to_numpy().mean()))
+    if means[-1] <= 0:
+        raise ArgumentError("costs", stages[-1][0], f"the cost of its rows is 0; {remedy}")
+    return means, "dollars"
+
+
 def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
     """The judges' names, with the protocol if one judge was asked by several protocols.
 
@@ -206,61 +185,26 @@ def of_stages(stages: Sequence[Member]) -> pl.Expr:
     )
 
 
-def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
-    """One row per id, in the order of the frame, with the rows of each stage next to it."""
-    judged = [
-        frame.filter(of_stages([stage])).unique("id", maintain_order=True) for stage in stages
-    ]
-    several = pl.concat(judged, how="diagonal_relaxed")
-    shared = [name for name in several.columns if name not in OF_JUDGES and name != "id"]
-    table = several.group_by("id", maintain_order=True).agg(
-        pl.col(name).drop_nulls().first() for name in shared
-    )
-    by_stage = tuple(
-        table.select("id").join(
-            judge_rows.select("id", *(name for name in judge_rows.columns if name in OF_JUDGES)),
-            on="id",
-            how="left",
-            maintain_order="left",
-        )
-        for judge_rows in judged
-    )
-    p, forward, reverse = (
-        _across(by_stage, pl.col(name).cast(pl.Float64).fill_null(np.nan))
-        for name in ("p_a", "p_fwd", "p_rev")
-    )
-    p = np.where(_across(by_stage, IS_MEASURED), p, np.nan)
-    gaps = gap_between(forward, reverse)
-    complete = not (np.isnan(gaps) & ~np.isnan(p)).any()
-    return StageRows(
-        frame=table,
-        stages=by_stage,
-        asked=_across(by_stage, pl.col("status").is_not_null()),
-        evidence=StageEvidence(
-            whole=Evidence(judges=stage_names(stages), p=p),
-            ties=_across(by_stage, pl.col("verdict") == "tie"),
-            gaps=np.where(np.isnan(p), np.nan, gaps) if complete else None,
-        ),
-    )
-
-
-def _across(stages: Sequence[pl.DataFrame], cell: pl.Expr) -> NDArray[Any]:
-    """A column for each stage; what is unknown of a condition is false."""
-    columns = [stage_rows.select(cell).to_series() for stage_rows in stages]
-    return np.column_stack([c.fill_null(False) if c.dtype == pl.Boolean else c for c in columns])
+def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> tuple[JudgeTable, Evidence]:
+    """The rows of every stage, one per id, and its answers."""
+    table = JudgeTable.build([frame.filter(of_stages([stage])) for stage in stages])
+    return table, table.evidence(stage_names(stages))
 
 
 def stage_doubts(
-    doubts: Sequence[LearnedMargin], evidence: StageEvidence
+    doubts: Sequence[LearnedMargin], evidence: Evidence
 ) -> tuple[FloatArray, FloatArray]:
     """Margin and u of every row at every stage; 0 and infinity if a judge has no verdict."""
-    margins = np.column_stack([margin.margins(evidence.upto(j)) for j, margin in enumerate(doubts)])
-    return with_failures(margins, evidence)
+    so_far = (evidence.of(range(stage + 1)) for stage in range(len(doubts)))
+    margins = [margin.margins(seen) for margin, seen in zip(doubts, so_far, strict=True)]
+    return with_failures(np.column_stack(margins), evidence)
 
 
-def with_failures(margins: FloatArray, evidence: StageEvidence) -> tuple[FloatArray, FloatArray]:
+def with_failures(margins: FloatArray, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     """The margins and their doubts; 0 and infinity if a judge failed or returned a tie."""
-    mute = ~evidence.measured | evidence.ties
+    mute = np.isnan(evidence.p)
+    if evidence.ties is not None:
+        mute |= evidence.ties
     return np.where(mute, 0.0, margins), np.where(mute, np.inf, doubt_of(margins))
 
 
@@ -277,23 +221,21 @@ def stop_at(doubts: FloatArray, tau: float) -> IntArray:
 def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs") -> CascadeRows:
     """Apply the cascade to the judges' rows (of every status); rows of other judges are ignored."""
     check_context(frame, lengths=rule.lengths, category=rule.category, who="the cascade")
-    laid = lay_out(frame, rule.members)
+    table, evidence = lay_out(frame, rule.members)
     needs_gaps = any(ORDER_GAP in stage.columns for stage in rule.stages)
-    if needs_gaps and laid.evidence.gaps is None:
+    if needs_gaps and evidence.order_gaps is None:
         raise ArgumentError("judgments", "p_fwd, p_rev", "the cascade needs both orders")
     learned = [LearnedMargin.load(stage, rule.categories) for stage in rule.stages]
-    whole = with_context(
-        laid.evidence.whole, laid.frame, lengths=rule.lengths, category=rule.category
-    )
-    margins, doubts = stage_doubts(learned, replace(laid.evidence, whole=whole))
+    evidence = with_context(evidence, table.frame, lengths=rule.lengths, category=rule.category)
+    margins, doubts = stage_doubts(learned, evidence)
     stage = stop_at(doubts, rule.tau)
     way = np.arange(len(rule.stages)) <= stage[:, None]
-    complete = (laid.asked | ~way).all(axis=1)
-    judged = _at_stage(laid, stage).with_columns(
+    complete = (table.asked | ~way).all(axis=1)
+    judged = _at_stage(table, stage).with_columns(
         pl.lit(CASCADE).alias("judge"),
         pl.lit(CASCADE).alias("protocol"),
         pl.lit(None, pl.String).alias("judge_fingerprint"),
-        *_spent(laid, way),
+        *_spent(table, way),
     )
     here = np.arange(len(stage)), stage
     doubt = np.where(np.isinf(doubts[here]), INFINITE_DOUBT, doubts[here])
@@ -304,38 +246,36 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     ended, incomplete = judged.filter(decided), judged.filter(~decided)
     return CascadeRows(
         rows=rows.filter(decided),
-        judge_verdicts=laid.stages[0]["verdict"].filter(decided),
+        judge_verdicts=table.of_judges[0]["verdict"].filter(decided),
         everything=pl.concat([ended, incomplete]),
         unscored={NOT_ASKED: incomplete.height},
         reason=pl.lit(NOT_ASKED),
         judges=stage_names(rule.members),
         judged=ended,
         stage=stage[complete],
-        failed=(way & laid.asked & ~laid.evidence.measured)[complete],
-        incomplete=incomplete,
+        failed=(way & table.asked & np.isnan(evidence.p))[complete],
     )
 
 
-def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
+def _at_stage(table: JudgeTable, stage: IntArray) -> pl.DataFrame:
     """The rows with the columns and the name of the judge at which each ended."""
     ends = [
-        stage_rows.with_row_index(_ROW)
+        judge_rows.with_row_index(_ROW)
         .filter(pl.Series(stage == at))
         .with_columns(pl.col("judge").alias(STAGE))
-        for at, stage_rows in enumerate(laid.stages)
+        for at, judge_rows in enumerate(table.of_judges)
     ]
     ended = pl.concat(ends, how="diagonal_relaxed").sort(_ROW).drop(_ROW, "id")
-    frame = laid.frame.drop(STAGE, strict=False)
+    frame = table.frame.drop(STAGE, strict=False)
     return frame.hstack(ended.drop([c for c in ended.columns if c in frame.columns]))
 
 
-def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
+def _spent(table: JudgeTable, way: BoolArray) -> list[pl.Series]:
     """Tokens and cost of every row, summed over the judges that were asked; null if unknown."""
     spent = []
     for column in ("tokens", "cost"):
-        if all(column in stage_rows.columns for stage_rows in laid.stages):
-            amount = pl.col(column).cast(pl.Float64, strict=False).fill_null(np.nan)
-            each = _across(laid.stages, amount)
+        if all(column in judge_rows.columns for judge_rows in table.of_judges):
+            each = table.across(pl.col(column).cast(pl.Float64, strict=False).fill_null(np.nan))
             total = pl.Series(column, np.where(way, each, 0.0).sum(axis=1), nan_to_null=True)
             spent.append(total.cast(pl.Int64) if column == "tokens" else total)
     return spent
@@ -483,3 +423,162 @@ def read_answers(
             read.append(values)
     frame = pl.DataFrame(read, schema_overrides=_READ, infer_schema_length=None)
     return mark_off_answer(frame, policy.min_answer_mass)
+
+
+def _report(
+    plan: CascadePlan, decided: CascadeRows, last: pl.DataFrame, coverage: Coverage, total: float
+) -> dict[str, Any]:
+    """The policy's field, given the rows of the last judge on what the cascade decided."""
+    rule, n = plan.rule, decided.rows.height
+    costs = np.cumsum([stage.cost for stage in rule.stages])
+    measured = last.filter(IS_MEASURED)
+    report = CascadeReport(
+        rule=rule,
+        cost_source=plan.cost_source,
+        cost=float(costs[decided.stage].mean()),
+        cost_last=rule.stages[-1].cost,
+        coverage_last=coverage(measured) * (measured.height / n) if last.height == n else None,
+        n_verdicts=n,
+        n_overturned=count_overturned(decided.judged["verdict"], decided.rows["verdict"]),
+        stopped=tuple(np.bincount(decided.stage, minlength=len(costs)).tolist()),
+        failed=tuple(decided.failed.sum(axis=0).tolist()),
+        dropped_stages=plan.dropped_stages,
+    )
+    return {"cascade": report}
+
+
+def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
+    """The rule with the parts of its judges' fingerprints, if the store has them."""
+    prints = [s.judge_fingerprint for s in rule.stages if s.judge_fingerprint is not None]
+    parts = read_judge_parts(prints, store)
+    stages = (
+        replace(s, fingerprint_parts=dict(parts[s.judge_fingerprint]))
+        if s.judge_fingerprint in parts
+        else s
+        for s in rule.stages
+    )
+    return replace(rule, stages=tuple(stages))
+
+
+class CascadeRequest(DoubtRequest):
+    """A cascade of the named judges, planned on the same rows, or the cascade of a plan."""
+
+    doubt = CascadeDoubt
+    asked_by = dict.fromkeys(("cascade", "plan"))
+    reads_texts = True
+    reads_failed = True
+    keeps_cuts = False
+    refuses = dict.fromkeys(
+        ("jury", "doubt", "weights", "judge"), "leave it out: it cannot be used with a cascade"
+    )
+
+    def learn(self, labelled: Labelled) -> DoubtFit:
+        """Run the planned cascade on the labelled rows; those of its learning share are refused.
+
+        So are rows that share a cluster with one of them. If some rows need a judge that was not
+        asked, only rows that every judge was asked about calibrate. The rows that end earlier are
+        the easy ones, so they alone would not be a random sample.
+        """
+        plan = self._planned(labelled)
+        rule = with_parts(plan.rule, labelled.store)
+        plan, about, cluster = replace(plan, rule=rule), labelled.about, labelled.cluster
+        if plan.about != about:
+            raise PolicyMismatchError(
+                f"the plan is about {plan.about}, but these are {about}; plan again on rows like "
+                "these",
+                differs=("about",),
+            )
+        members, doubt = rule.members, CascadeDoubt(rule)
+        rows = Rows(labelled.frame).without(~of_stages(members), OTHER_JUDGE)
+        doubt.check_judges(rows.frame, made="the plan", store=labelled.store)
+        frame = rows.frame.with_columns(__used=in_learning_share(rows.frame, rule.learning))
+        used = pl.col("__used")
+        if cluster is not None:
+            used |= used.any().over(cluster) & pl.col(cluster).is_not_null()
+        left = frame.filter(~used).drop("__used").sort("id")
+        learned = rows.frame["id"].n_unique() - left["id"].n_unique()
+        dropped = {**rows.dropped, LEARNING_ROW: learned}
+        if left.height == 0:
+            raise ArgumentError(
+                "judgments",
+                learned,
+                "every labelled row is in the learning share of the cascade: label others to "
+                "calibrate",
+            )
+        ended = run_cascade(rule, left, about=about)
+        assumptions = [
+            f"the cascade ({', '.join(doubt.judges)}) counts as one judge: its verdict and doubt "
+            "are a fixed function of the row, learned from labels that do not calibrate, so every "
+            "guarantee holds as for any judge; the promise is about the cascade's verdict, which "
+            "can differ from that of the judge at which a row ends",
+            "if a judge fails, the row continues with the next one, in calibration exactly as in "
+            "use; if the last one fails, there is no verdict",
+        ]
+        if incomplete := ended.unscored[NOT_ASKED]:
+            (table, _), n = lay_out(left, members), left["id"].n_unique()
+            whole = table.frame["id"].filter(pl.Series(table.asked.all(axis=1)))
+            asked = ended.rows["id"].is_in(whole.implode()).to_numpy()
+            # The rows that end at a stage all skipped the later ones: the cascade was in use.
+            spared = [stage for stage in set(ended.stage) if not asked[ended.stage == stage].any()]
+            if ended.rows.height == 0 or spared:
+                raise ArgumentError(
+                    "judgments",
+                    incomplete,
+                    f"of {n} labelled rows, this many need a judge that was not asked, and the "
+                    "others are not a random sample: ask that judge too",
+                )
+            left = left.filter(pl.col("id").is_in(whole.implode()))
+            lost = n - len(whole)
+            dropped |= {NOT_EVERY_STAGE: lost}
+            assumptions.append(
+                f"the {lost:,} rows that were not judged by every stage are missing at random"
+            )
+            ended = run_cascade(rule, left, about=about)
+        last = left.filter(of_stages(members[-1:]), pl.col("id").is_in(ended.rows["id"].implode()))
+        alpha, remarks = float(exact_level(labelled.settings["alpha"])), list(plan.warnings)
+        if plan.alpha != alpha:
+            remarks.append(f"the cascade was planned for alpha {plan.alpha:g}")
+        if not plan.feasible and plan.candidate != "jury":
+            remarks.append("no tau passes in the learning share: every row goes to the last judge")
+        if len(rule.stages) == 1:
+            remarks.append(
+                f"the cascade is {rule.judges[0]} alone, and {count(learned, 'row')} of the "
+                "learning share do not calibrate: if you want this judge alone in any case, "
+                f"calibrate --judge {rule.judges[0]} uses all labels"
+            )
+        return DoubtFit(
+            doubt,
+            ended.rows,
+            dropped=dropped,
+            assumptions=tuple(assumptions),
+            remarks=tuple(remarks),
+            entries=partial(_report, plan, ended, last),
+        )
+
+    def _planned(self, labelled: Labelled) -> CascadePlan:
+        from adjudge.selection.cascade_plan import CascadePlan, plan_cascade
+
+        options, plan = self.options, self.options.plan
+        if plan is None:
+            if labelled.judgments is None:
+                raise ArgumentError("judgments", None, "a cascade is planned on judgments")
+            return plan_cascade(
+                labelled.judgments,
+                options.cascade or (),
+                costs=options.costs,
+                category=options.category,
+                learning_share=options.learning_share,
+                store=labelled.store,
+                **labelled.settings,
+            )
+        for name in ("cascade", "costs", "category"):
+            if (value := getattr(options, name)) is not None:
+                raise ArgumentError(name, value, "leave it out: the plan sets it")
+        limit = labelled.settings["min_answer_mass"]
+        if not isinstance(plan, CascadePlan):
+            plan = read_result(plan, CascadePlan)
+        if plan.min_answer_mass != limit:
+            raise ArgumentError(
+                "min_answer_mass", limit, f"the plan was made with {plan.min_answer_mass}: use that"
+            )
+        return plan

@@ -18,7 +18,8 @@ from adjudge.judges.subjects import SubjectSource
 from adjudge.policy.doubts import CascadeRule
 from adjudge.policy.result import Policy
 from adjudge.records import Subject
-from adjudge.selection.cascade import IS_MEASURED, CascadeDoubt, read_answers, run_cascade
+from adjudge.selection.cascade import CascadeDoubt, read_answers, run_cascade
+from adjudge.selection.doubts.jury import IS_MEASURED
 from adjudge.selection.verifying import read_policy
 
 P = ParamSpec("P")

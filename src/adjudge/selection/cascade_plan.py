@@ -6,8 +6,8 @@ seeded hash of their cluster or id. The other labels calibrate: `CascadeRequest`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,79 +15,114 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from adjudge.data import read_result
 from adjudge.data.judgments import WORDS, Judgments, prepare_judgments
 from adjudge.data.rows import Rows, merge_dropped
 from adjudge.data.tables import TableLike
-from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.policy.doubts import (
-    CascadeReport,
-    CascadeRule,
-    CostSource,
-    DroppedStage,
-    LearningShare,
-    Stage,
-    money,
-)
+from adjudge.errors import ArgumentError
+from adjudge.policy.doubts import CascadeRule, CostSource, DroppedStage, LearningShare, Stage, money
 from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of, warnings_of
 from adjudge.present.figure import ACCENT, GOOD, INK, MARKS, MUTED, WARM, new_figure, themed
 from adjudge.present.result import (
     Check,
     Count,
     Level,
+    NotNegative,
     Proportion,
     ResultWithDigest,
     frozen,
     not_empty,
 )
 from adjudge.present.text import clip_names, count, left_out, percent
-from adjudge.records import MEASURED, MIN_ANSWER_MASS, About
+from adjudge.records import MIN_ANSWER_MASS, About
 from adjudge.selection.cascade import (
+    NOT_EVERY_STAGE,
     OTHER_JUDGE,
-    CascadeDoubt,
-    CascadeRows,
     Member,
-    StageEvidence,
+    find_costs,
     find_stages,
     in_learning_share,
     lay_out,
     of_stages,
-    run_cascade,
+    stage_doubts,
     stage_names,
+    stop_at,
+    with_failures,
+    with_parts,
 )
-from adjudge.selection.cascade_sheet import (
-    CascadeCandidate,
-    CostPoint,
-    JudgeAlone,
-    Sheet,
-    drop_stages,
-    find_costs,
-)
-from adjudge.selection.doubts.base import Coverage, DoubtFit, DoubtRequest, Labelled
 from adjudge.selection.doubts.evidence import (
     FEWEST_LEARNING,
+    Evidence,
+    LearnedMargin,
     advise_learning,
-    count_overturned,
+    learn,
     lengths_in,
     with_context,
 )
+from adjudge.selection.guarantees import scope_threshold
 from adjudge.selection.labelled import read_labelled
+from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import cluster_codes
-from adjudge.store import StorePlace, read_judge_parts
+from adjudge.statistics.ridge import FOLDS, PENALTIES
+from adjudge.store import StorePlace
+from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, one_of, open_unit, unit
 from adjudge.validation import count as check_count
-from adjudge.validation import exact_level, one_of, open_unit, unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-NOT_EVERY_STAGE = "not judged by every stage"
-LEARNING_ROW = "in the learning share of the cascade"
 PLAN_SCHEMA = 1
 #: What a plan can be of; the first is the default.
 _JOINED = {"learned": " -> ", "label_free": " -> ", "jury": " + "}
 CANDIDATES = tuple(_JOINED)
 #: Lines of the curve that a table shows.
 _LINES = 9
+#: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
+_SLACK = 0.01
+#: How many values of tau are tried, and how many a plan keeps.
+_TRIED, _KEPT = 200, 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeAlone:
+    """One judge of the cascade asked about every row."""
+
+    judge: str
+    cost: NotNegative
+    coverage: Proportion
+    wrong: Proportion | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostPoint:
+    """A cascade that stops at `tau`: its cost per row, and what could be accepted at alpha.
+
+    `coverage` is the largest share whose mean fitted error probability is at most alpha, `wrong`
+    the observed share of errors in it; `stops` the share of rows that end at each stage. All are
+    computed with ridges that were fitted without the row.
+    """
+
+    tau: Proportion
+    cost: NotNegative
+    coverage: Proportion
+    wrong: Proportion | None
+    stops: tuple[Proportion, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CascadeCandidate:
+    """One way to combine the judges, scored on the learning share.
+
+    `learned` stops by fitted error probabilities, `label_free` by the mean log odds of the judges
+    so far, `jury` asks its judges about every row. `coverage` is the share of the learning rows
+    that scope accepts at alpha, by their labels, and `wrong` the share of errors in it.
+    """
+
+    name: str
+    judges: tuple[str, ...]
+    tau: Proportion
+    cost: NotNegative
+    coverage: Proportion
+    wrong: Proportion | None
 
 
 def _can_be_shown(plan: CascadePlan) -> str | None:
@@ -218,14 +253,13 @@ def plan_cascade(
     prefers_a = (frame["label"] == WORDS[table.about][0]).to_numpy().astype(np.int64)
     units = cluster_codes(frame[learning.column].to_list())[0]
     lengths = lengths_in(frame)
-    whole = with_context(evidence.whole, frame, lengths=lengths, category=category)
+    evidence = with_context(evidence, frame, lengths=lengths, category=category)
 
     @cache
     def sheet(chain: tuple[int, ...], *, plain: bool = False) -> Sheet:
         """The cascade of these judges, named as if the others had not been asked."""
-        seen = replace(evidence, whole=whole).of(chain)
         names = stage_names([stages[at] for at in chain])
-        seen = replace(seen, whole=replace(seen.whole, judges=names))
+        seen = replace(evidence.of(chain), judges=names)
         chain_costs = [prices[at] for at in chain]
         if plain:
             return Sheet.plain(seen, prefers_a, costs=chain_costs, alpha=level)
@@ -245,7 +279,7 @@ def plan_cascade(
         way.candidate(name, tuple(judges[at] for at in among), stop or 0.0)
         for name, among, way, stop in tried
     ]
-    named = [at for at, one in enumerate(candidates) if one.name == candidate]
+    named = [at for at, scored in enumerate(candidates) if scored.name == candidate]
     if not named or (candidate == "jury" and tau is not None):
         remedy = "leave out tau: a jury is asked about every row"
         raise ArgumentError("candidate", candidate, remedy if named else "name three judges")
@@ -280,7 +314,7 @@ def plan_cascade(
         tau=planned or 0.0,
         lengths=lengths,
         category=category,
-        categories=whole.categories if category is not None else (),
+        categories=evidence.categories if category is not None else (),
         learning=learning,
         n_learning=len(prefers_a),
     )
@@ -310,31 +344,18 @@ def plan_cascade(
     )
 
 
-def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
-    """The rule with the parts of its judges' fingerprints, if the store has them."""
-    prints = [s.judge_fingerprint for s in rule.stages if s.judge_fingerprint is not None]
-    parts = read_judge_parts(prints, store)
-    stages = (
-        replace(s, fingerprint_parts=dict(parts[s.judge_fingerprint]))
-        if s.judge_fingerprint in parts
-        else s
-        for s in rule.stages
-    )
-    return replace(rule, stages=tuple(stages))
-
-
 def _learning_rows(
     rows: Rows, stages: Sequence[Member], learning: LearningShare
-) -> tuple[pl.DataFrame, StageEvidence, Mapping[str, int]]:
+) -> tuple[pl.DataFrame, Evidence, Mapping[str, int]]:
     """The rows that every judge was asked about, their answers, and how many are left out.
 
     Human ties are left out because they do not show who is right.
     """
     rows = rows.without(pl.col("label") == "tie", "human tie")
-    laid = lay_out(rows.frame.sort("id"), stages)
-    asked = np.asarray(laid.asked.all(axis=1))
-    evidence, n = laid.evidence.take(asked), int(asked.sum())
-    if n < FEWEST_LEARNING or (evidence.measured.sum(axis=0) < FEWEST_LEARNING).any():
+    table, evidence = lay_out(rows.frame.sort("id"), stages)
+    asked = np.asarray(table.asked.all(axis=1))
+    evidence, n = evidence.take(asked), int(asked.sum())
+    if n < FEWEST_LEARNING or ((~np.isnan(evidence.p)).sum(axis=0) < FEWEST_LEARNING).any():
         raise ArgumentError(
             "learning_share",
             learning.share,
@@ -342,7 +363,7 @@ def _learning_rows(
             f"{FEWEST_LEARNING} rows with a usable score; label more rows, or raise the share",
         )
     dropped = merge_dropped(rows.dropped, {NOT_EVERY_STAGE: len(asked) - n})
-    return laid.frame.filter(pl.Series(asked)), evidence, dropped
+    return table.frame.filter(pl.Series(asked)), evidence, dropped
 
 
 def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
@@ -354,148 +375,179 @@ def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
     return None if prints.is_empty() else str(prints[0])
 
 
-def _report(
-    plan: CascadePlan, decided: CascadeRows, last: pl.DataFrame, coverage: Coverage, total: float
-) -> dict[str, Any]:
-    """The policy's field, given the rows of the last judge on what the cascade decided."""
-    rule, n = plan.rule, decided.rows.height
-    costs = np.cumsum([stage.cost for stage in rule.stages])
-    measured = last.filter(pl.col("status").is_in(list(MEASURED)))
-    report = CascadeReport(
-        rule=rule,
-        cost_source=plan.cost_source,
-        cost=float(costs[decided.stage].mean()),
-        cost_last=rule.stages[-1].cost,
-        coverage_last=coverage(measured) * (measured.height / n) if last.height == n else None,
-        n_verdicts=n,
-        n_overturned=count_overturned(decided.judged["verdict"], decided.rows["verdict"]),
-        stopped=tuple(np.bincount(decided.stage, minlength=len(costs)).tolist()),
-        failed=tuple(decided.failed.sum(axis=0).tolist()),
-        dropped_stages=plan.dropped_stages,
-    )
-    return {"cascade": report}
+def fit_stages(
+    evidence: Evidence, prefers_a: IntArray, *, units: IntArray, seed: int
+) -> tuple[tuple[LearnedMargin, ...], FloatArray]:
+    """A ridge for each stage, fitted on its scored rows, and margins held out.
 
-
-class CascadeRequest(DoubtRequest):
-    """A cascade of the named judges, planned on the same rows, or the cascade of a plan."""
-
-    doubt = CascadeDoubt
-    asked_by = dict.fromkeys(("cascade", "plan"))
-    reads_texts = True
-    reads_failed = True
-    keeps_cuts = False
-    refuses = dict.fromkeys(
-        ("jury", "doubt", "weights", "judge"), "leave it out: it cannot be used with a cascade"
-    )
-
-    def learn(self, labelled: Labelled) -> DoubtFit:
-        """Run the planned cascade on the labelled rows; those of its learning share are refused.
-
-        So are rows that share a cluster with one of them. If some rows need a judge that was not
-        asked, only rows that every judge was asked about calibrate. The rows that end earlier are
-        the easy ones, so they alone would not be a random sample.
-        """
-        plan = self._planned(labelled)
-        rule = with_parts(plan.rule, labelled.store)
-        plan, about, cluster = replace(plan, rule=rule), labelled.about, labelled.cluster
-        if plan.about != about:
-            raise PolicyMismatchError(
-                f"the plan is about {plan.about}, but these are {about}; plan again on rows like "
-                "these",
-                differs=("about",),
-            )
-        members, doubt = rule.members, CascadeDoubt(rule)
-        rows = Rows(labelled.frame).without(~of_stages(members), OTHER_JUDGE)
-        doubt.check_judges(rows.frame, made="the plan", store=labelled.store)
-        frame = rows.frame.with_columns(__used=in_learning_share(rows.frame, rule.learning))
-        used = pl.col("__used")
-        if cluster is not None:
-            used |= used.any().over(cluster) & pl.col(cluster).is_not_null()
-        left = frame.filter(~used).drop("__used").sort("id")
-        learned = rows.frame["id"].n_unique() - left["id"].n_unique()
-        dropped = {**rows.dropped, LEARNING_ROW: learned}
-        if left.height == 0:
-            raise ArgumentError(
-                "judgments",
-                learned,
-                "every labelled row is in the learning share of the cascade: label others to "
-                "calibrate",
-            )
-        ended = run_cascade(rule, left, about=about)
-        assumptions = [
-            f"the cascade ({', '.join(doubt.judges)}) counts as one judge: its verdict and doubt "
-            "are a fixed function of the row, learned from labels that do not calibrate, so every "
-            "guarantee holds as for any judge; the promise is about the cascade's verdict, which "
-            "can differ from that of the judge at which a row ends",
-            "if a judge fails, the row continues with the next one, in calibration exactly as in "
-            "use; if the last one fails, there is no verdict",
-        ]
-        if ended.incomplete.height:
-            laid, n = lay_out(left, members), left["id"].n_unique()
-            whole = laid.frame["id"].filter(pl.Series(laid.asked.all(axis=1)))
-            asked = ended.rows["id"].is_in(whole.implode()).to_numpy()
-            # The rows that end at a stage all skipped the later ones: the cascade was in use.
-            spared = [stage for stage in set(ended.stage) if not asked[ended.stage == stage].any()]
-            if ended.rows.height == 0 or spared:
-                raise ArgumentError(
-                    "judgments",
-                    ended.incomplete.height,
-                    f"of {n} labelled rows, this many need a judge that was not asked, and the "
-                    "others are not a random sample: ask that judge too",
-                )
-            left = left.filter(pl.col("id").is_in(whole.implode()))
-            lost = n - len(whole)
-            dropped |= {NOT_EVERY_STAGE: lost}
-            assumptions.append(
-                f"the {lost:,} rows that were not judged by every stage are missing at random"
-            )
-            ended = run_cascade(rule, left, about=about)
-        last = left.filter(of_stages(members[-1:]), pl.col("id").is_in(ended.rows["id"].implode()))
-        alpha, remarks = float(exact_level(labelled.settings["alpha"])), list(plan.warnings)
-        if plan.alpha != alpha:
-            remarks.append(f"the cascade was planned for alpha {plan.alpha:g}")
-        if not plan.feasible and plan.candidate != "jury":
-            remarks.append("no tau passes in the learning share: every row goes to the last judge")
-        if len(rule.stages) == 1:
-            remarks.append(
-                f"the cascade is {rule.judges[0]} alone, and {count(learned, 'row')} of the "
-                "learning share do not calibrate: if you want this judge alone in any case, "
-                f"calibrate --judge {rule.judges[0]} uses all labels"
-            )
-        return DoubtFit(
-            doubt,
-            ended.rows,
-            dropped=dropped,
-            assumptions=tuple(assumptions),
-            remarks=tuple(remarks),
-            entries=partial(_report, plan, ended, last),
+    Those are the margins of the rows by ridges that were fitted without their fold of `units`.
+    """
+    rows = len(prefers_a)
+    groups = int(units.max()) + 1
+    fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
+    fitted, held_out = [], np.zeros(evidence.p.shape)
+    for stage in range(len(evidence.judges)):
+        so_far = evidence.of(range(stage + 1))
+        learns = ~np.isnan(evidence.p[:, stage]) & np.vstack(
+            [np.ones(rows, dtype=np.bool_), *(fold != left for left in range(FOLDS))]
         )
+        names, fit = learn(so_far, prefers_a, learns, units=units, seed=seed)
+        whole, *others = (
+            LearnedMargin(names, so_far.categories, scales, weights, float(penalty))
+            for scales, weights, penalty in zip(*fit, strict=True)
+        )
+        fitted.append(whole)
+        for left, margin in enumerate(others):
+            held_out[:, stage] = np.where(fold == left, margin.margins(so_far), held_out[:, stage])
+    return tuple(fitted), held_out
 
-    def _planned(self, labelled: Labelled) -> CascadePlan:
-        options, plan = self.options, self.options.plan
-        if plan is None:
-            if labelled.judgments is None:
-                raise ArgumentError("judgments", None, "a cascade is planned on judgments")
-            return plan_cascade(
-                labelled.judgments,
-                options.cascade or (),
-                costs=options.costs,
-                category=options.category,
-                learning_share=options.learning_share,
-                store=labelled.store,
-                **labelled.settings,
+
+@dataclass(frozen=True)
+class Sheet:
+    """One cascade on the learning rows: held-out doubts and errors of each row at each stage."""
+
+    fitted: tuple[LearnedMargin, ...]
+    doubts: FloatArray
+    wrong: BoolArray
+    costs: FloatArray
+    alpha: float
+    #: The estimated error probability of each row at each stage.
+    risks: FloatArray
+
+    @classmethod
+    def fit(
+        cls,
+        evidence: Evidence,
+        prefers_a: IntArray,
+        *,
+        units: IntArray,
+        seed: int,
+        costs: Sequence[float],
+        alpha: float,
+    ) -> Sheet:
+        """Learn every stage; `costs` are those of a row with each judge."""
+        fitted, held_out = fit_stages(evidence, prefers_a, units=units, seed=seed)
+        margins, doubts = with_failures(held_out, evidence)
+        wrong = (margins > 0) != (prefers_a[:, None] > 0)
+        return cls(fitted, doubts, wrong, np.cumsum(costs), alpha, doubts)
+
+    @classmethod
+    def plain(
+        cls, evidence: Evidence, prefers_a: IntArray, *, costs: Sequence[float], alpha: float
+    ) -> Sheet:
+        """Nothing is learned: the mean log odds of the judges so far, and errors by the labels."""
+        margin = LearnedMargin(("mean odds",), (), np.ones(1), np.ones(1), PENALTIES[0])
+        fitted = (margin,) * len(evidence.judges)
+        margins, doubts = stage_doubts(fitted, evidence)
+        wrong = ((margins > 0) != (prefers_a[:, None] > 0)) | np.isinf(doubts)
+        return cls(fitted, doubts, wrong, np.cumsum(costs), alpha, wrong.astype(np.float64))
+
+    @property
+    def taus(self) -> FloatArray:
+        """Values of tau at which some row changes its stage, thinned."""
+        values = np.unique(self.doubts[np.isfinite(self.doubts)])
+        if len(values) > _TRIED:
+            values = values[np.linspace(0, len(values) - 1, _TRIED).round().astype(int)]
+        return np.concatenate(([0.0], values))
+
+    def stop(self, tau: float) -> tuple[IntArray, FloatArray, BoolArray, FloatArray]:
+        """Stage, doubt, error and risk of every row, if rows stop at this tau."""
+        stage = stop_at(self.doubts, tau)
+        here = np.arange(len(stage)), stage
+        doubt, risk = (np.minimum(of[here], INFINITE_DOUBT) for of in (self.doubts, self.risks))
+        return stage, doubt, self.wrong[here], risk
+
+    def point(self, tau: float) -> CostPoint:
+        """Cost, and coverage at alpha, if rows stop at this tau."""
+        stage, doubt, wrong, risk = self.stop(tau)
+        order = np.argsort(doubt, kind="stable")
+        means = np.cumsum(risk[order]) / np.arange(1, len(order) + 1)
+        # Tied rows are accepted together.
+        ends = np.append(np.diff(doubt[order]) > 0, True)
+        passing = np.flatnonzero(ends & (means <= self.alpha))
+        accepted = np.zeros(len(stage), dtype=np.bool_)
+        accepted[order[: passing[-1] + 1 if len(passing) else 0]] = True
+        stops = np.bincount(stage, minlength=len(self.costs)) / len(stage)
+        shares = self._shares(stage, wrong, accepted)
+        return CostPoint(tau=tau, **shares, stops=tuple(stops.tolist()))
+
+    def _shares(self, stage: IntArray, wrong: BoolArray, accepted: BoolArray) -> dict[str, Any]:
+        """The mean cost of a row, the share accepted, and the share of errors in it."""
+        return {
+            "cost": float(self.costs[stage].mean()),
+            "coverage": float(accepted.mean()),
+            "wrong": float(wrong[accepted].mean()) if accepted.any() else None,
+        }
+
+    def largest_tau(self, *, margin: float = 1.0) -> float | None:
+        """The largest tau for which the mean risk of the rows below it is at most alpha.
+
+        A margin of `margin` standard errors of a share alpha is kept. With about ninety rows, a tau
+        without a margin is above alpha in half of all cases, and then little can be accepted.
+        """
+        best = None
+        for tau in self.taus[1:].tolist():
+            _, doubt, _, risk = self.stop(tau)
+            below = risk[doubt <= tau]
+            error = (self.alpha * (1 - self.alpha) / max(len(below), 1)) ** 0.5
+            if len(below) and below.mean() + margin * error <= self.alpha:
+                best = tau
+        return best
+
+    def points(self, planned: float | None) -> tuple[CostPoint, ...]:
+        """The curve, thinned, including the planned tau and half of it."""
+        taus = self.taus
+        some = taus[np.unique(np.linspace(0, len(taus) - 1, _KEPT).round().astype(int))]
+        wanted = {*some.tolist(), planned or 0.0, (planned or 0.0) / 2}
+        return tuple(self.point(tau) for tau in sorted(wanted))
+
+    def candidate(self, name: str, judges: tuple[str, ...], tau: float) -> CascadeCandidate:
+        """This cascade at tau, by what scope accepts of the rows at alpha."""
+        stage, doubt, wrong, _ = self.stop(tau)
+        mute = doubt == INFINITE_DOUBT
+        rule = scope_threshold(doubt, wrong | mute, alpha=self.alpha)
+        shares = self._shares(stage, wrong, rule.accept(doubt) & ~mute)
+        return CascadeCandidate(name=name, judges=judges, tau=tau, **shares)
+
+    def best(self, coverage: float) -> CostPoint | None:
+        """The point with at least this coverage and the lowest cost per accepted verdict."""
+        points = [self.point(tau) for tau in self.taus.tolist()]
+        enough = [point for point in points if point.coverage >= max(coverage, _SLACK)]
+        return min(enough, key=lambda point: point.cost / point.coverage, default=None)
+
+
+def drop_stages(
+    chain: tuple[int, ...], sheet: Callable[[tuple[int, ...]], Sheet], names: Sequence[str]
+) -> tuple[tuple[int, ...], list[DroppedStage]]:
+    """Drop judges, one by one, if the cascade accepts as much without them at no higher cost.
+
+    The cost is per accepted verdict: people label what is not accepted, so a cheap cascade that
+    accepts little saves nothing. The last judge always stays, because a hundred labels cannot show
+    that it is not needed. If no tau passes, only the last judge stays: no row would end earlier.
+    """
+    dropped: list[DroppedStage] = []
+    while len(chain) > 1 and (tau := sheet(chain).largest_tau()) is not None:
+        now = sheet(chain).point(tau)
+        others = {}
+        for at in chain[:-1]:
+            rest = tuple(other for other in chain if other != at)
+            point = sheet(rest).best(now.coverage - _SLACK)
+            if point is not None and point.cost * now.coverage <= now.cost * point.coverage:
+                others[at] = point
+        if not others:
+            break
+        worst = min(others, key=lambda at: (others[at].cost / others[at].coverage, at))
+        dropped.append(
+            DroppedStage(
+                judge=names[worst],
+                cost_with=now.cost,
+                cost_without=others[worst].cost,
+                coverage_with=now.coverage,
+                coverage_without=others[worst].coverage,
             )
-        for name in ("cascade", "costs", "category"):
-            if (value := getattr(options, name)) is not None:
-                raise ArgumentError(name, value, "leave it out: the plan sets it")
-        limit = labelled.settings["min_answer_mass"]
-        if not isinstance(plan, CascadePlan):
-            plan = read_result(plan, CascadePlan)
-        if plan.min_answer_mass != limit:
-            raise ArgumentError(
-                "min_answer_mass", limit, f"the plan was made with {plan.min_answer_mass}: use that"
-            )
-        return plan
+        )
+        chain = tuple(other for other in chain if other != worst)
+    return chain if sheet(chain).largest_tau() is not None else chain[-1:], dropped
 
 
 def _view(plan: CascadePlan) -> list[Block]:
@@ -551,11 +603,11 @@ def _view(plan: CascadePlan) -> list[Block]:
     others = table_of(
         plan.candidates,
         {
-            "candidate": lambda one: _star(one.name == plan.candidate) + one.name,
-            "judges": lambda one: _JOINED[one.name].join(one.judges),
-            "cost": lambda one: percent(one.cost / plan.last.cost),
-            "accepted": lambda one: percent(one.coverage),
-            "error share": lambda one: percent(one.wrong),
+            "candidate": lambda way: _star(way.name == plan.candidate) + way.name,
+            "judges": lambda way: _JOINED[way.name].join(way.judges),
+            "cost": lambda way: percent(way.cost / plan.last.cost),
+            "accepted": lambda way: percent(way.coverage),
+            "error share": lambda way: percent(way.wrong),
         },
         text_columns=2,
         caption="Candidates, by what scope accepts of the learning share; --candidate plans one",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from adjudge.present import figure as theme
+from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -20,29 +22,6 @@ from adjudge.present.blocks import (
     explain,
     remarks_of,
     table_of,
-)
-from adjudge.present.figure import (
-    ACCENT,
-    GOOD,
-    LINES,
-    MARKS,
-    MUTED,
-    SERIES,
-    WARM,
-    add_legend,
-    draw_reliability,
-    new_figure,
-    themed,
-)
-from adjudge.present.text import (
-    begin,
-    clip_names,
-    count,
-    group_name,
-    left_out,
-    level,
-    number,
-    percent,
 )
 from adjudge.selection.evaluating import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.validation import FloatArray
@@ -58,8 +37,8 @@ _METHOD_COLUMNS = (
     *("method", "coverage", "sd", "accuracy", "error share", "sd", "ratio", "above alpha"),
 )
 #: Colours of guarantees and of baselines, in the order of the evaluation.
-_GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
-_BASELINES = (SERIES[6], WARM, SERIES[4])
+_GUARANTEES = (theme.ACCENT, theme.SERIES[2], theme.GOOD, theme.SERIES[5], theme.SERIES[7])
+_BASELINES = (theme.SERIES[6], theme.WARM, theme.SERIES[4])
 
 
 def view_evaluation(evaluation: Evaluation) -> list[Block]:
@@ -69,7 +48,7 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
     blocks.append(_signals_table(evaluation))
     for key in evaluation.judges:
         shown = [_method(m) for m in evaluation.paper_rows(key) if m.alpha == alpha]
-        splits = count(evaluation.splits, "random split")
+        splits = text.count(evaluation.splits, "random split")
         caption = f"{evaluation.judge_name(key)}: alpha {alpha:g}, {splits}"
         blocks.append(Table(_METHOD_COLUMNS, shown, caption, detail=True))
     if evaluation.comparisons:
@@ -79,7 +58,7 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
         "above alpha: share of splits with a larger error share in the test half; ratio: all "
         "errors divided by all accepted verdicts, over all splits; accuracy: of the accepted",
     ]
-    notes = [*(f"note: {line}" for line in evaluation.warnings), *left_out(evaluation.dropped)]
+    notes = [*(f"note: {line}" for line in evaluation.warnings), *text.left_out(evaluation.dropped)]
     rows = [
         (*(evaluation.judge_name(m.key), m.signal, m.method, f"{m.alpha:g}"), *_method(m)[1:])
         for m in evaluation.methods
@@ -105,12 +84,12 @@ def _guarantees(evaluation: Evaluation, alpha: float) -> list[Block]:
     facts = []
     for name, risks in methods.items():
         ranked = sorted(risks, key=lambda m: m.coverage)
-        shares = dict.fromkeys(percent(m.coverage) for m in (ranked[0], ranked[-1]))
-        wrong = f"accepted, {percent(ranked[0].risk)} wrong; above {level(alpha)} in "
+        shares = dict.fromkeys(text.percent(m.coverage) for m in (ranked[0], ranked[-1]))
+        wrong = f"accepted, {text.percent(ranked[0].risk)} wrong; above {text.level(alpha)} in "
         if len(ranked) > 1:
-            wrong = f"accepted, by judge; above {level(alpha)} in up to "
-        above = percent(max(m.share_above for m in risks), 0)
-        splits = count(evaluation.splits, "split") if len(ranked) == 1 else "splits"
+            wrong = f"accepted, by judge; above {text.level(alpha)} in up to "
+        above = text.percent(max(m.share_above for m in risks), 0)
+        splits = text.count(evaluation.splits, "split") if len(ranked) == 1 else "splits"
         facts.append(Fact(name, " to ".join(shares), f"{wrong}{above} of {splits}"))
     return [Facts(facts)] if facts else []
 
@@ -121,22 +100,22 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
         ((key, quality),) = main
         name = evaluation.judge_name(key)
         if quality.accuracy is None:
-            rows = count(quality.n, "labelled row")
-            return Headline(begin(f"{name} gives no verdict on any of {rows}"), tone="bad")
+            rows = text.count(quality.n, "labelled row")
+            return Headline(text.begin(f"{name} gives no verdict on any of {rows}"), tone="bad")
         alike = "no AUROC: all are right, or all are wrong"
-        ranks = alike if quality.auroc is None else f"AUROC {number(quality.auroc)}"
+        ranks = alike if quality.auroc is None else f"AUROC {text.number(quality.auroc)}"
         return Headline(
-            begin(f"{name} is right on {percent(quality.accuracy)} of ")
-            + f"{count(quality.n_verdicts, 'labelled verdict')} "
-            f"({ranks}, ECE {number(quality.ece)})"
+            text.begin(f"{name} is right on {text.percent(quality.accuracy)} of ")
+            + f"{text.count(quality.n_verdicts, 'labelled verdict')} "
+            f"({ranks}, ECE {text.number(quality.ece)})"
         )
     ranked = sorted((s.accuracy, key) for key, s in main if s.accuracy is not None)
     if not ranked:
-        return Headline(f"None of {count(len(main), 'judge')} gives a verdict", tone="bad")
+        return Headline(f"None of {text.count(len(main), 'judge')} gives a verdict", tone="bad")
     (worst, worst_key), (best, best_key) = ranked[0], ranked[-1]
     return Headline(
-        f"{count(len(main), 'judge')}: right on {percent(worst)} "
-        f"({evaluation.judge_name(worst_key)}) to {percent(best)} "
+        f"{text.count(len(main), 'judge')}: right on {text.percent(worst)} "
+        f"({evaluation.judge_name(worst_key)}) to {text.percent(best)} "
         f"({evaluation.judge_name(best_key)}) of their labelled verdicts"
     )
 
@@ -151,12 +130,12 @@ def _signals_table(evaluation: Evaluation) -> Table:
         {
             **name,
             "signal": lambda s: s.signal,
-            "rows": lambda s: number(s.n),
-            "no verdict": lambda s: number(s.n_no_verdict),
-            "accuracy": lambda s: number(s.accuracy),
-            "ECE": lambda s: number(s.ece),
-            "AUROC": lambda s: number(s.auroc),
-            "AUPRC": lambda s: number(s.auprc),
+            "rows": lambda s: text.number(s.n),
+            "no verdict": lambda s: text.number(s.n_no_verdict),
+            "accuracy": lambda s: text.number(s.accuracy),
+            "ECE": lambda s: text.number(s.ece),
+            "AUROC": lambda s: text.number(s.auroc),
+            "AUPRC": lambda s: text.number(s.auprc),
         },
         caption="Quality of each doubt signal, on labelled rows with a verdict (positives: right "
         "verdicts)",
@@ -169,8 +148,8 @@ def _signals_table(evaluation: Evaluation) -> Table:
 def _method(m: MethodRisk) -> tuple[str, ...]:
     return (
         m.method,
-        *map(number, (m.coverage, m.coverage_sd, m.accuracy, m.risk, m.risk_sd, m.ratio)),
-        percent(m.share_above, 0),
+        *map(text.number, (m.coverage, m.coverage_sd, m.accuracy, m.risk, m.risk_sd, m.ratio)),
+        text.percent(m.share_above, 0),
     )
 
 
@@ -183,11 +162,11 @@ def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
         here,
         {
             "guarantee": lambda row: row.method,
-            "doubt of": lambda row: group_name(row.candidate, none="the judge"),
-            "coverage": lambda row: number(row.coverage),
-            "sd": lambda row: number(row.coverage_sd),
-            "error share": lambda row: number(row.risk),
-            "above alpha": lambda row: percent(row.share_above, 0),
+            "doubt of": lambda row: text.group_name(row.candidate, none="the judge"),
+            "coverage": lambda row: text.number(row.coverage),
+            "sd": lambda row: text.number(row.coverage_sd),
+            "error share": lambda row: text.number(row.risk),
+            "above alpha": lambda row: text.percent(row.share_above, 0),
         },
         caption=f"Does learning pay? Each doubt at alpha {alpha:g}, on the first "
         f"{evaluation.comparison_splits:,} splits; learning uses part of each calibration half",
@@ -199,10 +178,10 @@ def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
         learned = next((row for row in candidates if row.learned), candidates[-1])
         best = max((row for row in candidates if row is not learned), key=lambda row: row.coverage)
         gain = learned.coverage - best.coverage
-        more = f"{number(100 * abs(gain), 1)} points {'more' if gain > 0 else 'less'}"
+        more = f"{text.number(100 * abs(gain), 1)} points {'more' if gain > 0 else 'less'}"
         lines.append(
-            f"{method}: {learned.candidate} accepts {percent(learned.coverage)}, {more} than "
-            f"{group_name(best.candidate, none='the judge')}"
+            f"{method}: {learned.candidate} accepts {text.percent(learned.coverage)}, {more} than "
+            f"{text.group_name(best.candidate, none='the judge')}"
         )
     return [table, Note(lines)]
 
@@ -259,15 +238,15 @@ class _Line(NamedTuple):
 
 
 def _panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> Drawing:
-    with themed():
-        figure = new_figure(7.2, 4.6)
+    with theme.themed():
+        figure = theme.new_figure(7.2, 4.6)
         draw(figure.subplots(), evaluation)
     return figure
 
 
 def risk_and_coverage(evaluation: Evaluation) -> Drawing:
-    with themed():
-        figure = new_figure(12.0, 4.4)
+    with theme.themed():
+        figure = theme.new_figure(12.0, 4.4)
         left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.06})
         draw_risk(left, evaluation)
         draw_coverage(right, evaluation)
@@ -278,7 +257,7 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
     """Mean error share against alpha, with the diagonal and a band of one standard deviation."""
     lines, end = _lines(evaluation), max(evaluation.alphas) * 1.08
     same = "error share = alpha"
-    axes.plot([0, end], [0, end], color=MUTED, linestyle="--", linewidth=1.2, label=same)
+    axes.plot([0, end], [0, end], color=theme.MUTED, linestyle="--", linewidth=1.2, label=same)
     banded = [line for line in lines if line.banded]
     for line in banded:
         risk, spread = line.values("risk"), line.values("risk_sd")
@@ -286,7 +265,7 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
         alpha = 0.06 if len(banded) > 1 else 0.15
         axes.fill_between(line.values("alpha"), *ends, color=line.colour, alpha=alpha, linewidth=0)
     band = "± one standard deviation"
-    axes.fill_between([], [], color=MUTED, alpha=0.3, linewidth=0, label=band)
+    axes.fill_between([], [], color=theme.MUTED, alpha=0.3, linewidth=0, label=band)
     _draw_lines(axes, lines, "risk")
     axes.set(title="Error share at each alpha, over random splits", xlim=(0, end), ylim=(0, None))
     axes.set_ylabel("error share among accepted")
@@ -305,7 +284,7 @@ def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
             line.values("alpha"),
             line.values(field),
             color=line.colour,
-            marker=MARKS[at % len(MARKS)],
+            marker=theme.MARKS[at % len(theme.MARKS)],
             markersize=5,
             label=line.name,
             clip_on=False,
@@ -322,18 +301,18 @@ def _draw_accuracy(axes: Axes, evaluation: Evaluation) -> None:
     eces = {(quality.key, quality.signal): quality.ece for quality in evaluation.signals}
     shown = [row for row in _curves(evaluation) if row[1].bin_count]
     for at, (name, curve) in enumerate(shown):
-        draw_reliability(
+        theme.draw_reliability(
             axes,
             curve.bin_confidence,
             curve.bin_accuracy,
             n=curve.bin_count,
             series=at,
-            label=f"{name}, ECE {number(eces[curve.key, curve.signal])}",
+            label=f"{name}, ECE {text.number(eces[curve.key, curve.signal])}",
         )
     axes.set_title("Accuracy at each confidence" if shown else "No row has a verdict")
     axes.set_xlabel("confidence: max(p_a, 1 − p_a) (dashed: equal)")
     axes.set_ylabel("share of verdicts right, ± SE")
-    add_legend(axes, fontsize=8.5)
+    theme.add_legend(axes, fontsize=8.5)
 
 
 def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
@@ -341,13 +320,13 @@ def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
     curves = [row for row in _curves(evaluation) if row[1].coverage]
     for at, (name, curve) in enumerate(curves):
         # A signal with one value has one point, which is not a line.
-        mark = MARKS[at % len(MARKS)] if len(curve.coverage) == 1 else ""
+        mark = theme.MARKS[at % len(theme.MARKS)] if len(curve.coverage) == 1 else ""
         axes.step(
             curve.coverage,
             curve.risk,
-            LINES[at % len(LINES)] + mark,
+            theme.LINES[at % len(theme.LINES)] + mark,
             where="post",
-            color=SERIES[at % len(SERIES)],
+            color=theme.SERIES[at % len(theme.SERIES)],
             label=name,
             linewidth=1.7,
             clip_on=not mark,
@@ -366,9 +345,9 @@ def _lines(evaluation: Evaluation) -> list[_Line]:
     shown = next((name for name, baseline in methods.items() if not baseline), next(iter(methods)))
     rows = {key: evaluation.paper_rows(key) for key in evaluation.judges}
     if len(rows) > 1:
-        names = clip_names(map(evaluation.judge_name, rows))
+        names = text.clip_names(map(evaluation.judge_name, rows))
         of_shown = ([m for m in risks if m.method == shown] for risks in rows.values())
-        cells = zip(names, of_shown, cycle(SERIES), strict=False)
+        cells = zip(names, of_shown, cycle(theme.SERIES), strict=False)
         return [_Line(name, risks, colour, banded=True) for name, risks, colour in cells]
     colours = {True: cycle(_BASELINES), False: cycle(_GUARANTEES)}
     [risks] = rows.values()
@@ -384,6 +363,6 @@ def _curves(evaluation: Evaluation) -> list[tuple[str, Curve]]:
     names = [curve.signal for curve in curves]
     if len(keys) > 1:
         curves = tuple(c for c in curves if c.signal == evaluation.main_signal(c.key).signal)
-        short = dict(zip(keys, clip_names(map(evaluation.judge_name, keys)), strict=True))
+        short = dict(zip(keys, text.clip_names(map(evaluation.judge_name, keys)), strict=True))
         names = [short[curve.key] for curve in curves]
     return list(zip(names, curves, strict=True))

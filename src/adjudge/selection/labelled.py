@@ -230,10 +230,8 @@ def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) 
     """
     below = np.ones(rows.height, dtype=np.bool_)
     for cut in cuts:
-        of_judge = scored.filter(*(_is(column, cut) for column in ("judge", "protocol")))
-        comparable = of_judge.filter(
-            _is("judge_fingerprint", cut) | pl.col("judge_fingerprint").is_null()
-        )
+        of_judge = scored.filter(cut.is_of("judge", "protocol"))
+        comparable = of_judge.filter(cut.is_of("judge_fingerprint"))
         if comparable.height == 0:
             differs = "judge" if of_judge.height == 0 else "judge_fingerprint"
             raise PolicyMismatchError(
@@ -245,12 +243,6 @@ def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) 
         accepted = pl.Series(cut.rule.accept(comparable["uncertainty"].to_numpy()))
         below &= rows["id"].is_in(comparable["id"].filter(accepted).implode()).to_numpy()
     return pl.Series(below)
-
-
-def _is(column: str, cut: Cut) -> pl.Expr:
-    """Whether a row agrees with the cut in this column; unknown values agree."""
-    value = getattr(cut, column)
-    return pl.lit(True) if value is None else pl.col(column) == value
 
 
 def without_ids(

@@ -54,7 +54,7 @@ from adjudge.selection.candidates import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, Guarantee, Labels, all_guarantees, find_guarantee
 from adjudge.selection.labelled import cuts_of, read_labelled, read_scored
 from adjudge.selection.thresholds import Levels
-from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, finite, open_unit, unit
+from adjudge.validation import FloatArray, IntArray, exact_level, finite, open_unit, unit
 from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
@@ -280,9 +280,8 @@ def plan_selection(
 class _Pool:
     """Rows that calibration sets are drawn from, and the error rate of each: 0 or 1 if labelled."""
 
-    labels: Labels
+    entry: Entry
     rates: FloatArray
-    has_verdict: BoolArray
     labelled: bool
 
     def __len__(self) -> int:
@@ -299,15 +298,15 @@ class _Pool:
             groups = np.arange(len(entry)) * len(stated) // max(len(entry), 1)
             rates[entry.order.rows] = stated[groups]
             rates[~entry.has_verdict] = 1.0
-        return cls(entry.labels, rates, entry.has_verdict, accuracies is None)
+        return cls(entry, rates, accuracies is None)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Labels, IntArray]:
         """The labels of a calibration set, and the rows that are new to it."""
         if self.labelled and n <= len(self) // 2:
             order = rng.permutation(len(self))
-            return self.labels.take(order[:n]), order[n:]
+            return self.entry.labels.take(order[:n]), order[n:]
         rows, everything = rng.integers(0, len(self), n), np.arange(len(self))
-        labels = self.labels.take(rows)
+        labels = self.entry.labels.take(rows)
         if not self.labelled:
             wrong = (rng.random(n) < self.rates[rows]).astype(np.int64)
             labels = replace(labels, errors=wrong)
@@ -317,11 +316,11 @@ class _Pool:
 def _point(
     pool: _Pool, n: int, chosen: Guarantee, levels: Levels, repeats: int, rng: np.random.Generator
 ) -> PlanPoint:
-    accepted, wrong, share = np.empty((3, repeats))
+    entry, (accepted, wrong, share) = pool.entry, np.empty((3, repeats))
     for draw in range(repeats):
         labels, new = pool.draw(n, rng)
         rule = chosen.decide(labels, levels)
-        chosen_rows = chosen.accept(rule, pool.labels.scores[new], levels) & pool.has_verdict[new]
+        chosen_rows = chosen.accept(rule, entry.labels.scores[new], levels) & entry.has_verdict[new]
         accepted[draw], wrong[draw] = chosen_rows.sum(), pool.rates[new][chosen_rows].sum()
         share[draw] = chosen_rows.mean()
     risks = wrong / np.maximum(accepted, 1)
@@ -477,6 +476,8 @@ def plan_labels(
 ) -> LabelPlan:
     """Sample unlabelled pairs: from all, or (`surest`) from that share of a judge's verdicts.
 
+    Rows without a usable score are left out and counted by their status.
+
     With `surest`, the cut is the smallest observed uncertainty with at least that share of the
     usable rows at or below it. All rows count, labelled or not, and tied rows stay together. Pairs
     are sampled uniformly below the cut. A threshold below the cut then has the same distribution as
@@ -528,14 +529,14 @@ def plan_labels(
         frame = frame.with_columns(label=pl.lit(None, pl.String))
     if "sampled_by" in frame.columns:
         frame = frame.with_columns(ways_of(frame, frame["label"].is_not_null(), prepared.name))
-    rows = Rows(frame, prepared.dropped)
+    # A row that the judge did not answer can neither calibrate nor estimate.
+    rows = measured(Rows(frame, prepared.dropped))
     column = cluster_column(rows.frame, cluster, within=["judge", "protocol"])
     pool = below = rows.frame.unique("id")
     share, cut, warnings = None, None, []
     again: tuple[str, ...] = BY_SCORE
     if surest is not None:
         share, again = exact_level(surest, "surest"), ("doubt", "audit")
-        rows = measured(rows)
         pool, cut = rows.frame, _cut(rows.frame, share)
         below = pool.filter(pl.Series(cut.rule.accept(pool["uncertainty"].to_numpy())))
         if below.height == pool.height:

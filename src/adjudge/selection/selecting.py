@@ -311,12 +311,10 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
     rules = [group.rule for group in policy.groups]
     scores, accepted = _scores(rows), np.zeros(rows.height, dtype=np.bool_)
     if policy.pooled:
-        for judge in dict.fromkeys((g.judge, g.protocol) for g in policy.groups):
-            of_judge = [i for i, g in enumerate(policy.groups) if (g.judge, g.protocol) == judge]
-            here = np.isin(placed, of_judge)
-            whose = np.searchsorted(of_judge, placed[here])
-            own_rules = [rules[i] for i in of_judge]
-            accepted[here] = chosen.accept_pooled(own_rules, scores[here], whose, levels)
+        judges = [(group.judge, group.protocol) for group in policy.groups]
+        for judge in dict.fromkeys(judges):
+            here = np.isin(placed, [at for at, name in enumerate(judges) if name == judge])
+            accepted[here] = chosen.accept_pooled(rules, scores[here], placed[here], levels)
     else:
         weights = None
         if policy.weights_column is not None:
@@ -429,12 +427,12 @@ def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _selection_headline(selection: Selection) -> Headline:
     """How many are accepted, why the others are not, and whether the new rows look alike."""
-    drift, given = selection.drift, count(selection.n, GIVEN[selection.about])
+    drift, verdicts = selection.drift, count(selection.n, GIVEN[selection.about])
     left = f"{selection.n - selection.n_accepted:,} to people"
     looks = (
         "DRIFT" if drift.flagged else "drift not tested" if drift.p_value is None else "no drift"
     )
-    accepted = f"{selection.n_accepted:,} of {given} accepted"
+    accepted = f"{selection.n_accepted:,} of {verdicts} accepted"
     text = f"{selection.guarantee} at alpha {selection.alpha:g}: {accepted}, {left}; {looks}"
     action = ""
     if drift.flagged:

@@ -10,6 +10,7 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,9 +26,7 @@ from adjudge.policy.result import (
     Cut,
     Policy,
     PolicyGroup,
-    Rule,
     join_rules,
-    limit_rule,
     own_cuts,
     promise_below,
     share,
@@ -150,20 +149,18 @@ def verify_policy(path: str | Path) -> PolicyCheck:
     loaded = read_json(path, remedy="give a policy that adjudge calibrate wrote")
     if not isinstance(loaded, Mapping) or loaded.get("kind") != Policy.kind:
         raise DataError(path, "is not a policy", remedy="give one that adjudge calibrate wrote")
+    check = partial(PolicyCheck, path=str(path))
     if (problem := problem_in_tree(loaded)) is not None:
         damage: DigestState = "differs" if "digest" in loaded else "missing"
-        return PolicyCheck(path=str(path), digest=damage, recomputed=False, unreadable=problem)
+        return check(digest=damage, recomputed=False, unreadable=problem)
     digest = digest_state(loaded)
     # If the digest matches, the fields can be read, so those that differ can be named.
     fields = {**loaded, "digest": digest_of(loaded)}
     try:
         policy = from_dict(fields, Policy, source=path)
     except DataError as error:
-        return PolicyCheck(
-            path=str(path), digest=digest, recomputed=False, unreadable=error.problem
-        )
-    return PolicyCheck(
-        path=str(path),
+        return check(digest=digest, recomputed=False, unreadable=error.problem)
+    return check(
         digest=digest,
         recomputed=all(_can_recompute(policy, group) for group in policy.groups),
         contradictions=tuple(contradictions(policy, source=path)),
@@ -235,7 +232,7 @@ def _of_group(
     if np.any(np.diff(scores) < 0):
         yield Contradiction(field="scores", stated="not in order", expected="in ascending order")
         return
-    if (beyond := beyond_cuts(group, policy.cuts)) is not None:
+    for beyond in _beyond_cuts(group, policy.cuts):
         yield beyond
         return
     whole = len(scores) == group.n_calibration
@@ -244,12 +241,9 @@ def _of_group(
         yield from Contradiction.between(group, sums)
     if _can_recompute(policy, group):
         rule_levels = chosen.levels_per_rule(levels, len(policy.groups))
-        rule = Rule(accepts="none")
-        if len(scores) >= chosen.fewest_labels(rule_levels):
-            values = fixed_doubts(group.protocol) if load_doubt(policy).own else ()
-            labels = Labels(scores.astype(np.float64), errors.astype(np.int64), values=values)
-            rule = chosen.decide(labels, rule_levels)
-            rule = limit_rule(rule, scores, policy.cuts, group.judge, group.protocol)
+        values = fixed_doubts(group.protocol) if load_doubt(policy).own else ()
+        labels = Labels(scores.astype(np.float64), errors.astype(np.int64), values=values)
+        rule = chosen.rule_below(labels, rule_levels, policy.cuts, group.judge, group.protocol)
         yield from Contradiction.between(
             group, {"accepts": rule.accepts, "threshold": rule.threshold}
         )
@@ -269,17 +263,14 @@ def _can_recompute(policy: Policy, group: PolicyGroup) -> bool:
     return policy.guarantee_version == version and len(group.scores) == group.n_calibration
 
 
-def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
-    """The field of a group that is above a cut of that score; None if all are below."""
+def _beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Iterator[Contradiction]:
+    """The fields of a group that are above a cut of that score."""
     if cuts and group.accepts == "all":
-        return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
+        yield Contradiction.of("accepts", "all", expected="'below', up to the cut")
     for cut in own_cuts(cuts, group.judge, group.protocol):
         for field, value in (("scores", max(group.scores)), ("threshold", group.threshold)):
             if value is not None and not cut.rule.accept([value])[0]:
-                return Contradiction(
-                    field=field, stated=repr(value), expected=f"at most the cut, {cut.at!r}"
-                )
-    return None
+                yield Contradiction.of(field, value, expected=f"at most the cut, {cut.at!r}")
 
 
 def _implied(group: PolicyGroup) -> dict[str, Any]:

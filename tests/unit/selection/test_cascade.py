@@ -22,8 +22,7 @@ from adjudge.selection import (
     verify_policy,
 )
 from adjudge.selection.cascade import find_stages, in_learning_share, run_cascade
-from adjudge.selection.cascade_plan import CascadePlan
-from adjudge.selection.cascade_sheet import Sheet
+from adjudge.selection.cascade_plan import CascadePlan, Sheet
 from adjudge.selection.doubts.evidence import log_odds
 from adjudge.simulate.pairs import cascade_judges
 from adjudge.statistics.entropy import INFINITE_DOUBT

@@ -5,23 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.selection.cascade import (
-    StageEvidence,
-    stage_doubts,
-    stop_at,
-    with_failures,
-)
-from adjudge.selection.cascade_sheet import fit_stages
+from adjudge.selection.cascade import stage_doubts, stop_at, with_failures
+from adjudge.selection.cascade_plan import fit_stages
 from adjudge.selection.doubts.evidence import Evidence
 
 
 def seen(p, *, ties=None, gaps=None):
     p = np.asarray(p, dtype=float)
-    names = tuple("xyz"[: p.shape[1]])
-    no_ties = np.zeros(p.shape, dtype=bool)
-    return StageEvidence(
-        whole=Evidence(judges=names, p=p), ties=no_ties if ties is None else ties, gaps=gaps
-    )
+    return Evidence(judges=tuple("xyz"[: p.shape[1]]), p=p, ties=ties, order_gaps=gaps)
 
 
 def world(n, rng, skills=(0.6, 2.0)):
@@ -56,8 +47,8 @@ def test_columns_mirror_when_the_answers_swap_with_a_failure_too():
 
 def test_order_gaps_are_the_mean_of_the_judges_that_spoke():
     evidence = seen([[0.9, 0.8], [np.nan, 0.8]], gaps=np.array([[1.0, 3.0], [np.nan, 3.0]]))
-    assert evidence.upto(0).order_gap.tolist() == [1.0, 0.0]
-    assert evidence.upto(1).order_gap.tolist() == [2.0, 3.0]
+    assert evidence.of([0]).order_gap.tolist() == [1.0, 0.0]
+    assert evidence.order_gap.tolist() == [2.0, 3.0]
 
 
 def test_failures_and_ties_have_no_verdict_and_infinite_doubt():

@@ -132,6 +132,19 @@ def test_a_random_draw_meets_rows_that_were_labelled_for_their_score():
     assert plan_labels(rows, n=9).sampled_by == "random"
 
 
+def test_rows_that_the_judge_did_not_answer_are_not_drawn():
+    """They cannot calibrate. A row with p of one half does, as an error, and can be drawn."""
+    rows = {
+        "id": range(12),
+        "p_a": [None, None, None, 0.5] + [0.8] * 8,
+        "status": ["error", "error", "off_answer", "ok"] + ["ok"] * 8,
+    }
+    plan = plan_labels(rows)
+    assert sorted(map(int, plan.ids)) == list(range(3, 12))
+    assert (plan.n_pool, plan.dropped) == (9, {"status error": 2, "status off_answer": 1})
+    assert str(plan).endswith("left out 2 rows: status error\nleft out 1 row: status off_answer")
+
+
 @pytest.mark.parametrize("use", [plan_labels, calibrate, evaluate, plan_selection])
 def test_what_is_not_a_way_of_sampling_is_refused_by_every_verb(use):
     rows = POOL.head(40).with_columns(label=pl.lit("A"), sampled_by=pl.lit(3))

@@ -128,3 +128,10 @@ def test_a_policy_holds_new_rows_to_its_answer_mass() -> None:
         "status off_answer"
         not in select(frame, calibrate(frame, min_answer_mass=None)).summary.dropped
     )
+
+
+def test_a_row_without_a_verdict_is_not_counted_as_accepted():
+    rows = {"id": range(40), "p_a": [0.5] + [0.9] * 39, "label": ["A"] * 38 + ["B"] * 2}
+    policy = calibrate(rows, alpha=0.1)
+    assert (policy.accepts, policy.n_accepted) == ("all", 39)
+    assert str(policy).startswith("scope at alpha 0.1 passes 39 of 40 labels (5.1 % wrong)")

@@ -22,7 +22,7 @@ def evidence(n=200, seed=0):
     pairs = Evidence(
         judges=JUDGES,
         p=np.round(p * 1024) / 1024,
-        order_gap=rng.exponential(size=n),
+        order_gaps=np.tile(rng.exponential(size=(n, 1)), 4),
         length_a=rng.integers(0, 900, n).astype(float),
         length_b=rng.integers(0, 900, n).astype(float),
         category=rng.choice(["code", "math"], n).tolist(),
@@ -63,7 +63,7 @@ def test_a_row_is_the_same_alone_and_among_others():
         one = Evidence(
             judges=JUDGES,
             p=pairs.p[own],
-            order_gap=pairs.order_gap[own],
+            order_gaps=pairs.order_gaps[own],
             length_a=pairs.length_a[own],
             length_b=pairs.length_b[own],
             category=pairs.category[own],
@@ -75,7 +75,8 @@ def test_columns_are_what_the_rows_have():
     pairs, _ = evidence(5)
     bare = Evidence(judges=("x",), p=pairs.p[:, :1])
     assert list(bare.columns(())) == ["mean odds", "sign"]
-    assert list(replace(bare, order_gap=pairs.order_gap).columns(()))[2:] == ["sign x order gap"]
+    both_orders = replace(bare, order_gaps=pairs.order_gaps[:, :1])
+    assert list(both_orders.columns(()))[2:] == ["sign x order gap"]
     lengths = replace(bare, length_a=pairs.length_a, length_b=pairs.length_b)
     names = ["length ratio", "sign x length gap", "sign x length"]
     assert list(lengths.columns(()))[2:] == names
@@ -105,7 +106,7 @@ def test_what_was_learned_from_must_be_there():
     pairs, prefers_a = evidence()
     learned = LearnedMargin.fit(pairs, prefers_a)
     with pytest.raises(ArgumentError, match="sign x order gap"):
-        learned.margins(replace(pairs, order_gap=None))
+        learned.margins(replace(pairs, order_gaps=None))
     with pytest.raises(ArgumentError, match="one for each of 200 pairs"):
         LearnedMargin.fit(pairs, prefers_a[:-1])
 

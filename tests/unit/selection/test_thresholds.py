@@ -10,11 +10,7 @@ import pytest
 from adjudge.errors import ArgumentError
 from adjudge.selection import fdr_select, pac_threshold, scope_threshold
 from adjudge.selection.guarantees import Labels, find_guarantee
-from adjudge.selection.guarantees.fdr import (
-    _rejections_without,
-    pooled_fdr_select,
-    weighted_fdr_select,
-)
+from adjudge.selection.guarantees.fdr import FDR, _rejections_without, weighted_fdr_select
 from adjudge.selection.splits import split_risks
 from adjudge.selection.thresholds import Levels, within_ratio
 
@@ -59,9 +55,13 @@ def test_an_empty_batch_is_no_error():
 
 
 def test_a_group_without_calibration_rows_is_never_accepted():
-    chosen = pooled_fdr_select([0.1] * 99, [0] * 99, ["x"] * 99, [0.1] * 9, ["y"] * 9, alpha=0.5)
-    assert chosen.n_accepted == 0
-    assert set(chosen.p_values) == {1.0}
+    """Its p-values are 1: not even an alpha next to 1 accepts any of its rows."""
+    labels = Labels(np.full(99, 0.1), np.zeros(99, dtype=int))
+    for alpha in (Fraction(1, 2), Fraction(999, 1000)):
+        rules = [FDR.decide(labels, Levels(alpha))]
+        accepted = FDR.accept_pooled(rules, np.full(9, 0.1), np.full(9, 1), Levels(alpha))
+        assert not accepted.any()
+        assert FDR.accept_pooled(rules, np.full(9, 0.1), np.full(9, 0), Levels(alpha)).all()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,6 @@ def test_a_group_without_calibration_rows_is_never_accepted():
         (lambda: pac_threshold([0.1], [1], alpha=0.1, delta=0), "delta = 0"),
         (lambda: weighted_fdr_select([0.1], [1], [0], [1], [1], alpha=0.1), "weights[0] = 0"),
         (lambda: weighted_fdr_select([0.1], [1], [1], [1], [1, 1], alpha=0.1), "one length"),
-        (lambda: pooled_fdr_select([0.1], [1], [], [1], ["x"], alpha=0.1), "one group per row"),
     ],
 )
 def test_refusals_name_argument_value_and_remedy(call, message):

@@ -164,11 +164,11 @@ class Doubt(ABC):
         [judge] = judges
         prints = {group.judge_fingerprint for group in policy.groups}
         judge = take_known_route(judge, prints.__contains__) or judge
-        known = [group.identity for group in policy.groups]
+        expected = [group.identity for group in policy.groups]
         if is_by_orders(policy):
             # A service asks for a preference, in both orders, and reads the two verdicts from it.
-            known = [replace(name, protocol=asked_protocol(name.protocol)) for name in known]
-        match = match_judge(known, identity_of(judge))
+            expected = [replace(name, protocol=asked_protocol(name.protocol)) for name in expected]
+        match = match_judge(expected, identity_of(judge))
         return (judge,), [policy.groups[at] for at in match.positions]
 
     def decide(
@@ -197,15 +197,15 @@ def is_by_orders(policy: Policy) -> bool:
 
 def asked_protocol(protocol: str | None) -> str:
     """The protocol by which a service asks for such verdicts: the rows' own, or preference."""
-    own = (protocol or "").removesuffix(BY_ORDERS).removesuffix("(").strip()
-    return own or "preference"
+    asked = (protocol or "").removesuffix(BY_ORDERS).removesuffix("(").strip()
+    return asked or "preference"
 
 
 def read_orders(judgment: Judgment) -> Judgment:
     """The judgment as rows of verdicts in both orders have it: 1, 0 or one half in each order.
 
-    >>> said = Judgment(id="x", judge="j", protocol="preference", status="ok", p_fwd=0.9, p_rev=0.4)
-    >>> read_orders(said).p_a, read_orders(said).verdict
+    >>> row = Judgment(id="x", judge="j", protocol="preference", status="ok", p_fwd=0.9, p_rev=0.4)
+    >>> read_orders(row).p_a, read_orders(row).verdict
     (0.5, None)
     """
     if judgment.status not in MEASURED:
@@ -226,7 +226,7 @@ def read_orders(judgment: Judgment) -> Judgment:
 
 
 def check_identities(
-    known: Sequence[Identity],
+    expected: Sequence[Identity],
     frame: pl.DataFrame,
     *,
     made: str = "the policy",
@@ -234,7 +234,7 @@ def check_identities(
 ) -> list[str]:
     """What could not be compared of the rows' judges; PolicyMismatchError for another judge."""
     remarks = [
-        match_judge(known, judge, made=made, by_name=True, store=store).remark
+        match_judge(expected, judge, made=made, by_name=True, store=store).remark
         for judge in identities(frame)
     ]
     return list(dict.fromkeys(remark for remark in remarks if remark is not None))
@@ -381,7 +381,7 @@ class OwnRequest(DoubtRequest):
 
 def all_doubts() -> tuple[type[DoubtRequest], ...]:
     """Every doubt; the first that options ask for, or that a policy saves, is used."""
-    from adjudge.selection.cascade_plan import CascadeRequest
+    from adjudge.selection.cascade import CascadeRequest
     from adjudge.selection.choices import ChoiceRequest
     from adjudge.selection.doubts.jury import JuryRequest, LearnedRequest
 

@@ -59,14 +59,16 @@ def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> Floa
 class Evidence:
     """The evidence about some pairs, one row each; None if the rows do not have it.
 
-    `p` has a column per judge, NaN if that judge failed: it is then ignored, and the mean is over
-    the others. `order_gap` is the distance between a judge's log odds in the two orders. Lengths
-    can have any unit, if it is the same in calibration and use.
+    `p` has a column per judge, NaN if that judge failed or was not asked: it is then ignored, and
+    the mean is over the others. `order_gaps` are the distances between each judge's log odds in the
+    two orders, `ties` marks the judges that returned a tie. Lengths can have any unit, if it is the
+    same in calibration and use.
     """
 
     judges: tuple[str, ...]
     p: FloatArray
-    order_gap: FloatArray | None = None
+    order_gaps: FloatArray | None = None
+    ties: BoolArray | None = None
     length_a: FloatArray | None = None
     length_b: FloatArray | None = None
     category: Sequence[str | None] | None = None
@@ -74,6 +76,31 @@ class Evidence:
     @property
     def categories(self) -> tuple[str, ...]:
         return tuple(sorted({name for name in self.category or () if name is not None}))
+
+    @property
+    def order_gap(self) -> FloatArray | None:
+        """The mean gap over the judges that did not fail."""
+        if self.order_gaps is None:
+            return None
+        spoke = ~np.isnan(self.p)
+        total = sum_in_order(list(np.where(spoke, self.order_gaps, 0.0).T))
+        return np.asarray(total / np.maximum(spoke.sum(axis=1), 1))
+
+    def of(self, judges: Sequence[int]) -> Evidence:
+        """What some of the judges said."""
+        at = list(judges)
+        some = {name: values[:, at] for name, values in self._arrays("p", "order_gaps", "ties")}
+        return replace(self, judges=tuple(self.judges[j] for j in at), **some)
+
+    def take(self, rows: IntArray | BoolArray) -> Evidence:
+        names = ("p", "order_gaps", "ties", "length_a", "length_b")
+        some = {name: values[rows] for name, values in self._arrays(*names)}
+        if self.category is not None:
+            some["category"] = np.array(self.category, dtype=object)[rows].tolist()
+        return replace(self, **some)
+
+    def _arrays(self, *names: str) -> list[tuple[str, Any]]:
+        return [(n, values) for n in names if (values := getattr(self, n)) is not None]
 
     def columns(self, categories: Sequence[str]) -> Mapping[str, FloatArray]:
         """The ridge's columns by name, the two of `ridge` first; each changes sign under A/B swap.
@@ -96,8 +123,8 @@ class Evidence:
             columns["sign x worst judge"] = sign * np.where(np.isinf(worst), 0.0, worst)
             apart = [np.where(here, (odds_here - mean) ** 2, 0.0) for odds_here, here in each]
             columns["sign x spread"] = sign * np.sqrt(sum_in_order(apart) / voices)
-        if self.order_gap is not None:
-            columns[ORDER_GAP] = sign * self.order_gap
+        if (order_gap := self.order_gap) is not None:
+            columns[ORDER_GAP] = sign * order_gap
         if self.length_a is not None and self.length_b is not None:
             long_a, long_b = np.log1p(self.length_a), np.log1p(self.length_b)
             columns["length ratio"] = long_a - long_b
@@ -202,19 +229,6 @@ def sum_in_order(parts: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def take_rows(evidence: Evidence, rows: BoolArray) -> Evidence:
-    arrays = {name: getattr(evidence, name) for name in ("p", "order_gap", "length_a", "length_b")}
-    some = {name: values[rows] for name, values in arrays.items() if values is not None}
-    names = evidence.category
-    category = None if names is None else [n for n, r in zip(names, rows, strict=True) if r]
-    return replace(evidence, category=category, **some)
-
-
-def order_gap(frame: pl.DataFrame) -> FloatArray | None:
-    """The distance between the log odds of the two orders; None unless every row has both."""
-    return gap_between(*_orders(frame)) if has_both_orders(frame) else None
-
-
 def gap_between(forward: FloatArray, reverse: FloatArray) -> FloatArray:
     """The distance between the log odds of p in the two orders; NaN if one is missing."""
     return np.asarray(np.abs(log_odds(forward) - log_odds(reverse)))
@@ -234,8 +248,9 @@ def judge_evidence(frame: pl.DataFrame) -> Evidence:
             "doubt", "learned", f"{names.height} judges or protocols: select one with --judge or "
             "--protocol, or use --jury learned"
         )  # fmt: skip
-    p = frame["p_a"].to_numpy().astype(np.float64)
-    return Evidence(judges=tuple(names["judge"]), p=p[:, None], order_gap=order_gap(frame))
+    p = frame["p_a"].to_numpy().astype(np.float64)[:, None]
+    gaps = gap_between(*_orders(frame))[:, None] if has_both_orders(frame) else None
+    return Evidence(judges=tuple(names["judge"]), p=p, order_gaps=gaps)
 
 
 def with_context(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from adjudge.data.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.data.rows import Identity, identities, verdict_by
@@ -19,7 +20,7 @@ from adjudge.errors import ArgumentError
 from adjudge.judges.judge import match_judge
 from adjudge.policy.doubts import DoubtReport, JuryReport, Lengths
 from adjudge.policy.result import Policy
-from adjudge.records import About, Grade, Pair, Subject
+from adjudge.records import MEASURED, About, Grade, Pair, Subject
 from adjudge.selection.doubts.base import (
     NO_COSTS,
     NO_LENGTHS,
@@ -45,12 +46,10 @@ from adjudge.selection.doubts.evidence import (
     advise_learning,
     check_context,
     count_overturned,
+    gap_between,
     judge_evidence,
     lengths_in,
     log_odds,
-    order_gap,
-    sum_in_order,
-    take_rows,
     with_context,
     with_learned,
 )
@@ -67,13 +66,66 @@ JURY = "jury"
 #: The column with the names of a jury's members.
 MEMBER = "__member"
 INCOMPLETE = "not scored by every judge of the jury"
-_GAP = "__gap"
+IS_MEASURED = pl.col("status").is_in(list(MEASURED))
 LEARNED_FROM = "label used to learn the doubt"
 #: Columns about one judge's row; all others are about the pair.
 OF_JUDGES = frozenset({
     "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict",
     "answer_mass", "judge_fingerprint", "server", "tokens", "cost", "detail", MEMBER, ERROR,
 })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JudgeTable:
+    """What several judges said: `frame` has one row per id, with the columns that all share.
+
+    `of_judges` has the rows of each judge in the same order, empty if it was not asked.
+    """
+
+    frame: pl.DataFrame
+    of_judges: tuple[pl.DataFrame, ...]
+
+    @classmethod
+    def build(cls, judged: Sequence[pl.DataFrame]) -> JudgeTable:
+        """From the rows of each judge; the ids are in their order."""
+        judged = [rows.unique("id", maintain_order=True) for rows in judged]
+        several = pl.concat(judged, how="diagonal_relaxed")
+        shared = [name for name in several.columns if name not in OF_JUDGES and name != "id"]
+        frame = several.group_by("id", maintain_order=True).agg(
+            pl.col(name).drop_nulls().first() for name in shared
+        )
+        each = [rows.select("id", *(c for c in rows.columns if c in OF_JUDGES)) for rows in judged]
+        join: dict[str, Any] = {"on": "id", "how": "left", "maintain_order": "left"}
+        ids = frame.select("id")
+        # Most often all judges were asked about the same rows, and nothing has to be matched.
+        of_judges = (r if r["id"].equals(ids["id"]) else ids.join(r, **join) for r in each)
+        return cls(frame, tuple(of_judges))
+
+    def across(self, cell: pl.Expr) -> NDArray[Any]:
+        """A column for each judge; what is unknown of a condition is false."""
+        columns = [rows.select(cell).to_series() for rows in self.of_judges]
+        return np.column_stack(
+            [c.fill_null(False) if c.dtype == pl.Boolean else c for c in columns]
+        )
+
+    @property
+    def asked(self) -> BoolArray:
+        return self.across(pl.col("status").is_not_null())
+
+    def evidence(self, names: Sequence[str]) -> Evidence:
+        """The judges' answers; without order gaps unless every score is of both orders."""
+        p, forward, reverse = (
+            self.across(pl.col(name).cast(pl.Float64).fill_null(np.nan))
+            for name in ("p_a", "p_fwd", "p_rev")
+        )
+        p, gaps = np.where(self.across(IS_MEASURED), p, np.nan), gap_between(forward, reverse)
+        complete = not (np.isnan(gaps) & ~np.isnan(p)).any()
+        return Evidence(
+            judges=tuple(names),
+            p=p,
+            order_gaps=gaps if complete else None,
+            ties=self.across(pl.col("verdict") == "tie"),
+        )
 
 
 def jury_preference(
@@ -95,7 +147,9 @@ def jury_preference(
     >>> jury_preference(np.array([[0.9, 0.5]])).round(3)
     array([0.75])
     """
-    x = log_odds(p, most_odds, tail) @ np.asarray(weights or _equal_weights(p.shape[1]))
+    # By columns, so that the rounding of a row does not depend on the other rows.
+    odds = np.asfortranarray(log_odds(p, most_odds, tail))
+    x = odds @ np.asarray(weights or _equal_weights(p.shape[1]))
     # sigma(-x) is computed as 1 - sigma(x), so that a swapped pair mirrors exactly.
     top = 1 / (1 + np.exp(-np.abs(x)))
     return np.asarray(np.where(x >= 0, top, 1 - top))
@@ -138,7 +192,7 @@ class JuryDoubt(Doubt):
                 "judgments", ", ".join(sorted(there)), "also needs " + ", ".join(missing)
             )
         frame = frame.filter(pl.col(MEMBER).is_in(list(self.judges)))
-        rows, evidence, _ = self.assemble(frame, new.about)
+        rows, evidence = self.assemble(frame, new.about)
         everything = _with_incomplete(new.everything, rows)
         return ScoredRows(
             rows=doubt_ties(rows),
@@ -161,35 +215,36 @@ class JuryDoubt(Doubt):
                 match_judge(members, Identity(fingerprint=judge.fingerprint), made="the jury")
         return []
 
-    def assemble(self, frame: pl.DataFrame, about: About) -> tuple[pl.DataFrame, Evidence, int]:
-        """The jury's rows, the evidence of its members in the same order, and the number of pairs
-        that some member did not score.
+    def assemble(self, frame: pl.DataFrame, about: About) -> tuple[pl.DataFrame, Evidence]:
+        """The jury's rows, and the evidence of its members in the same order.
 
         The jury's p_tie is the mean over its judges, with 0 for a judge without ties.
         """
-        table, incomplete = _side_by_side(frame, list(self.judges))
-        members = table.select(self.judges).to_numpy()
-        p = jury_preference(members, self.weights, self.most_odds, self.tail)
+        table = JudgeTable.build([frame.filter(pl.col(MEMBER) == name) for name in self.judges])
+        evidence, rows = table.evidence(self.judges), table.frame
+        by_id = rows["id"].arg_sort().to_numpy()
+        scored = by_id[~np.isnan(evidence.p[by_id]).any(axis=1)]
+        if not len(scored):
+            names = ", ".join(self.judges)
+            raise ArgumentError("jury", names, "no pair was scored by all of them")
+        if "p_tie" in frame.columns:
+            ties = frame.group_by("id").agg(pl.col("p_tie").fill_null(0.0).mean())
+            rows = rows.join(ties, on="id", how="left", maintain_order="left")
+        evidence = evidence.take(scored)
+        p = jury_preference(evidence.p, self.weights, self.most_odds, self.tail)
         rows = (
-            table.drop(self.judges)
+            rows[scored]
             .with_columns(
                 judge=pl.lit(JURY),
                 protocol=pl.lit(self.method),
                 status=pl.lit("ok"),
-                p_a=pl.Series(p, dtype=pl.Float64),
-                uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
+                p_a=pl.Series(p),
+                uncertainty=pl.Series(preference_entropy(p)),
                 judge_fingerprint=pl.lit(None, pl.String),
             )
-            .with_columns(verdict=verdict_by(table.columns, WORDS[about]))
+            .with_columns(verdict=verdict_by(rows.columns, WORDS[about]))
         )
-        gaps = order_gap(frame)
-        if gaps is not None:
-            gap = frame.with_columns(pl.Series(_GAP, gaps))
-            wide = gap.pivot(on=MEMBER, index="id", values=_GAP)
-            wide = table.select("id").join(wide, on="id", how="left", maintain_order="left")
-            columns = [wide[name].to_numpy() for name in self.judges]
-            gaps = sum_in_order(columns) / len(columns)
-        return rows, Evidence(judges=self.judges, p=members, order_gap=gaps), incomplete
+        return rows, evidence
 
 
 def fit_jury(
@@ -247,9 +302,9 @@ class JuryRequest(DoubtRequest):
         method = one_of(str(self.options.jury), JURIES, "jury")
         frame = name_members(labelled.frame)
         doubt = make_jury(frame, method)
-        rows, evidence, incomplete = doubt.assemble(frame, labelled.about)
+        rows, evidence = doubt.assemble(frame, labelled.about)
         rows = doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR))
-        dropped = {INCOMPLETE: incomplete}
+        dropped = {INCOMPLETE: frame["id"].n_unique() - rows.height}
         return fit_jury(doubt, rows, frame, evidence=evidence, dropped=dropped)
 
 
@@ -269,25 +324,6 @@ def name_members(frame: pl.DataFrame) -> pl.DataFrame:
     several = frame["protocol"].n_unique() > 1
     name = pl.format("{} ({})", "judge", "protocol") if several else pl.col("judge")
     return frame.with_columns(name.alias(MEMBER))
-
-
-def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame, int]:
-    """One row per pair with a column of p_a per judge and the pair's other columns; and the number
-    of pairs that some judge did not score."""
-    shared = [column for column in frame.columns if column not in OF_JUDGES]
-    ties = [pl.col("p_tie").fill_null(0.0).mean()] if "p_tie" in frame.columns else []
-    pairs = frame.group_by("id", maintain_order=True).agg(
-        *(pl.col(column).first() for column in shared if column != "id"), *ties
-    )
-    wide = frame.pivot(on=MEMBER, index="id", values="p_a").select("id", *judges)
-    clash = set(judges) & set(pairs.columns)
-    if clash:
-        raise ArgumentError("jury", sorted(clash)[0], "a judge has the name of a column: rename it")
-    table = pairs.join(wide, on="id", how="left", maintain_order="left")
-    complete = table.drop_nulls(judges)
-    if complete.height == 0:
-        raise ArgumentError("jury", ", ".join(judges), "no pair was scored by all of them")
-    return complete.sort("id"), table.height - complete.height
 
 
 def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataFrame:
@@ -340,7 +376,7 @@ class LearnedDoubt(Doubt):
     ) -> pl.DataFrame:
         evidence = judge_evidence(frame) if evidence is None else evidence
         check_context(frame, lengths=self.lengths, category=self.category, who="the learned doubt")
-        if ORDER_GAP in self.margin.columns and evidence.order_gap is None:
+        if ORDER_GAP in self.margin.columns and evidence.order_gaps is None:
             raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
         evidence = with_context(evidence, frame, lengths=self.lengths, category=self.category)
         return with_learned(frame, *self.margin.predict(evidence), about=about)
@@ -393,7 +429,9 @@ class LearnedRequest(DoubtRequest):
         lengths = lengths_in(frame)
         context = with_context(evidence, frame, lengths=lengths, category=category)
         keys = frame[labelled.cluster or "id"].to_list()
-        learning = _random_part(keys, open_unit(share, "learning_share"), seed)
+        codes, groups = cluster_codes(keys)
+        order = np.random.default_rng(seed).permutation(groups)
+        learning = np.isin(codes, order[: round(open_unit(share, "learning_share") * groups)])
         label = frame["label"].to_numpy()
         used = learning & (label != "tie")
         n = int(used.sum())
@@ -406,10 +444,10 @@ class LearnedRequest(DoubtRequest):
             )
         units = [key for key, here in zip(keys, used, strict=True) if here]
         prefers_a = label[used] == WORDS[about][0]
-        margin = LearnedMargin.fit(take_rows(context, used), prefers_a, clusters=units, seed=seed)
+        margin = LearnedMargin.fit(context.take(used), prefers_a, clusters=units, seed=seed)
         judged = frame.filter(pl.Series(~learning))
         doubt = LearnedDoubt(inner.doubt, margin, lengths, category)
-        rows = doubt.apply(judged, take_rows(evidence, ~learning), about=about)
+        rows = doubt.apply(judged, evidence.take(~learning), about=about)
 
         def entries(coverage: Coverage, total: float) -> dict[str, Any]:
             report = DoubtReport(
@@ -435,14 +473,6 @@ class LearnedRequest(DoubtRequest):
             ),
             cautions=inner.cautions,
             dropped={**inner.dropped, LEARNED_FROM: int(learning.sum())},
-            remarks=tuple(advise_learning(cluster_codes(keys)[1])),
+            remarks=tuple(advise_learning(groups)),
             entries=entries,
         )
-
-
-def _random_part(keys: list[object], share: float, seed: int) -> BoolArray:
-    """Marks all rows of a random share of the distinct keys."""
-    codes, groups = cluster_codes(keys)
-    marked = np.zeros(groups, dtype=np.bool_)
-    marked[np.random.default_rng(seed).permutation(groups)[: round(share * groups)]] = True
-    return np.asarray(marked[codes])

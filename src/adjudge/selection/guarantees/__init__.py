@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
 from adjudge.plugins import Builtin, Registry
-from adjudge.policy.result import Rule
+from adjudge.policy.result import Cut, Rule, own_cuts
 from adjudge.present.text import level
 from adjudge.selection.thresholds import (
     Levels,
     Method,
-    ScoreOrder,
     SplitCounts,
     SplitOutcome,
     Threshold,
@@ -55,10 +54,6 @@ class Labels:
     def take(self, rows: IntArray | BoolArray) -> Labels:
         weights = None if self.weights is None else self.weights[rows]
         return Labels(self.scores[rows], self.errors[rows], weights, self.values)
-
-    def sort(self, order: ScoreOrder) -> Labels:
-        weights = None if self.weights is None else self.weights[order.rows]
-        return Labels(order.scores, self.errors[order.rows], weights, self.values)
 
     @classmethod
     def join(cls, parts: Sequence[Labels]) -> Labels:
@@ -102,6 +97,23 @@ class Guarantee(Method):
     @abstractmethod
     def decide(self, labels: Labels, levels: Levels) -> Rule:
         """The rule for labelled rows. Equal scores come in an order that ignores errors."""
+
+    def rule_below(
+        self, labels: Labels, levels: Levels, cuts: Sequence[Cut], judge: str, protocol: str | None
+    ) -> Rule:
+        """The rule of one judge, from enough labels; if there is a cut, it never accepts all.
+
+        If everything passes, the rule accepts up to the cut, because no label distinguishes
+        thresholds between the last labelled score and the cut. If the rule uses another score than
+        the one that was cut (a jury's), it accepts up to the largest labelled score.
+        """
+        if len(labels) < self.fewest_labels(levels):
+            return Rule(accepts="none")
+        rule = self.decide(labels, levels)
+        if not cuts or rule.accepts != "all":
+            return rule
+        limits = [cut.at for cut in own_cuts(cuts, judge, protocol)]
+        return Rule(accepts="below", threshold=min(limits or [float(labels.scores.max())]))
 
     @abstractmethod
     def fewest_labels(self, levels: Levels) -> int:

@@ -67,43 +67,6 @@ def fdr_select(
     return _batch(benjamini_hochberg(ranks, sizes, level), ranks / sizes, e, level)
 
 
-def pooled_fdr_select(
-    scores: ArrayLike,
-    errors: ArrayLike,
-    groups: ArrayLike,
-    new_scores: ArrayLike,
-    new_groups: ArrayLike,
-    *,
-    alpha: float | Fraction,
-) -> BatchSelection:
-    """Group-wise p-values, one Benjamini-Hochberg: the promise is about all groups together.
-
-    Each new row is compared only with the calibration rows of its own group, so the relation of
-    scores and errors can differ between groups. The expected share of errors among everything
-    accepted is at most alpha; within one group it can be larger. A group without calibration rows
-    has p-value 1 and is not accepted.
-
-    >>> pooled_fdr_select([0.1] * 40, [0] * 40, ["x"] * 40, [0.1, 0.1], ["x", "y"],
-    ...                   alpha=0.1).accepted.tolist()
-    [True, False]
-    """
-    level = exact_level(alpha)
-    s, e = paired(scores, errors)
-    t = finite(new_scores, "new_scores", allow_empty=True)
-    old, new = np.asarray(groups), np.asarray(new_groups)
-    if len(old) != len(s) or len(new) != len(t):
-        raise ArgumentError(
-            "groups", (len(old), len(new)), f"give one group per row ({len(s)} and {len(t)})"
-        )
-    ranks, sizes = np.ones(len(t), dtype=np.int64), np.ones(len(t), dtype=np.int64)
-    for name in dict.fromkeys(new.tolist()):
-        here, there = old == name, new == name
-        wrong = np.sort(s[here & (e == 1)])
-        ranks[there] = 1 + np.searchsorted(wrong, t[there], side="right")
-        sizes[there] = int(here.sum()) + 1
-    return _batch(benjamini_hochberg(ranks, sizes, level), ranks / sizes, e, level)
-
-
 def _batch(
     accepted: BoolArray,
     p_values: FloatArray,
@@ -278,14 +241,25 @@ class Fdr(Guarantee):
     def accept_pooled(
         self, rules: Sequence[Rule], scores: FloatArray, groups: IntArray, levels: Levels
     ) -> BoolArray:
-        return pooled_fdr_select(
-            np.concatenate([np.asarray(rule.scores) for rule in rules]),
-            np.concatenate([np.asarray(rule.errors) for rule in rules]),
-            np.repeat(np.arange(len(rules)), [len(rule.scores) for rule in rules]),
-            scores,
-            groups,
-            alpha=levels.alpha,
-        ).accepted
+        """Group-wise p-values, one Benjamini-Hochberg: the promise is about all groups together.
+
+        Each new row is compared only with the calibration rows of its own group, so the relation of
+        scores and errors can differ between groups. The expected share of errors among everything
+        accepted is at most alpha; within one group it can be larger. A group without calibration
+        rows has p-value 1 and is not accepted.
+
+        >>> rule = Rule(accepts="batch", scores=[0.1] * 40, errors=[0] * 40)
+        >>> new, levels = (np.array([0.1, 0.1]), np.array([0, 1])), Levels(Fraction(1, 10))
+        >>> FDR.accept_pooled([rule], *new, levels).tolist()
+        [True, False]
+        """
+        ranks, sizes = np.ones((2, len(scores)), dtype=np.int64)
+        for group, rule in enumerate(rules):
+            here, errors = groups == group, np.asarray(rule.errors)
+            wrong = np.sort(np.asarray(rule.scores)[errors == 1])
+            ranks[here] += np.searchsorted(wrong, scores[here], side="right")
+            sizes[here] += len(errors)
+        return benjamini_hochberg(ranks, sizes, levels.alpha)
 
     def fewest_labels(self, levels: Levels) -> int:
         return max(1, math.ceil(1 / levels.alpha) - 1)

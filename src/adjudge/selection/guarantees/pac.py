@@ -354,7 +354,7 @@ def pac_thresholds(
 
 def _labels_by_lot(scores: ArrayLike, errors: ArrayLike, seed: Seed) -> Labels:
     s, e = paired(scores, errors)
-    return Labels(s, e).sort(order_by_lot(s, seed))
+    return Labels(s, e).take(order_by_lot(s, seed).rows)
 
 
 def _threshold(labels: Labels, alpha: Fraction, delta: Fraction) -> Threshold:
@@ -407,14 +407,14 @@ def _loosest_ranks(splits: SplitCounts, alpha: Fraction, delta: Fraction) -> Int
     band = exact_band(int(splits.n_calibration[0]), alpha, delta)
     if band is None:
         return loosest
-    for own, boundary, last in _step_down(len(splits), splits.error_ranks, band):
+    for ended, boundary, last in _step_down(len(splits), splits.error_ranks, band):
         certified = last >= boundary.ranks
         if table.tied:
-            last = splits.block_ends(own, last)
+            last = splits.block_ends(ended, last)
             certified &= last >= boundary.ranks
         at = certified.shape[1] - 1 - certified[:, ::-1].argmax(axis=1)
-        rows = np.arange(len(own))
-        loosest[own] = np.where(certified[rows, at], last[rows, at], 0)
+        rows = np.arange(len(ended))
+        loosest[ended] = np.where(certified[rows, at], last[rows, at], 0)
     return loosest
 
 
@@ -428,18 +428,18 @@ def _step_down(
     """
     reached, at = np.zeros(sets, dtype=np.int64), 0
     while at < len(band.boundaries):
-        own, boundary = np.flatnonzero(reached == at), band.boundaries[at]
+        ended, boundary = np.flatnonzero(reached == at), band.boundaries[at]
         following = np.append(boundary.ranks[1:], band.n + 1).astype(np.int32)
         # A stretch ends at the first error above the allowed number.
-        stop = np.minimum(error_ranks(own, boundary.errors), following)
-        broken, rows = stop < following, np.arange(len(own))
+        stop = np.minimum(error_ranks(ended, boundary.errors), following)
+        broken, rows = stop < following, np.arange(len(ended))
         first = broken.argmax(axis=1)
         uncertified = np.maximum(stop[rows, first], boundary.ranks[first])
         uncertified[~broken[rows, first]] = band.n + 1
-        reached[own] = np.maximum(at, band.loosest(uncertified))
-        final = reached[own] == at
+        reached[ended] = np.maximum(at, band.loosest(uncertified))
+        final = reached[ended] == at
         if final.any():
-            yield own[final], boundary, stop[final] - 1
+            yield ended[final], boundary, stop[final] - 1
         at = int(reached.min(where=reached > at, initial=len(band.boundaries)))
 
 
