@@ -27,18 +27,12 @@ from adjudge.estimation.rate_view import (
     sentence,
     show_rates,
 )
-from adjudge.estimation.sample import (
-    TOO_FEW,
-    UNLABELLED,
-    Sample,
-    few_clusters,
-    holding,
-    spread,
-)
+from adjudge.estimation.sample import TOO_FEW, UNLABELLED, Sample, few_clusters, spread
 from adjudge.present.blocks import Block, Headline, Table, table_of
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import count, level, number, show_interval
 from adjudge.records import Interval
+from adjudge.statistics.clusters import count_clusters
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
@@ -293,7 +287,7 @@ def class_shares(
         )
     active = None
     if clusters is not None:
-        active = min(holding(clusters, rows) for rows in (labelled, test))
+        active = min(count_clusters(clusters[rows]) for rows in (labelled, test))
         if active < 2:
             return _refuse(TOO_FEW)
     confusion = table / per_class

@@ -257,7 +257,25 @@ class Comparison(Result):
         ]
 
     def view(self) -> list[Block]:
-        return view_comparison(self)
+        """Who is ahead and by whose number; the systems or the slices; the pairs behind them."""
+        pairs, many, best = self.differences, self.of_many, self.best_judge
+        title = f"Differences with {level(self.confidence_level)} intervals"
+        by_judge = not many and any(pair.shown and pair.reported is pair.judge for pair in pairs)
+        public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
+        caption = "Difference of each pair (row minus column); bold: shown."
+        matrix = Figure("matrix", partial(matrix_figure, self), caption)
+        return [
+            headline_of(self),
+            *warnings_of(self.warnings),
+            *([] if best is None else [_best_facts(best, len(self.systems))]),
+            *([_system_table(self)] if many else []),
+            _two_facts(self) if self.of_two else _pair_table(self, f"{title} for each alone"),
+            *notes_of([f"{reason}: {n:,}" for reason, n in self.dropped.items()]),
+            *([public] if by_judge else []),
+            *explain(self.assumptions),
+            Figure("difference", partial(differences_figure, self), f"{title}, around zero."),
+            *([matrix] if many else []),
+        ]
 
 
 # --- the view ---
@@ -280,28 +298,6 @@ def with_ends(difference: Difference, measure: str, *, unit: bool = True) -> str
     ends = f", {amount(difference.low, measure)} to {amount(difference.high, measure)}"
     ends = f" ({difference.reason})" if difference.interval is None else ends
     return f"{'' if text[0] in f'-{DASH}' else '+'}{text}{ends}"
-
-
-def view_comparison(result: Comparison) -> list[Block]:
-    """Who is ahead and by whose number; the systems or the slices; the pairs behind them."""
-    pairs, many, best = result.differences, result.of_many, result.best_judge
-    title = f"Differences with {level(result.confidence_level)} intervals"
-    by_judge = not many and any(pair.shown and pair.reported is pair.judge for pair in pairs)
-    public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
-    caption = "Difference of each pair (row minus column); bold: shown."
-    matrix = Figure("matrix", partial(matrix_figure, result), caption)
-    return [
-        headline_of(result),
-        *warnings_of(result.warnings),
-        *([] if best is None else [_best_facts(best, len(result.systems))]),
-        *([_system_table(result)] if many else []),
-        _two_facts(result) if result.of_two else _pair_table(result, f"{title} for each alone"),
-        *notes_of([f"{reason}: {n:,}" for reason, n in result.dropped.items()]),
-        *([public] if by_judge else []),
-        *explain(result.assumptions),
-        Figure("difference", partial(differences_figure, result), f"{title}, around zero."),
-        *([matrix] if many else []),
-    ]
 
 
 def headline_of(result: Comparison) -> Headline:

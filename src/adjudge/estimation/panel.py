@@ -459,11 +459,7 @@ def estimate_panel(
     """One rate for each group, from all judges of the panel."""
     rows = panel.grades
     sample = sample_of(rows)
-    labels_drawn = how_drawn(
-        planned=sample is None or sample.planned,
-        declared=labels_are_random,
-        recorded=rows.drawn_at_random,
-    )
+    labels_drawn = how_drawn(rows, sample, declared=labels_are_random)
     refuse_shares(sample, "a panel of judges", rows.name, "human")
     remedies = {
         "plan": "labels were picked by a plan: use one judge and method conditional",

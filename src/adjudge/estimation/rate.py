@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from adjudge.data.grades import Grades
 from adjudge.estimation.estimators import all_estimators, known_estimator
 from adjudge.estimation.estimators.alone import NAIVE
 from adjudge.estimation.estimators.base import Estimator, refusal
@@ -16,7 +17,7 @@ from adjudge.estimation.exact_interval import intervals_of
 from adjudge.estimation.label_shift import LabelShift, label_shift
 from adjudge.estimation.rate_view import (
     Rate,
-    interval_text,
+    level_text,
     rates_figure,
     reported_interval,
     sentence,
@@ -227,11 +228,11 @@ def known_seed(seed: Seed) -> int | None:
     return seed if isinstance(seed, int) else None
 
 
-def how_drawn(*, planned: bool, declared: bool, recorded: bool) -> LabelsDrawn:
+def how_drawn(rows: Grades, sample: Sample | None, *, declared: bool) -> LabelsDrawn:
     """How the labels were sampled; a recorded plan takes precedence over a declaration."""
-    if planned:
+    if sample is not None and sample.planned:
         return "plan"
-    return "declared" if declared else "recorded" if recorded else "unknown"
+    return "declared" if declared else "recorded" if rows.drawn_at_random else "unknown"
 
 
 def best_for_random_labels(judge_scale: str) -> Estimator:
@@ -388,11 +389,12 @@ def _alternative(estimator: Estimator, sample: Sample, confidence_level: float) 
 
 def _rate_headline(result: Estimate) -> Headline:
     estimator = result.estimator
+    within = f"{level_text(result)} interval {show_interval(result.interval)}"
     if result.estimate is None:
-        ends = "" if result.low is None else f"; {interval_text(result)}"
-        text = f"no {result.method} estimate: {result.reason}{ends}"
+        text = f"no {result.method} estimate: {result.reason}"
+        text += "" if result.low is None else f"; {within}"
         return Headline(sentence(result.group, text), tone="bad")
-    rate = f"{estimator.title} {number(result.estimate)}, {interval_text(result)}"
+    rate = f"{estimator.title} {number(result.estimate)}, {within}"
     text = sentence(result.group, f"{rate} ({result.method}, {result.interval_method})")
     if not estimator.uses_labels:
         remedy = "leave out --method" if result.n_calibration else "label some rows"

@@ -86,11 +86,6 @@ def sentence(group: str | None, text: str) -> str:
     return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
 
 
-def interval_text(result: Any) -> str:
-    """The interval of an estimate, with its level."""
-    return f"{level_text(result)} interval {show_interval(result.interval)}"
-
-
 def level_text(result: Any) -> str:
     """The level of its intervals, by name if they are the judge's own."""
     naive = "" if known_estimator(result.method).uses_labels else "naive "

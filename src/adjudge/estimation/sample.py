@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
+from adjudge.statistics.clusters import count_clusters
 from adjudge.statistics.numbers import normal_quantile, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, count
 
@@ -348,29 +349,22 @@ def spread(
             return Spread(1.0, student_quantile(confidence_level, freedom))
         return Spread(1.0, normal_quantile(confidence_level))
     critical = student_quantile(confidence_level, active - 1)
-    alone = variance(influence, None, None)
-    together = variance(influence, clusters, active)
+    alone = float(influence @ influence)
+    together = clustered_variance(influence, clusters, active)
     return Spread(math.sqrt(together / alone) if alone > 0 else 1.0, critical)
 
 
-def variance(influence: FloatArray, clusters: IntArray | None, active: int | None) -> float:
+def clustered_variance(influence: FloatArray, clusters: IntArray, active: int) -> float:
     """Variance of an estimate with these influence values, as in `spread`."""
-    if clusters is None or active is None:
-        return float(influence @ influence)
     sums = np.bincount(clusters, weights=influence)
     return active / (active - 1) * float(sums @ sums)
-
-
-def holding(clusters: IntArray, rows: BoolArray) -> int:
-    """How many clusters have some of these rows."""
-    return int(np.count_nonzero(np.bincount(clusters[rows])))
 
 
 def active_clusters(sample: Sample) -> int | None:
     """Clusters with labelled rows, or with test rows if those are fewer; None without clusters."""
     if sample.clusters is None:
         return None
-    return min(holding(sample.clusters, rows) for rows in (sample.labelled, sample.test))
+    return min(count_clusters(sample.clusters[rows]) for rows in (sample.labelled, sample.test))
 
 
 def few_clusters(active: int | None) -> tuple[str, ...]:

@@ -126,7 +126,38 @@ class SequentialComparison(Result):
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def view(self) -> list[Block]:
-        return view_until_sure(self)
+        """What is decided, the evidence so far, and the questions to label next."""
+        t, a, b = len(self.counted), self.a, self.b
+        facts = [Fact("labelled", f"{t:,} of {count(self.questions, 'question')}")]
+        if self.estimate is not None:
+            facts.append(Fact("people so far", self.size(self.estimate), "B - A"))
+        if t and self.method == "bets":
+            for name, evidence, needs in zip((b, a), self.evidence, self.needs, strict=True):
+                now, need = powers_of_ten(evidence / math.log(10), needs / math.log(10))
+                facts.append(Fact(f"evidence for {clip(name)}", now, f"{need} decides"))
+        notes = [] if self.finished else [self.reach]
+        if self.n_waiting:
+            labels = count(self.n_waiting, "label")
+            notes.append(f"{labels} wait until the questions drawn before them are labelled")
+        rows = [(item.question, ", ".join(item.ids)) for item in self.next]
+        alpha = percent(1 - self.confidence_level)
+        level_of = (
+            f"the chance of a wrong decision is {alpha} or less over all looks, for any judge"
+        )
+        if self.method == "rounds":
+            level_of = f"the chance of a wrong decision is about {alpha} over all rounds: measured"
+        assumed = (
+            "it is about these questions, drawn at random without replacement",
+            level_of,
+            "labels count in the order of drawing; one that is missing blocks those after it",
+        )
+        return [
+            _headline(self),
+            Facts(facts),
+            *notes_of(notes),
+            *([Table(("question", "ids"), rows, "Label next, in this order", 2)] if rows else []),
+            *explain(assumed),
+        ]
 
 
 def stored_labels(
@@ -416,39 +447,6 @@ def smallest_decided(spread: float, questions: int, labels: int, alpha: float = 
 
 
 # --- the view ---
-
-
-def view_until_sure(result: SequentialComparison) -> list[Block]:
-    """What is decided, the evidence so far, and the questions to label next."""
-    t, a, b = len(result.counted), result.a, result.b
-    facts = [Fact("labelled", f"{t:,} of {count(result.questions, 'question')}")]
-    if result.estimate is not None:
-        facts.append(Fact("people so far", result.size(result.estimate), "B - A"))
-    if t and result.method == "bets":
-        for name, evidence, needs in zip((b, a), result.evidence, result.needs, strict=True):
-            now, need = powers_of_ten(evidence / math.log(10), needs / math.log(10))
-            facts.append(Fact(f"evidence for {clip(name)}", now, f"{need} decides"))
-    notes = [] if result.finished else [result.reach]
-    if result.n_waiting:
-        labels = count(result.n_waiting, "label")
-        notes.append(f"{labels} wait until the questions drawn before them are labelled")
-    rows = [(item.question, ", ".join(item.ids)) for item in result.next]
-    alpha = percent(1 - result.confidence_level)
-    level_of = f"the chance of a wrong decision is {alpha} or less over all looks, for any judge"
-    if result.method == "rounds":
-        level_of = f"the chance of a wrong decision is about {alpha} over all rounds: measured"
-    assumed = (
-        "it is about these questions, drawn at random without replacement",
-        level_of,
-        "labels count in the order of drawing; one that is missing blocks those after it",
-    )
-    return [
-        _headline(result),
-        Facts(facts),
-        *notes_of(notes),
-        *([Table(("question", "ids"), rows, "Label next, in this order", 2)] if rows else []),
-        *explain(assumed),
-    ]
 
 
 def _headline(result: SequentialComparison) -> Headline:

@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.sample import (
-    TOO_FEW,
-    Sample,
-    active_clusters,
-    few_clusters,
-    spread,
-    variance,
-)
+from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, few_clusters, spread
 from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
@@ -147,7 +140,7 @@ def widen(
     influence = influence_of_rows() if se is None or active is not None else None
     wide = spread(influence, sample.clusters, active, confidence_level, freedom)
     if se is None and influence is not None:
-        se = math.sqrt(variance(influence, None, None))
+        se = math.sqrt(float(influence @ influence))
     se = (se or 0.0) * wide.inflation or floor
     centre, half = estimate, wide.critical * se
     if around is not None:
