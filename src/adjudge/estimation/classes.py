@@ -16,7 +16,7 @@ from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
-from adjudge.estimation.estimators.base import Outcome, clamp, refuse_everything
+from adjudge.estimation.estimators.base import Outcome, refuse_everything
 from adjudge.estimation.rate import INTERVALS, RateInterval, Request, assumes_of, independence
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
@@ -27,7 +27,7 @@ from adjudge.estimation.rate_view import (
     sentence,
     show_rates,
 )
-from adjudge.estimation.sample import TOO_FEW, UNLABELLED, Sample, few_clusters, spread
+from adjudge.estimation.sample import TOO_FEW, UNLABELLED, Sample, clamp, few_clusters, spread
 from adjudge.present.blocks import Block, Headline, Table, table_of
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import count, level, number, show_interval
@@ -100,10 +100,9 @@ class ClassEstimate(Result):
 
     def intervals(self) -> list[RateInterval]:
         """The share of each class with its interval."""
+        group = f"{self.group}, " if self.group else ""
         return [
-            RateInterval.of(
-                ", ".join(filter(None, (self.group, rate.label))), rate, self.reason, rate.naive
-            )
+            RateInterval.of(f"{group}{rate.label}", rate, self.reason, rate.naive)
             for rate in self.classes
         ]
 
@@ -387,9 +386,8 @@ def _class_headline(result: ClassEstimate) -> Headline:
     text = f"class shares by {result.method}, {level(result.confidence_level)} intervals"
     if len(result.classes) <= IN_A_SENTENCE:
         shares = ", ".join(f"{rate.label} {rate.text}" for rate in result.classes)
-        return Headline(
-            sentence(result.group, f"{text}: {shares}"), decision=sentence(result.group, shares)
-        )
+        decision = sentence(result.group, shares)
+        return Headline(sentence(result.group, f"{text}: {shares}"), decision=decision)
     return Headline(sentence(result.group, text))
 
 
@@ -406,9 +404,8 @@ def class_table(result: ClassEstimate, *, detail: bool = False) -> Table:
     }
     caption = f"{count(result.n_calibration, 'human label')}, {count(result.n_test, 'test row')}"
     if result.condition_number is not None:
-        caption += (
-            f"; condition number of the confusion matrix {number(result.condition_number, 2)}"
-        )
+        condition = number(result.condition_number, 2)
+        caption += f"; condition number of the confusion matrix {condition}"
     return table_of(result.classes, columns, caption=caption, detail=detail)
 
 

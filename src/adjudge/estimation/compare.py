@@ -174,9 +174,8 @@ def _compare(
     pairs = _adjust([pair for each in numbers for pair in each.pairs], level, screen)
     n, n_labelled = (sum(sizes) for sizes in zip(*(each[:2] for each in numbers), strict=True))
     rng, best = generator(seed), None
-    warnings = [
-        line for each in zip(tables.values(), numbers, strict=True) for line in _warn(*each)
-    ]
+    per_slice = zip(tables.values(), numbers, strict=True)
+    warnings = [line for each in per_slice for line in _warn(*each)]
     if many and n >= FEWEST:
         influence = _influence(table, by_people=n_labelled >= FEWEST)
         best = possibly_best(numbers[0].reported, influence, rng, confidence_level=level)

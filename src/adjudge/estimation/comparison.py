@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjudge.errors import ArgumentError
+from adjudge.present import figure as theme
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -22,15 +23,6 @@ from adjudge.present.blocks import (
     notes_of,
     table_of,
     warnings_of,
-)
-from adjudge.present.figure import (
-    CENTRED,
-    ON_TINT,
-    ForestRow,
-    draw_cells,
-    forest_figure,
-    new_figure,
-    themed,
 )
 from adjudge.present.result import (
     Check,
@@ -472,14 +464,14 @@ def differences_figure(result: Comparison) -> Drawing:
         both = (("judge alone", pair.judge), ("people", pair.people))
         gaps = [(name, gap, gap.sign != 0) for name, gap in both if gap is not None]
     rows = [
-        ForestRow(clip(name), gap.estimate, gap.interval, filled=shown)
+        theme.ForestRow(clip(name), gap.estimate, gap.interval, filled=shown)
         for name, gap, shown in gaps[: 2 * _DRAWN]
         if gap.estimate is not None
     ]
     if not rows:
         raise ArgumentError("plot", "no difference", "the result has no number to draw")
     hollow = "" if all(row.filled for row in rows) else "; hollow: not shown"
-    return forest_figure(
+    return theme.forest_figure(
         rows,
         title="\n".join(wrap(headline_of(result).text, 66)),
         axis=f"{axis}{unit}, with {level(result.confidence_level)} intervals{hollow}",
@@ -500,13 +492,13 @@ def matrix_figure(result: Comparison) -> Drawing:
             grid[j, i] = scale * (pair.reported.estimate or 0.0)
             grid[i, j], bold[i, j], bold[j, i] = -grid[j, i], pair.shown, pair.shown
     largest = float(np.abs(grid).max()) or 1.0
-    with themed():
-        figure = new_figure(max(7.2, 2.6 + 0.5 * len(names)), 2.4 + 0.5 * len(names))
+    with theme.themed():
+        figure = theme.new_figure(max(7.2, 2.6 + 0.5 * len(names)), 2.4 + 0.5 * len(names))
         axes = figure.subplots()
-        draw_cells(axes, grid, ("#eda383", "#f7f3ea", "#9ab7d9"), (-largest, largest))
+        theme.draw_cells(axes, grid, ("#eda383", "#f7f3ea", "#9ab7d9"), (-largest, largest))
         for row, column in np.argwhere(~np.eye(len(names), dtype=bool)).tolist():
             weight = "bold" if bold[row, column] else "normal"
-            style = {"size": 7, "weight": weight, "color": ON_TINT, **CENTRED}
+            style = {"size": 7, "weight": weight, "color": theme.ON_TINT, **theme.CENTRED}
             axes.text(column, row, f"{grid[row, column]:+z.{digits}f}", **style)
         axes.set_yticks(range(len(names)), shown, fontsize=8.5)
         axes.set_xticks(range(len(names)), shown, rotation=45, ha="right", fontsize=8.5)

@@ -321,9 +321,9 @@ def choose(
     if labels_drawn == "declared":
         sampling = "declared a random sample of the test rows"
     verdicts = {"binary": "0 or 1", "probability": "probabilities"}.get(scale, "classes")
-    scores = f"the judge says {verdicts}"
+    of_random, scores = best_for_random_labels(scale), f"the judge says {verdicts}"
     if graded:
-        scores = "are shares of people, which have only means"
+        of_random, scores = PPI, "are shares of people, which have only means"
     cases = (
         (matrix is not None, MISCLASSIFICATION, f"{matrix} needs it"),
         (planned, CONDITIONAL, "labels were picked by a plan (by verdict)"),
@@ -334,11 +334,7 @@ def choose(
             "it is not known that the labels are a random sample of the test rows (if they are, "
             "declare it: --labels-are-random, labels_are_random=True)",
         ),
-        (
-            True,
-            PPI if graded else best_for_random_labels(scale),
-            f"the labels are {sampling} and {scores}",
-        ),
+        (True, of_random, f"the labels are {sampling} and {scores}"),
     )
     estimator, why = next((chosen, why) for holds, chosen, why in cases if holds)
     return estimator, f"{estimator.name}, because {why}"

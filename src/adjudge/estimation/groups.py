@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +23,6 @@ from adjudge.estimation.rate import (
     describe_rate,
     estimate_rate,
     exact_intervals,
-    known_seed,
     offer_declaration,
     rate_table,
 )
@@ -147,19 +147,18 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         unpooled: Iterator[Sample | None] = repeat(None)
         if pool:
             unpooled = chain.from_iterable(sample.split(rows.groups, checks))
+        estimate = partial(estimate_rate, request=request, checks=checks)
         # Many small groups have the same counts, and so the same rate.
         by_counts = sample.independent and sample.scale == "binary" and not sample.graded
-        by_counts &= isinstance(request.seed, int)
+        by_counts &= request.known_seed is not None
         for samples in sample.split(rows.groups, checks, pool=pool):
             rates: dict[object, Estimate] = {}
-            for part, exact in zip(samples, exact_intervals(samples, request), strict=True):
-                own, key = next(unpooled), object()
+            for rows_of, exact in zip(samples, exact_intervals(samples, request), strict=True):
+                alone, key = next(unpooled), object()
                 if by_counts:
-                    key = (counts_of(part), None if own is None else counts_of(own))
+                    key = (counts_of(rows_of), None if alone is None else counts_of(alone))
                 if key not in rates:
-                    rates[key] = estimate_rate(
-                        part, request, checks=checks, unpooled=own, exact=exact
-                    )
+                    rates[key] = estimate(rows_of, unpooled=alone, exact=exact)
                 groups.append(replace(rates[key], group=names[len(groups)]))
     return GroupedEstimate(
         method=request.estimator.name,
@@ -170,7 +169,7 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         groups=tuple(groups),
         warnings=(POOLING,) if pool and checks > 1 else (),
         dropped=rows.dropped,
-        seed=None if sample is None else known_seed(request.seed),
+        seed=None if sample is None else request.known_seed,
     )
 
 

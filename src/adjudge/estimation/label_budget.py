@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.estimators.base import clamp
 from adjudge.estimation.estimators.conditional import adjust
 from adjudge.estimation.estimators.misclassification import corrected_interval, corrected_variance
+from adjudge.estimation.sample import clamp
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import IntArray, count, generator, unit
 

@@ -29,7 +29,7 @@ from adjudge.data.tables import Table as RowTable
 from adjudge.data.tables import TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
-from adjudge.estimation.estimators.base import Outcome, clamp
+from adjudge.estimation.estimators.base import Outcome
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.label_shift import label_shift
 from adjudge.estimation.panel_statistics import (
@@ -41,13 +41,7 @@ from adjudge.estimation.panel_statistics import (
     prior_from,
     shared_interval,
 )
-from adjudge.estimation.rate import (
-    RateInterval,
-    best_for_random_labels,
-    how_drawn,
-    independence,
-    known_seed,
-)
+from adjudge.estimation.rate import RateInterval, best_for_random_labels, how_drawn, independence
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     HasGroups,
@@ -59,7 +53,7 @@ from adjudge.estimation.rate_view import (
     show_rates,
     table_by_group,
 )
-from adjudge.estimation.sample import Sample, active_clusters, refuse_shares, sample_of
+from adjudge.estimation.sample import Sample, active_clusters, clamp, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Table
 from adjudge.present.result import (
     Check,
@@ -74,7 +68,7 @@ from adjudge.present.result import (
 from adjudge.present.text import count, level, number, percent, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import student_quantile
-from adjudge.validation import FloatArray, IntArray, Seed, generator
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -155,12 +149,10 @@ class PanelRate(Rate):
 
 def _each_judge_alone(result: PanelEstimate) -> str | None:
     """Every group has every judge alone, in the order of the judges."""
-    wrong = (
-        rate.name
-        for rate in result.groups
-        if tuple(alone.judge for alone in rate.alone) != result.judges
-    )
-    return next((f"group {name} does not have each judge alone" for name in wrong), None)
+    for rate in result.groups:
+        if tuple(alone.judge for alone in rate.alone) != result.judges:
+            return f"group {rate.name} does not have each judge alone"
+    return None
 
 
 @frozen
@@ -380,33 +372,29 @@ class _Fit:
     level: float
     recorded: bool
 
-    def predict(self, without: int | None = None) -> FloatArray:
-        """P(human label 1) of every row; if a group is given, without the labels of that group."""
-        labelled = self.sample.labelled
-        if without is not None:
-            labelled = labelled & (self.groups != without)
-        return cross_fit(self.columns, self.sample.human, labelled, self.folds)
+    def predict(self, labelled: BoolArray) -> Sample:
+        """The sample with P(human label 1) of every row as its verdict, fitted to these labels."""
+        predicted = cross_fit(self.columns, self.sample.human, labelled, self.folds)
+        return replace(self.sample, judge=predicted)
 
-    def rate(self, code: int, name: str | None, predicted: FloatArray, *, share: bool) -> PanelRate:
+    def rate(self, code: int, name: str | None, predicted: Sample, *, share: bool) -> PanelRate:
         """One group's rate; with `share` also the interval that uses the other groups' rates."""
-        level, groups, method = self.level, self.panel.grades.group_names, METHOD
-        first = self.sample.restrict(np.asarray(self.groups == code))
-        combined = replace(first, judge=predicted)
+        level, names, groups = self.level, self.panel.judges, self.panel.grades.group_names
+        members = np.asarray(self.groups == code)
+        first, combined = (sample.restrict(members) for sample in (self.sample, predicted))
         single = [replace(first, judge=column) for column in self.panel.verdicts.T]
         methods = [best_for_random_labels(sample.scale) for sample in single]
         outcomes = [
             estimator.estimate(sample, confidence_level=level)
             for estimator, sample in zip(methods, single, strict=True)
         ]
-        warnings: list[str] = []
+        method, warnings = METHOD, list[str]()
         if enough := first.m >= FEWEST_LABELS:
             outcome = PPI.estimate(combined, confidence_level=level)
         else:
             outcome, method = outcomes[0], methods[0].name
-            warnings.append(
-                f"fewer than {FEWEST_LABELS} labels: {method} with {self.panel.judges[0]} alone, "
-                "since they are too few to weight several judges"
-            )
+            few = f"fewer than {FEWEST_LABELS} labels: {method} with {names[0]} alone"
+            warnings.append(f"{few}, since they are too few to weight several judges")
         warnings += [*outcome.warnings, *outcome.doubts]
         shift = label_shift(
             first, recorded=self.recorded, checks=max(len(groups), 1), confidence_level=level
@@ -430,9 +418,7 @@ class _Fit:
                     estimate=result.rate,
                     interval=result.interval(level),
                 )
-                for judge, estimator, result in zip(
-                    self.panel.judges, methods, outcomes, strict=True
-                )
+                for judge, estimator, result in zip(names, methods, outcomes, strict=True)
             ),
             human_only=people.rate,
             human_only_interval=people.interval(level),
@@ -444,7 +430,7 @@ class _Fit:
 
     def prior(self, code: int, groups: int) -> Prior | None:
         """The distribution of the other groups' rates, predicted without this group's labels."""
-        predicted, rates = replace(self.sample, judge=self.predict(without=code)), []
+        predicted, rates = self.predict(self.sample.labelled & (self.groups != code)), []
         for other in set(range(groups)) - {code}:
             sample = predicted.restrict(np.asarray(self.groups == other))
             outcome = PPI.compute(sample, confidence_level=self.level)
@@ -482,7 +468,7 @@ def estimate_panel(
         level=confidence_level,
         recorded=labels_drawn == "recorded",
     )
-    predicted = fit.predict()
+    predicted = fit.predict(sample.labelled)
     warnings: tuple[str, ...] = ()
     if len(names) > 1 and rows.clusters is None:
         unused = "rows are treated as independent, and the verdicts on other answers to a question"
@@ -500,7 +486,7 @@ def estimate_panel(
         assumptions=(_ASSUMES, independence(rows.clusters is not None), *rows.makers),
         warnings=warnings,
         dropped=rows.dropped,
-        seed=known_seed(seed),
+        seed=seed if isinstance(seed, int) else None,
     )
 
 

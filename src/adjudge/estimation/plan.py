@@ -347,10 +347,9 @@ def _plan(
     by_class, split = False, _split_warnings(inputs, quota, draws)
     trial, coverage = inputs.try_labels(m)
     if width is None:
-        none_left = "leave no row to the judge and give"
-        judged = (
-            none_left if math.isinf(trial) else f"give a width of {trial:.3f} with conditional,"
-        )
+        judged = f"give a width of {trial:.3f} with conditional,"
+        if math.isinf(trial):
+            judged = "leave no row to the judge and give"
         advice = (
             f"{m:,} random labels {judged} {sized['human_only_width']:.3f} with people alone; "
             f"split by class, {sized['expected_width']:.3f} with misclassification"

@@ -222,10 +222,10 @@ class Request:
         """Whether the labels are known to be a random sample of the test rows."""
         return self.labels_drawn in ("declared", "recorded")
 
-
-def known_seed(seed: Seed) -> int | None:
-    """The seed as a result keeps it: None for a Generator, whose state is not known."""
-    return seed if isinstance(seed, int) else None
+    @property
+    def known_seed(self) -> int | None:
+        """The seed as a result has it: None for a Generator, whose state is not known."""
+        return self.seed if isinstance(self.seed, int) else None
 
 
 def how_drawn(rows: Grades, sample: Sample | None, *, declared: bool) -> LabelsDrawn:
@@ -332,7 +332,7 @@ def estimate_rate(
         ),
         warnings=warnings,
         dropped=dropped or {},
-        seed=known_seed(request.seed),
+        seed=request.known_seed,
     )
 
 

@@ -367,6 +367,20 @@ def active_clusters(sample: Sample) -> int | None:
     return min(count_clusters(sample.clusters[rows]) for rows in (sample.labelled, sample.test))
 
 
+def clamp(value: float) -> float:
+    return min(max(float(value), 0.0), 1.0)
+
+
+def variance_floor(mean: float, n: int) -> float:
+    """Standard error of a share after adding two successes and two failures.
+
+    Used if all values are equal and the plain standard error is zero: no finite sample shows that a
+    rate is exactly 0 or 1.
+    """
+    share = (n * clamp(mean) + 2) / (n + 4)
+    return math.sqrt(share * (1 - share) / (n + 4))
+
+
 def few_clusters(active: int | None) -> tuple[str, ...]:
     """A warning if there are too few clusters for Student's approximation."""
     if active is None or active >= 20:

@@ -456,9 +456,8 @@ def _headline(result: SequentialComparison) -> Headline:
             text = f"Not decided: {b} and {a} are not separated by {t:,} labels"
             return Headline(text, decision=text)
         text = f"Which of {b} and {a} is better by people is not known yet"
-        labels = (
-            f"Label the next {count(len(result.next), 'question')}, then run this command again"
-        )
+        questions = count(len(result.next), "question")
+        labels = f"Label the next {questions}, then run this command again"
         shown = f"Not decided after {t:,} labels" if t else text
         return Headline(shown, f"{labels}.", decision=f"{text}: {t:,} labels")
     first, second = (a, b) if result.worse else (b, a)

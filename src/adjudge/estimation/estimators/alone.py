@@ -7,14 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from adjudge.estimation.estimators.base import (
-    Estimator,
-    Outcome,
-    refusal,
-    variance_floor,
-    with_interval,
-)
-from adjudge.estimation.sample import TOO_FEW, Sample, spread
+from adjudge.estimation.estimators.base import Estimator, Outcome, refusal, with_interval
+from adjudge.estimation.sample import TOO_FEW, Sample, spread, variance_floor
 from adjudge.statistics.clusters import count_clusters
 from adjudge.statistics.numbers import binomial_interval
 

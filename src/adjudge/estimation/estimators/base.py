@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, few_clusters, spread
+from adjudge.estimation.sample import (
+    TOO_FEW,
+    Sample,
+    active_clusters,
+    clamp,
+    few_clusters,
+    spread,
+)
 from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
@@ -184,17 +191,3 @@ def why_outside(outcome: Outcome, wider: float = 1.0) -> str | None:
         "these test rows differ from those on the labelled ones, so these labels cannot correct "
         "them; label some of these test rows (for a group: its own labels, not pooled ones)"
     )
-
-
-def clamp(value: float) -> float:
-    return min(max(float(value), 0.0), 1.0)
-
-
-def variance_floor(mean: float, n: int) -> float:
-    """Standard error of a share after adding two successes and two failures.
-
-    Used if all values are equal and the plain standard error is zero: no finite sample shows that a
-    rate is exactly 0 or 1.
-    """
-    share = (n * clamp(mean) + 2) / (n + 4)
-    return math.sqrt(share * (1 - share) / (n + 4))

@@ -20,12 +20,11 @@ from adjudge.estimation.estimators.base import (
     refusal,
     refuse_everything,
     refuse_outside,
-    variance_floor,
     why_outside,
     widen,
 )
 from adjudge.estimation.profile import profile_interval
-from adjudge.estimation.sample import Counts, Sample, counts_of, missing
+from adjudge.estimation.sample import Counts, Sample, counts_of, missing, variance_floor
 from adjudge.statistics.numbers import normal_quantile, slices
 from adjudge.validation import BoolArray, FloatArray, Seed, open_unit
 
@@ -92,10 +91,8 @@ def corrected_variance(
     """
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
     theta = corrected_rate(p, q0, q1, clipped=False).estimate
-    spread_of = (
-        p * (1 - p) / n + (1 - theta) ** 2 * q0 * (1 - q0) / m0 + theta**2 * q1 * (1 - q1) / m1
-    )
-    return np.asarray(spread_of / (q0 + q1 - 1) ** 2)
+    v, v0, v1 = p * (1 - p) / n, q0 * (1 - q0) / m0, q1 * (1 - q1) / m1
+    return np.asarray((v + (1 - theta) ** 2 * v0 + theta**2 * v1) / (q0 + q1 - 1) ** 2)
 
 
 def corrected_interval(
@@ -312,9 +309,8 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     test, negative, positive = sample.sums.test, sample.sums.negative, sample.sums.positive
     for name, rows in (("1", positive), ("0", negative)):
         if rows.size < 2:
-            return refusal(
-                f"one row with human label {name}: its spread is unknown; label more rows"
-            )
+            alone = f"one row with human label {name}"
+            return refusal(f"{alone}: its spread is unknown; label more rows")
     if sample.n < 2:
         return refusal("one test row: the spread of probabilities is unknown; judge more rows")
     fit = correct_means(sample)
