@@ -18,18 +18,10 @@ from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, refuse_everything
 from adjudge.estimation.rate import INTERVALS, RateInterval, Request, assumes_of, independence
-from adjudge.estimation.rate_view import (
-    IN_A_SENTENCE,
-    Rate,
-    describe_outside,
-    rates_figure,
-    row_of,
-    sentence,
-    show_rates,
-)
+from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, RateResult, describe_outside, sentence
 from adjudge.estimation.sample import TOO_FEW, UNLABELLED, Sample, clamp, few_clusters, spread
 from adjudge.present.blocks import Block, Headline, Table, table_of
-from adjudge.present.result import Count, Level, Proportion, Result, frozen
+from adjudge.present.result import Count, Level, Proportion, frozen
 from adjudge.present.text import count, level, number, show_interval
 from adjudge.records import Interval
 from adjudge.statistics.clusters import count_clusters
@@ -70,7 +62,7 @@ class ClassRate(Rate):
 
 
 @frozen
-class ClassEstimate(Result):
+class ClassEstimate(RateResult):
     """Corrected shares of more than two classes, from the inverse of the confusion matrix."""
 
     kind: ClassVar[str] = "class_estimate"
@@ -107,8 +99,7 @@ class ClassEstimate(Result):
         ]
 
     def view(self) -> list[Block]:
-        return show_rates(
-            self,
+        return self.show(
             _class_headline(self),
             class_table(self, detail=self.reason is None and len(self.classes) <= IN_A_SENTENCE),
             assumptions=self.assumptions,
@@ -417,5 +408,5 @@ def class_figure(result: ClassEstimate) -> Drawing:
     classes, title = result.classes, f"No {result.method} estimate from these labels"
     if result.estimated:
         title = describe_outside("share", classes, "classes")
-    rows = [row_of(rate.label, rate, rate.naive) for rate in classes]
-    return rates_figure(result, rows, title, dot=result.method, quantity="share of the class")
+    rows = [rate.row(rate.label, rate.naive) for rate in classes]
+    return result.draw(rows, title, dot=result.method, quantity="share of the class")

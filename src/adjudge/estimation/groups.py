@@ -29,19 +29,16 @@ from adjudge.estimation.rate import (
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
-    HasGroups,
+    RateResult,
     describe_outside,
     level_text,
     list_names,
-    rates_figure,
-    row_of,
     sentence,
-    show_rates,
     with_groups,
 )
 from adjudge.estimation.sample import Sample, counts_of
 from adjudge.present.blocks import Block, Heading, Headline, Note, Tone
-from adjudge.present.result import Count, Level, Result, frozen
+from adjudge.present.result import Count, Level, frozen
 from adjudge.present.text import count, level
 
 if TYPE_CHECKING:
@@ -59,7 +56,7 @@ POOLING = (
 
 
 @frozen
-class GroupedEstimate(HasGroups, Result):
+class GroupedEstimate(RateResult):
     """One estimate per group; `pooled` is true if they share one confusion matrix."""
 
     kind: ClassVar[str] = "grouped_estimate"
@@ -103,12 +100,11 @@ class GroupedEstimate(HasGroups, Result):
         for group in self.groups[:SHOWN]:
             if isinstance(group, ClassEstimate):
                 tables += [Heading(str(group.group)), class_table(group)]
-        first = self.groups[0]
         if more > 0:
             kept = f"{count(more, 'more group')} in the result: -o FILE.json keeps all"
             tables.append(Note([kept]))
         notes = with_groups((each.group, each.reason) for each in self.groups if each.reason)
-        details = [f"method: {first.why}"]
+        details = [f"method: {self.groups[0].why}"]
         narrower = [rate for rate in rates if rate.people_are_narrower]
         if narrower:
             names = list_names([rate.group for rate in narrower])
@@ -118,12 +114,11 @@ class GroupedEstimate(HasGroups, Result):
             f"The {known_estimator(self.method).title} by {self.by}, with "
             f"{level(self.confidence_level)} intervals, and the judge alone."
         )
-        return show_rates(
-            self,
+        return self.show(
             _group_headline(self),
             *tables,
             notes=[*notes, *offer_declaration(rates)],
-            assumptions=first.assumptions,
+            assumptions=self.groups[0].assumptions,
             assumes=assumes_of(self.method, rates[0].labels_drawn) if rates else "",
             others=details,
             figure=("rates", group_figure, caption) if rates else None,
@@ -222,5 +217,5 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         title += f"\nthe first {SHOWN} of {count(len(result.rates), 'group')}"
     if result.pooled:
         title += "\nlabels of all groups pooled"
-    rows = [row_of(rate.group, rate, rate.naive) for rate in rates]
-    return rates_figure(result, rows, title, dot=result.method)
+    rows = [rate.row(rate.group, rate.naive) for rate in rates]
+    return result.draw(rows, title, dot=result.method)

@@ -15,15 +15,13 @@ from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
     Rate,
+    RateResult,
     describe_outside,
-    rates_figure,
-    row_of,
-    show_rates,
     table_by_group,
     with_groups,
 )
 from adjudge.present.blocks import Block, Headline, Table
-from adjudge.present.result import Check, Count, Level, Result, frozen, not_empty
+from adjudge.present.result import Check, Count, Level, frozen, not_empty
 from adjudge.present.text import DASH, count, level, number, show_interval
 from adjudge.records import Interval
 from adjudge.statistics.clusters import codes_of, mean_interval
@@ -71,7 +69,7 @@ def _one_mean(result: MeanEstimate) -> str | None:
 
 
 @frozen
-class MeanEstimate(Result):
+class MeanEstimate(RateResult):
     """The mean score that people would give, for all rows or for each value of `by`."""
 
     kind: ClassVar[str] = "mean_estimate"
@@ -98,8 +96,7 @@ class MeanEstimate(Result):
     def view(self) -> list[Block]:
         reasons = [(mean.group, mean.reason) for mean in self.means if mean.reason is not None]
         caption = f"People's mean score, with {level(self.confidence_level)} intervals."
-        return show_rates(
-            self,
+        return self.show(
             _headline(self),
             *([] if self.by is None else [_table(self)]),
             notes=[] if self.by is None else with_groups(reasons),
@@ -244,7 +241,7 @@ def means_figure(result: MeanEstimate) -> Drawing:
     means: Sequence[MeanScore] = [m for m in result.means[:SHOWN] if m.estimate is not None]
     if not means:
         raise ArgumentError("plot", "no mean", "the result has no number to draw")
-    rows = [row_of(mean.group or "all rows", mean, mean.naive) for mean in means]
+    rows = [mean.row(mean.group or "all rows", mean.naive) for mean in means]
     title = describe_outside("mean", means, "groups")
     dot, quantity = "people, corrected", "mean score"
-    return rates_figure(result, rows, title, dot=dot, quantity=quantity, left=None)
+    return result.draw(rows, title, dot=dot, quantity=quantity, left=None)

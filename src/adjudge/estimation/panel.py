@@ -42,17 +42,7 @@ from adjudge.estimation.panel_statistics import (
     shared_interval,
 )
 from adjudge.estimation.rate import RateInterval, best_for_random_labels, how_drawn, independence
-from adjudge.estimation.rate_view import (
-    IN_A_SENTENCE,
-    HasGroups,
-    Rate,
-    list_names,
-    rates_figure,
-    reported_interval,
-    row_of,
-    show_rates,
-    table_by_group,
-)
+from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, RateResult, list_names, table_by_group
 from adjudge.estimation.sample import Sample, active_clusters, clamp, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Table
 from adjudge.present.result import (
@@ -61,7 +51,6 @@ from adjudge.present.result import (
     Level,
     NotNegative,
     Proportion,
-    Result,
     frozen,
     not_empty,
 )
@@ -156,7 +145,7 @@ def _each_judge_alone(result: PanelEstimate) -> str | None:
 
 
 @frozen
-class PanelEstimate(HasGroups, Result):
+class PanelEstimate(RateResult):
     """Rates from several judges together, one per group; the intervals are approximate."""
 
     kind: ClassVar[str] = "panel_estimate"
@@ -183,8 +172,7 @@ class PanelEstimate(HasGroups, Result):
     def view(self) -> list[Block]:
         """The rates, next to each judge alone, and what is promised."""
         shared = self.share_promise
-        return show_rates(
-            self,
+        return self.show(
             _panel_headline(self),
             _panel_table(self),
             notes=[f"{rate.name}: {rate.reason}" for rate in self.groups if rate.reason],
@@ -553,7 +541,7 @@ def _panel_table(result: PanelEstimate) -> Table:
     columns: dict[str, Callable[[PanelRate], str]] = {
         "group": lambda rate: rate.name,
         "rate": lambda rate: number(rate.estimate),
-        f"{confidence} interval": reported_interval,
+        f"{confidence} interval": lambda rate: rate.interval_cell,
         "shared interval": lambda rate: show_interval(rate.shared_interval),
         "width": lambda rate: number(rate.width),
     }
@@ -608,7 +596,7 @@ def panel_figure(result: PanelEstimate) -> Drawing:
     title = f"All judges give {few} narrower interval than one judge{of_groups}"
     rows = []
     for rate in rates:
-        rows.append(row_of(f"{rate.name}, {len(result.judges)} judges", rate))
+        rows.append(rate.row(f"{rate.name}, {len(result.judges)} judges"))
         if (best := rate.narrowest) is not None:
-            rows.append(row_of(f"{rate.name}, {best.judge} alone", best))
-    return rates_figure(result, rows, title)
+            rows.append(best.row(f"{rate.name}, {best.judge} alone"))
+    return result.draw(rows, title)

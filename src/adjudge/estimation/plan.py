@@ -29,11 +29,11 @@ from adjudge.estimation.label_budget import (
     proposition_51,
     proposition_61,
 )
-from adjudge.estimation.rate_view import sentence, show_rates
+from adjudge.estimation.rate_view import RateResult, sentence
 from adjudge.estimation.sample import Counts, counts_of, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Note, Table, Tone
 from adjudge.present.figure import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
-from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
+from adjudge.present.result import Count, Level, NotNegative, Proportion, frozen
 from adjudge.present.text import count as counted
 from adjudge.present.text import interval, level, number, percent
 from adjudge.statistics.numbers import binomial_interval
@@ -80,7 +80,7 @@ class NextLabels:
 
 
 @frozen
-class RatePlan(Result):
+class RatePlan(RateResult):
     """How many labels, in which split, for a given interval width; and does the judge help?"""
 
     kind: ClassVar[str] = "plan_rate"
@@ -161,8 +161,7 @@ class RatePlan(Result):
             f"Expected width of the {level(self.confidence_level)} interval by number of labels, "
             "for each way to use them."
         )
-        return show_rates(
-            self,
+        return self.show(
             Headline(sentence(None, self.recommendation), tone=tone),
             *numbers,
             assumptions=self.assumptions,
@@ -287,10 +286,12 @@ def plan_rate(
         positive_number(width, "width")
     count(step, "step", least=1)
     if inputs.q0 + inputs.q1 <= 1:
-        return replace(_plan_people_alone(inputs, width, budget, makers), dropped=dropped)
-    if width is not None:
-        budget = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
-    return replace(_plan(inputs, width, budget, step, makers), dropped=dropped)
+        plan = _plan_people_alone(inputs, width, budget)
+    else:
+        if width is not None:
+            budget = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
+        plan = _plan(inputs, width, budget, step)
+    return replace(plan, assumptions=(*plan.assumptions, *makers), dropped=dropped)
 
 
 def _measure_judge(
@@ -317,9 +318,7 @@ def _measure_judge(
     return counts, {name: (r + 1) / (m + 2) if m else None for name, r, m in named}
 
 
-def _plan(
-    inputs: PlanInputs, width: float | None, labels: int | None, step: int, makers: tuple[str, ...]
-) -> RatePlan:
+def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int) -> RatePlan:
     """The plan for that many labels; if no number is enough, the judge's value at 200 or more.
 
     Without a number of labels there is no width, only the cost of the requested width by other
@@ -403,15 +402,12 @@ def _plan(
         assumptions=(
             f"judge rate {inputs.p:.2f}, sensitivity {inputs.q1:.2f}, specificity {inputs.q0:.2f}",
             "the plan is only as good as these numbers",
-            *makers,
         ),
         warnings=(*_plan_warnings(inputs, random_need or m), *(split if by_class else ())),
     )
 
 
-def _plan_people_alone(
-    inputs: PlanInputs, width: float | None, labels: int | None, makers: tuple[str, ...]
-) -> RatePlan:
+def _plan_people_alone(inputs: PlanInputs, width: float | None, labels: int | None) -> RatePlan:
     """The plan if the judge is not better than chance: no correction, people alone."""
     have = inputs.have
     theta = have[1] / sum(have) if sum(have) else 0.5
@@ -435,7 +431,7 @@ def _plan_people_alone(
             f"sensitivity {inputs.q1:.3f} + specificity {inputs.q0:.3f} is not above 1: a judge "
             "not better than chance cannot be corrected"
         ),
-        assumptions=(f"a human rate near {theta:.2f}", *makers),
+        assumptions=(f"a human rate near {theta:.2f}",),
     )
 
 

@@ -15,19 +15,11 @@ from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.exact_interval import intervals_of
 from adjudge.estimation.label_shift import LabelShift, label_shift
-from adjudge.estimation.rate_view import (
-    Rate,
-    level_text,
-    rates_figure,
-    reported_interval,
-    sentence,
-    show_rates,
-    table_by_group,
-)
+from adjudge.estimation.rate_view import Rate, RateResult, level_text, sentence, table_by_group
 from adjudge.estimation.sample import Sample, counts_of, missing
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, table_of
 from adjudge.present.figure import ForestRow
-from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
+from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, frozen
 from adjudge.present.text import clip, count, level, number, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval
@@ -87,7 +79,7 @@ def _check_rows_interval(result: Estimate) -> str | None:
 
 
 @frozen
-class Estimate(Rate, Result):
+class Estimate(Rate, RateResult):
     """A rate, corrected for the judge's errors, with its interval.
 
     `estimate` and `interval` are None if the data allow no valid number; `reason` then explains
@@ -179,8 +171,7 @@ class Estimate(Rate, Result):
             )
         if self.label_shift is not None:
             details.append(f"label shift: {self.label_shift.explanation}")
-        return show_rates(
-            self,
+        return self.show(
             _rate_headline(self),
             *_judge_facts(self),
             notes=[f"{labels}, {count(self.n_test, 'test row')}", *offer_declaration([self])],
@@ -495,7 +486,7 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
     columns: dict[str, Callable[[Estimate], str]] = {
         "group": lambda r: str(r.group),
         "rate": lambda r: number(r.estimate),
-        f"{confidence} interval": reported_interval,
+        f"{confidence} interval": lambda r: r.interval_cell,
         "naive rate": lambda r: number(r.naive),
         naive_ends: lambda r: show_interval(r.naive_interval),
         people: lambda r: show_interval(None if (a := r.people_alone) is None else a.interval),
@@ -547,4 +538,4 @@ def estimate_figure(result: Estimate) -> Drawing:
         title = f"{rate}, judge alone {number(result.naive)}"
     if result.estimate is None:
         title = f"No {result.method} estimate from these labels"
-    return rates_figure(result, rows, title, quantity=clip(result.group or "rate", 48))
+    return result.draw(rows, title, quantity=clip(result.group or "rate", 48))
