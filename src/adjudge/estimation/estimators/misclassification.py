@@ -91,8 +91,8 @@ def corrected_variance(
     """
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
     theta = corrected_rate(p, q0, q1, clipped=False).estimate
-    v, v0, v1 = p * (1 - p) / n, q0 * (1 - q0) / m0, q1 * (1 - q1) / m1
-    return np.asarray((v + (1 - theta) ** 2 * v0 + theta**2 * v1) / (q0 + q1 - 1) ** 2)
+    of_labels = (1 - theta) ** 2 * q0 * (1 - q0) / m0, theta**2 * q1 * (1 - q1) / m1
+    return np.asarray((p * (1 - p) / n + of_labels[0] + of_labels[1]) / (q0 + q1 - 1) ** 2)
 
 
 def corrected_interval(
