@@ -243,8 +243,7 @@ def class_shares(
     the estimate from counts with 2/K added to each cell of a column and z^2/K to each verdict.
     Clusters widen them by the design effect of each class's influence values. The matrix must have
     full rank and a positive determinant (for two classes: q0 + q1 > 1). Codes start at 0; -1 in
-    `labels` marks an unlabelled row. There is no result if the entire interval of a class lies
-    outside [0, 1].
+    `labels` marks an unlabelled row. No result if a class's entire interval is outside [0, 1].
 
     Measured coverage at 95 %, three classes, 60 to 500 random labels, 1,500 samples: 0.927 or
     more. It is below 0.945 only for a class of which the judge detects less than half.
@@ -398,9 +397,6 @@ def class_table(result: ClassEstimate, *, detail: bool = False) -> Table:
         condition = number(result.condition_number, 2)
         caption += f"; condition number of the confusion matrix {condition}"
     return table_of(result.classes, columns, caption=caption, detail=detail)
-
-
-# --- the picture ---
 
 
 def class_figure(result: ClassEstimate) -> Drawing:

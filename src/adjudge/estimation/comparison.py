@@ -110,8 +110,7 @@ class PairDifference:
 
     `judge` is by the judge alone; `people` what people would say, from labels of both answers to
     some questions, corrected by the judge's verdicts on all. `discordant` counts questions on which
-    the judge differs, of two. `shown` is by the p-value adjusted for all pairs, or slices, of the
-    comparison.
+    the judge differs, of two. `shown` is by the p-value adjusted for all pairs, or slices.
     """
 
     a: str

@@ -196,9 +196,6 @@ def _group_headline(result: GroupedEstimate) -> Headline:
     return Headline(sentence(None, text), action, tone, decision)
 
 
-# --- the picture ---
-
-
 def group_figure(result: GroupedEstimate) -> Drawing:
     """A line for each group, the judge alone and the rate to report, by that rate."""
     if not result.rates:

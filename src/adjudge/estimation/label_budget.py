@@ -167,11 +167,8 @@ class PlanInputs:
 
     def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
         """Width of Eq. 6 with these labels, and all test rows or the given number."""
-        n = self.n if rows is None else rows
-        bounds = corrected_interval(
-            self.p, self.q0, self.q1, n, m0, m1, confidence_level=self.level
-        )
-        return float(bounds.length)
+        shares, n = (self.p, self.q0, self.q1), self.n if rows is None else rows
+        return float(corrected_interval(*shares, n, m0, m1, confidence_level=self.level).length)
 
     def by_class(self, m: int) -> Allocation:
         """Algorithm 1's split; it never assumes a class without errors."""

@@ -42,8 +42,7 @@ _UNKNOWN = (
 class MeanScore(Rate):
     """One group's mean by people, corrected (PPI++); `naive` is the judge's mean of all rows.
 
-    `people` and `judge` are the means of the labelled rows, `difference_interval` is around
-    judge - people there.
+    `people` and `judge` are the means of labelled rows, `difference_interval` that of their gap.
     """
 
     group: str | None = None
@@ -118,10 +117,9 @@ def estimate_means(
             remedy = "is for rates: leave it out, or name the score that counts as 1: --positive"
             raise ArgumentError(option, value, f"{remedy} NAME (positive=)")
     if rows.sampling_probability is not None:
+        column, problem = "sampling_probability", "labels were picked by a plan"
         remedy = "a mean needs labels of rows drawn at random: adjudge plan labels"
-        raise DataError(
-            rows.name, "labels were picked by a plan", column="sampling_probability", remedy=remedy
-        )
+        raise DataError(rows.name, problem, column=column, remedy=remedy)
     everyone = np.ones(len(rows.judge), dtype=np.bool_)
     parts: list[tuple[str | None, BoolArray]] = [(None, everyone)]
     if rows.groups is not None:
@@ -206,10 +204,8 @@ def _headline(result: MeanEstimate) -> Headline:
     if result.by in ("criterion", "metric"):  # what they mean is not the same
         compare = ""
     if 0 < len(estimated) == len(result.means) <= IN_A_SENTENCE:
-        shown = (
-            f"{mean.group} {number(mean.estimate, 2)} {show_interval(mean.interval, 2)}"
-            for mean in estimated
-        )
+        rates = ((m.group, number(m.estimate, 2), show_interval(m.interval, 2)) for m in estimated)
+        shown = (f"{name} {mean} {ends}" for name, mean, ends in rates)
         return Headline(f"People would give on average {', '.join(shown)}", compare)
     if len(estimated) < len(result.means):
         return Headline(text, "The reasons are below.", tone="bad")
@@ -226,14 +222,9 @@ def _table(result: MeanEstimate) -> Table:
         "labels": lambda mean: f"{mean.n_labels:,}",
         "rows": lambda mean: f"{mean.n:,}",
     }
-    caption = "Mean scores; judge - people on labelled rows"
-    optional = ("rows", "labels")
-    return table_by_group(
-        result.means[:SHOWN], str(result.by), columns, caption=caption, optional=optional
-    )
-
-
-# --- the picture ---
+    caption, optional = "Mean scores; judge - people on labelled rows", ("rows", "labels")
+    means, by = result.means[:SHOWN], str(result.by)
+    return table_by_group(means, by, columns, caption=caption, optional=optional)
 
 
 def means_figure(result: MeanEstimate) -> Drawing:

@@ -45,15 +45,7 @@ from adjudge.estimation.rate import RateInterval, best_for_random_labels, how_dr
 from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, RateResult, list_names, table_by_group
 from adjudge.estimation.sample import Sample, active_clusters, clamp, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Table
-from adjudge.present.result import (
-    Check,
-    Count,
-    Level,
-    NotNegative,
-    Proportion,
-    frozen,
-    not_empty,
-)
+from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, frozen, not_empty
 from adjudge.present.text import count, level, number, percent, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import student_quantile
@@ -402,11 +394,11 @@ class _Fit:
             alone=tuple(
                 JudgeAlone(
                     judge=judge,
-                    method=estimator.name,
-                    estimate=result.rate,
-                    interval=result.interval(level),
+                    method=way.name,
+                    estimate=alone.rate,
+                    interval=alone.interval(level),
                 )
-                for judge, estimator, result in zip(names, methods, outcomes, strict=True)
+                for judge, way, alone in zip(names, methods, outcomes, strict=True)
             ),
             human_only=people.rate,
             human_only_interval=people.interval(level),
@@ -581,9 +573,6 @@ def _alone_table(result: PanelEstimate) -> Table:
         detail=True,
         optional=["test rows", "labels"],
     )
-
-
-# --- the picture ---
 
 
 def panel_figure(result: PanelEstimate) -> Drawing:

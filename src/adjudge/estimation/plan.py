@@ -210,8 +210,7 @@ def plan_rate(
     m theta and m (1 - theta) labels against theta (1 - theta)/m. Proposition 6.1 is the same for
     q0 = q1 and infinitely many test rows. `next_labels` gives the effect of `step` more labels.
 
-    The plan is only as good as its inputs: with judge quality from a small pilot it is as uncertain
-    as that pilot.
+    The plan is only as good as its inputs: from a small pilot it is as uncertain as that pilot.
 
     Args:
         data: Judged rows, some labelled: a pilot. A path, a frame or a dict of columns.
@@ -321,8 +320,7 @@ def _measure_judge(
 def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int) -> RatePlan:
     """The plan for that many labels; if no number is enough, the judge's value at 200 or more.
 
-    Without a number of labels there is no width, only the cost of the requested width by other
-    methods.
+    Without a number of labels there is no width, only what the requested one costs otherwise.
     """
     theta = inputs.theta
     m = labels if labels is not None else max(sum(inputs.have), 200)
@@ -580,11 +578,8 @@ def rows_to_label(
     at_random = plan.needed("random")
     if draw == "verdict":
         totals = (plan.verdict_m0 or 0, plan.verdict_m1 or 0)
-        wanted = zip(totals, labelled, strict=True)
-        pools = [
-            (left[says[left] == value], max(total - size, 0))
-            for value, (total, size) in enumerate(wanted)
-        ]
+        missing = [max(total - size, 0) for total, size in zip(totals, labelled, strict=True)]
+        pools = [(left[says[left] == value], size) for value, size in enumerate(missing)]
     elif at_random is not None:
         pools = [(left, max(at_random - sum(labelled), 0))]
     else:
@@ -660,9 +655,6 @@ def _judge_worth(plan: RatePlan) -> list[str]:
             "biased than the judge's rate, at every rate; its width is not compared"
         )
     return lines
-
-
-# --- the picture ---
 
 
 def plan_figure(plan: RatePlan) -> Drawing:

@@ -74,9 +74,8 @@ def profile_interval(
     # Each end is between a kept rate and the next one of the grid, if there is one; both ends are
     # bisected together, and the outer end of the last bracket is returned.
     inside = np.array([min(hull), max(hull)])
-    outside = np.array(
-        [max(grid[grid < inside[0]], default=0.0), min(grid[grid > inside[1]], default=1.0)]
-    )
+    below, above = grid[grid < inside[0]], grid[grid > inside[1]]
+    outside = np.array([max(below, default=0.0), min(above, default=1.0)])
     open_ = inside != outside
     for _ in range(_BISECTIONS if open_.any() else 0):
         middle = (inside + outside) / 2
@@ -246,8 +245,7 @@ def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
 
     On the way to the best fit, the ratio lies between two bounds. No fit with this rate is better
     than the best fit. By duality, none is better than the three shares fitted separately, with a
-    price `slope` per unit by which they miss the rate. An element leaves the loop when a bound
-    decides it.
+    price `slope` per unit by which they miss the rate. A bound that decides ends an element's loop.
     """
     decided = np.zeros(len(data.k), dtype=bool)
     search, top = _Search(theta, data), _top(data)
@@ -271,8 +269,7 @@ class _Search:
 
     The log-likelihood is concave. With s = k/p - (n-k)/(1-p), its slope in p, each class solves a
     quadratic, c/q - (m-c)/(1-q) + t = 0 with t = theta s or -(1-theta) s. What remains is one
-    decreasing equation in p, solved by Newton's step if it stays inside the bracket, else by
-    bisection.
+    decreasing equation in p, solved by Newton's step inside the bracket, else by bisection.
     """
 
     def __init__(self, theta: FloatArray, data: Tallies) -> None:

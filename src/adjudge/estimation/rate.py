@@ -131,9 +131,8 @@ class Estimate(Rate, RateResult):
     @property
     def people_alone(self) -> Alternative | None:
         """The rate from the labels without the judge; None if that is this result itself."""
-        return next(
-            (a for a in self.alternatives if not known_estimator(a.method).uses_judge), None
-        )
+        alone = (a for a in self.alternatives if not known_estimator(a.method).uses_judge)
+        return next(alone, None)
 
     @property
     def if_random(self) -> Alternative | None:
@@ -250,11 +249,9 @@ def assumes_of(method: str, labels_drawn: str) -> str:
 
 def independence(clustered: bool) -> str:
     """What is assumed about the dependence between rows."""
-    if not clustered:
-        return (
-            "rows are independent of each other (otherwise name the cluster: --cluster, cluster=)"
-        )
-    return "clusters are independent of each other; rows within one can be dependent"
+    if clustered:
+        return "clusters are independent of each other; rows within one can be dependent"
+    return "rows are independent of each other (otherwise name the cluster: --cluster, cluster=)"
 
 
 def estimate_rate(
@@ -518,9 +515,6 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
         ],
         detail=detail,
     )
-
-
-# --- the picture ---
 
 
 def estimate_figure(result: Estimate) -> Drawing:

@@ -45,8 +45,7 @@ class Sums(NamedTuple):
     """All that estimators need to know of independent rows.
 
     The judge's values on four kinds of rows; on labelled rows also the labels, labels minus judge,
-    and the sum of products of deviations of labels and judge. `halves` counts labels of one half
-    and more.
+    and the sum of products of deviations of labels and judge. `halves`: labels of one half or more.
     """
 
     test: Moments

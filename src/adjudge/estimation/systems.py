@@ -31,11 +31,7 @@ from adjudge.validation import FloatArray, IntArray
 #: What the numbers are: verdicts of 0 and 1, probabilities, scores, preferences between pairs, or
 #: a judge's agreement with people.
 Measure = Literal["verdicts", "probabilities", "scores", "preferences", "agreement"]
-_MEASURES: Mapping[str, Measure] = {
-    "binary": "verdicts",
-    "probability": "probabilities",
-    "scores": "scores",
-}
+_SCALES: Mapping[str, Measure] = {"binary": "verdicts", "probability": "probabilities"}
 #: Columns that can name a question; of those that systems share most values of, the first.
 _QUESTION = "__question"
 _QUESTIONS = (_QUESTION, "prompt_id", "doc_id", "prompt")
@@ -238,7 +234,7 @@ def read_systems(
     columns = {"__judge": rows.judge, "__human": rows.human, "__system": rows.groups}
     series = [pl.Series(name, x) for name, x in columns.items() if x is not None]
     answers = Rows(rows.frame.with_columns(series), rows.dropped)
-    names, measure = rows.group_names, _MEASURES[rows.scale]
+    names, measure = rows.group_names, _SCALES.get(rows.scale, "scores")
     if sides is not None:
         names, measure, answers = sides, "preferences", _of_sides(answers, sides)
     frame, made = answers.frame, {"source": rows.name, "dropped": answers.dropped}

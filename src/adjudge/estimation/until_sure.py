@@ -362,9 +362,8 @@ def log_capital(people: FloatArray, judge: FloatArray, null: float = 0.0) -> Flo
     spread = judge.var(axis=1, keepdims=True)
     off = drawn - remaining
     below = _before(off**2) + 10 * spread
-    slope = np.divide(
-        _before(people * off) + 5 * spread, below, out=np.zeros_like(off), where=below > 0
-    )
+    together = _before(people * off) + 5 * spread
+    slope = np.divide(together, below, out=np.zeros_like(off), where=below > 0)
     slope = np.clip(slope, 0.0, 1.0)
     gain = people - slope * off - needed
     worst = needed + 1 + slope * (1 - remaining)

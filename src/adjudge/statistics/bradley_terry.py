@@ -191,8 +191,7 @@ def profile_gaps(
 
     `first[k]`, `second[k]` and `gap[k]` are one problem each. Where a group of models never lost
     to another, the supremum lies at infinity: battles between them then add 0, and the groups
-    separate. Groups are those of the win graph with both models as one. `slope` is the derivative
-    by the gap.
+    separate. Groups are of the win graph with both models as one. `slope`: derivative by the gap.
 
     >>> fit = profile_gaps(np.array([[0.0, 4.0], [0.0, 0.0]]), np.array([0]), np.array([1]),
     ...                    np.array([0.0]))

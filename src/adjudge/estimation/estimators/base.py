@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.sample import (
-    TOO_FEW,
-    Sample,
-    active_clusters,
-    clamp,
-    few_clusters,
-    spread,
-)
+from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, clamp, few_clusters, spread
 from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
@@ -27,8 +20,7 @@ class Outcome:
 
     `estimate` can lie outside [0, 1]. Only the final result uses the clipped `rate`, so that
     combinations stay unbiased. `centre` and `half` are the interval before clipping, which strata
-    need. `doubts` name cases in which a Wald-type interval covers too little; the remedy depends on
-    the caller.
+    need. `doubts` name cases in which a Wald-type interval covers too little; callers add a remedy.
     """
 
     estimate: float | None = None

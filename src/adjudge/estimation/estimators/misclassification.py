@@ -390,12 +390,10 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     - theta)^2 / n; the second term is the noise of the shares themselves. V_s and the centres are
     those of Eq. 6 per stratum before clipping; only the final number is clipped. With one stratum
     this is Eq. 5 to 8. Every stratum with test rows needs labels of both classes. Eq. 7 moves each
-    stratum's sensitivity towards one half, so strata with fewer than about 20 labels per class bias
-    the rate.
+    stratum's sensitivity towards one half: strata with fewer than about 20 labels a class bias it.
 
     Refused if the entire interval of one stratum lies outside [0, 1] at the level shared among the
-    strata. A stratum that lies outside only at the plain level gives a warning, because among many
-    strata some do by chance.
+    strata. One that lies outside only at the plain level gives a warning: of many, some do so.
     """
     if sample.strata is None or sample.n == 0:
         return refusal("no test rows to stratify")
