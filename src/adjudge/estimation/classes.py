@@ -303,9 +303,8 @@ def class_shares(
     for b, influence in enumerate(_influences(confusion, shares, verdicts, labels, test)):
         widened = spread(influence, clusters, active, confidence_level)
         half[b] *= widened.critical * widened.inflation
-    noise = float(
-        np.sqrt(sum((1 - v @ v) / m for v, m in zip(confusion.T, per_class, strict=True)))
-    )
+    variances = ((1 - v @ v) / m for v, m in zip(confusion.T, per_class, strict=True))
+    noise = float(np.sqrt(sum(variances)))
     condition = float(singular[0] / singular[-1])
     if singular[-1] < 2 * noise:
         warnings += (

@@ -91,12 +91,8 @@ class GroupedEstimate(RateResult):
     def view(self) -> list[Block]:
         """A row for each group, or a table of classes for each."""
         rates, more = self.rates, len(self.groups) - SHOWN
-        tables: list[Block] = []
-        if rates:
-            tables += [
-                rate_table(rates[:SHOWN], self.by, pooled=self.pooled, detail=detail)
-                for detail in (False, True)
-            ]
+        table = partial(rate_table, rates[:SHOWN], self.by, pooled=self.pooled)
+        tables: list[Block] = [table(), table(detail=True)] if rates else []
         for group in self.groups[:SHOWN]:
             if isinstance(group, ClassEstimate):
                 tables += [Heading(str(group.group)), class_table(group)]
@@ -200,10 +196,8 @@ def group_figure(result: GroupedEstimate) -> Drawing:
     """A line for each group, the judge alone and the rate to report, by that rate."""
     if not result.rates:
         raise ArgumentError("result", "classes by group", "draw one group's result at a time")
-    rates = sorted(
-        result.rates[:SHOWN],
-        key=lambda rate: (rate.estimate is None, -(rate.estimate or rate.naive or 0)),
-    )
+    rates = sorted(result.rates[:SHOWN], key=lambda rate: -(rate.estimate or rate.naive or 0))
+    rates.sort(key=lambda rate: rate.estimate is None)
     estimated = [rate for rate in rates if rate.estimate is not None]
     title = "No estimate for any group from these labels"
     if estimated:

@@ -330,9 +330,8 @@ def _one_row_each(
         if len(torn):
             problem = f"id {torn[0]!r} has different labels for different judges"
             raise DataError(name, problem, column=human_column, remedy="keep one label per id")
-    first = rows.group_by("id", maintain_order=True).agg(
-        pl.col(c).drop_nulls().first() for c in others
-    )
+    firsts = (pl.col(column).drop_nulls().first() for column in others)
+    first = rows.group_by("id", maintain_order=True).agg(firsts)
     wide = rows.pivot(on=named, index="id", values=judge_column, maintain_order=True)
     return first.join(wide, on="id", how="left", maintain_order="left")
 
@@ -376,9 +375,8 @@ class _Fit:
             few = f"fewer than {FEWEST_LABELS} labels: {method} with {names[0]} alone"
             warnings.append(f"{few}, since they are too few to weight several judges")
         warnings += [*outcome.warnings, *outcome.doubts]
-        shift = label_shift(
-            first, recorded=self.recorded, checks=max(len(groups), 1), confidence_level=level
-        )
+        checks = max(len(groups), 1)
+        shift = label_shift(first, recorded=self.recorded, checks=checks, confidence_level=level)
         if shift is not None and shift.doubtful:
             warnings.append(f"label shift: {shift.explanation}")
         prior = self.prior(code, len(groups)) if share and enough else None

@@ -468,16 +468,11 @@ def _next_labels(inputs: PlanInputs, step: int) -> tuple[NextLabels, ...]:
         ("all of human class 0", step, 0),
         ("all of human class 1", 0, step),
     )
-    return tuple(
-        NextLabels(
-            extra=a + b,
-            how=how,
-            m0=m0 + a,
-            m1=m1 + b,
-            expected_width=inputs.corrected_width(m0 + a, m1 + b),
-        )
-        for how, a, b in ways
-    )
+    steps = []
+    for how, a, b in ways:
+        width = inputs.corrected_width(m0 + a, m1 + b)
+        steps.append(NextLabels(extra=a + b, how=how, m0=m0 + a, m1=m1 + b, expected_width=width))
+    return tuple(steps)
 
 
 def _plan_warnings(inputs: PlanInputs, random_labels: int) -> tuple[str, ...]:

@@ -252,8 +252,9 @@ def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
     for _ in range(_STEPS):
         search.step()
         classes = _classes_loglik(search.data, search.q0, search.q1)
-        apart = _share_loglik(search.data, search.p) + search.slope * search.gap
-        together = _share_loglik(search.data, np.clip(search.p + search.gap, 0, 1))
+        k, n = search.data.k, search.data.n
+        apart = _share_loglik(k, n, search.p) + search.slope * search.gap
+        together = _share_loglik(k, n, np.clip(search.p + search.gap, 0, 1))
         reached = np.asarray(2 * (top - classes - together) >= enough)
         decided[search.active] = reached
         open_ = reached & (2 * (top - classes - apart) < enough)
@@ -332,17 +333,15 @@ def _top(data: Tallies) -> FloatArray:
 
 
 def _loglik(data: Tallies, p: FloatArray, q0: FloatArray, q1: FloatArray) -> FloatArray:
-    return _share_loglik(data, p) + _classes_loglik(data, q0, q1)
+    return _share_loglik(data.k, data.n, p) + _classes_loglik(data, q0, q1)
 
 
-def _share_loglik(data: Tallies, p: FloatArray) -> FloatArray:
-    return np.asarray(xlogy(data.k, p) + xlog1py(data.n - data.k, -p))
+def _share_loglik(hits: FloatArray, size: float, share: FloatArray) -> FloatArray:
+    return np.asarray(xlogy(hits, share) + xlog1py(size - hits, -share))
 
 
 def _classes_loglik(data: Tallies, q0: FloatArray, q1: FloatArray) -> FloatArray:
-    _, _, c0, m0, c1, m1 = data
-    total = xlogy(c0, q0) + xlog1py(m0 - c0, -q0)
-    return np.asarray(total + xlogy(c1, q1) + xlog1py(m1 - c1, -q1))
+    return _share_loglik(data.c0, data.m0, q0) + _share_loglik(data.c1, data.m1, q1)
 
 
 @lru_cache(maxsize=2)

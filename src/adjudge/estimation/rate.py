@@ -286,7 +286,7 @@ def estimate_rate(
     warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
     if shift is not None and shift.doubtful and estimator.needs_random_labels:
         warnings += (f"label shift: {shift.explanation}",)
-    of_group = unpooled or sample
+    of_group, clustered = unpooled or sample, sample.clusters is not None
     return Estimate(
         method=estimator.name,
         interval_method="profile" if profile else estimator.interval(sample),
@@ -306,11 +306,7 @@ def estimate_rate(
         group=group,
         why=request.why,
         labels_drawn=request.labels_drawn,
-        assumptions=(
-            estimator.assumption_for(sample),
-            independence(sample.clusters is not None),
-            *request.notes,
-        ),
+        assumptions=(estimator.assumption_for(sample), independence(clustered), *request.notes),
         label_shift=shift,
         alternatives=tuple(
             _alternative(other, of_group if other.needs_labels_of_group else sample, confidence)
@@ -503,16 +499,15 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
     if not detail:
         known |= dict.fromkeys((*known, naive_ends, "test rows"), False)
     columns = {name: cell for name, cell in columns.items() if known.get(name, True)}
+    optional = [exact, naive_ends, "test rows", "specificity", "sensitivity", people]
+    optional += ["labels +/-", "naive rate"]
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
     return table_by_group(
         rates,
         by,
         columns,
         caption=f"{rates[0].method}, {rates[0].interval_method}, {labels}" if detail else "",
-        optional=[
-            *(exact, naive_ends, "test rows", "specificity", "sensitivity", people),
-            *("labels +/-", "naive rate"),
-        ],
+        optional=optional,
         detail=detail,
     )
 

@@ -193,13 +193,10 @@ class Sample:
             codes, number = groups[rows] - block.start, block.stop - block.start
             judged, tested = self.judge[rows], self.test[rows]
             sums = _sums(judged, self.human[rows], tested, self.labelled[rows], codes, number)
+            if pool:
+                sums = (self.sums._replace(test=group.test) for group in sums)
             yield [
-                _Group(
-                    self.sums._replace(test=group.test) if pool else group,
-                    self.scale,
-                    self.random,
-                    partial(cut, code),
-                )
+                _Group(group, self.scale, self.random, partial(cut, code))
                 for code, group in enumerate(sums, block.start)
             ]
 

@@ -136,10 +136,9 @@ def corrected_interval(
         return _bounds(values, z)
     # Single numbers stay single, everything else becomes one array to be cut into blocks.
     flat = [v if v.ndim == 0 else np.broadcast_to(v, shape).reshape(-1) for v in values]
-    blocks = [
-        _bounds([v if v.ndim == 0 else v[at] for v in flat], z) for at in slices(size, _BLOCK)
-    ]
-    return Bounds(*(np.concatenate(part).reshape(shape) for part in zip(*blocks, strict=True)))
+    parts = ([v if v.ndim == 0 else v[at] for v in flat] for at in slices(size, _BLOCK))
+    ends = zip(*(_bounds(part, z) for part in parts), strict=True)
+    return Bounds(*(np.concatenate(end).reshape(shape) for end in ends))
 
 
 #: Data sets per block, so that all intermediate arrays stay in the processor's cache.
