@@ -44,9 +44,6 @@ _ASSUMPTION = (
 )
 
 
-# --- the result ---
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClassRate(Rate):
     """The corrected share of one class."""
@@ -212,10 +209,7 @@ def _one_against_rest(rows: Grades, code: int, labels: IntArray, test: BoolArray
 
 
 class ClassShares(NamedTuple):
-    """Raw corrected shares per class with their covariance, clipped intervals and the matrix.
-
-    If the matrix has no usable inverse, `reason` is set and the numbers are absent.
-    """
+    """Raw corrected shares, clipped intervals and the matrix; or the `reason`, if no inverse."""
 
     shares: FloatArray | None = None
     covariance: FloatArray | None = None

@@ -56,9 +56,6 @@ _PUBLIC_CAPTION = (
 )
 
 
-# --- the result ---
-
-
 @dataclass(frozen=True, kw_only=True)
 class Difference(HasInterval):
     """B - A with its interval, or the reason why there is none.
@@ -131,10 +128,7 @@ class PairDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class SystemScore:
-    """A system: its mean by the judge and by people, how many it beats, and if it can be the best.
-
-    `cost` is what a row costs, if the systems are judges.
-    """
+    """A system: its means, how many it beats, if it can be best; of a judge, what a row costs."""
 
     name: str
     n: Count

@@ -52,9 +52,6 @@ POOLING = (
 )
 
 
-# --- the result ---
-
-
 @frozen
 class GroupedEstimate(RateResult):
     """One estimate per group; `pooled` is true if they share one confusion matrix."""

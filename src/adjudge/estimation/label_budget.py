@@ -150,6 +150,7 @@ class PlanInputs:
     def shown(self) -> dict[str, Any]:
         return {
             "confidence_level": self.level,
+            "labelled": sum(self.have),
             "judge_rate": self.p,
             "sensitivity": self.q1,
             "specificity": self.q0,
@@ -197,10 +198,7 @@ class PlanInputs:
         return Allocation(m - m1, m1)
 
     def variance_ratio(self, m: int) -> float:
-        """Var(corrected)/Var(people alone), both with m random labels.
-
-        It is large if people never err.
-        """
+        """Var(corrected)/Var(people alone) with m random labels; large if people never err."""
         m1 = min(max(m * self.theta, 1.0), m - 1.0)
         corrected = float(corrected_variance(self.p, self.q0, self.q1, self.n, m - m1, m1))
         alone = max(self.theta * (1 - self.theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m

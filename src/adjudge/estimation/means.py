@@ -136,9 +136,7 @@ def estimate_means(
     )
 
 
-def _mean_of(
-    rows: Grades, group: str | None, members: BoolArray, confidence_level: float
-) -> MeanScore:
+def _mean_of(rows: Grades, group: str | None, members: BoolArray, level: float) -> MeanScore:
     """People's mean by PPI++ (`labelled_mean`), of rows or of the means of clusters."""
     judge, people = rows.judge[members], rows.human[members]
     known, n = ~np.isnan(people), len(judge)
@@ -153,7 +151,7 @@ def _mean_of(
     ends = float(np.nanmin(rows.human)), float(np.nanmax(rows.human))
     off = judge[known] - people[known]
     reach = float(np.abs(off).max())
-    difference = mean_interval(off, codes[known], confidence_level, bounds=(-reach, reach))
+    difference = mean_interval(off, codes[known], level, bounds=(-reach, reach))
     on_labelled = float(people[known].mean()), float(judge[known].mean())
     # A labelled cluster counts with its labelled rows: judge and people see the same.
     seen = known | ~np.isin(codes, codes[known])
@@ -164,7 +162,7 @@ def _mean_of(
     return MeanScore(
         group=group,
         estimate=gap.estimate,
-        interval=gap.interval(confidence_level),
+        interval=gap.interval(level),
         naive=naive,
         people=on_labelled[0],
         judge=on_labelled[1],

@@ -73,9 +73,6 @@ _ASSUMES = (
 _NAME_COLUMNS = ("judge_name", "judge")
 
 
-# --- the result ---
-
-
 @dataclass(frozen=True, kw_only=True)
 class JudgeAlone(Rate):
     """The same group's rate from one judge, by the method that `estimate` uses for it."""
@@ -88,10 +85,9 @@ class JudgeAlone(Rate):
 
 @dataclass(frozen=True, kw_only=True)
 class PanelRate(Rate):
-    """One group's rate from several judges, next to simpler methods.
+    """One group's rate from several judges, next to each judge and to people alone.
 
-    `shared_interval` uses the other groups' rates; `alone` has each judge without the others,
-    `human_only...` people alone.
+    `shared_interval` uses the other groups' rates.
     """
 
     group: str | None

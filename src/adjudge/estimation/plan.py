@@ -65,9 +65,6 @@ _WAYS = (
 _SPARE = 1.2
 
 
-# --- the result ---
-
-
 @dataclass(frozen=True, kw_only=True)
 class NextLabels:
     """The effect of more labels: the expected width after adding them in one of several ways."""
@@ -384,7 +381,6 @@ def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int
         target_width=width,
         rate=theta,
         labels=labels,
-        labelled=sum(inputs.have),
         expected_draws=draws,
         human_only_labels=people_need,
         conditional_labels=random_need,
@@ -422,7 +418,6 @@ def _plan_people_alone(inputs: PlanInputs, width: float | None, labels: int | No
         **inputs.shown(),
         target_width=width,
         labels=m,
-        labelled=sum(have),
         human_only_labels=m if labels is None else None,
         judge_helps=False,
         reason=(

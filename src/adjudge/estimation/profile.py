@@ -221,10 +221,7 @@ def lost_by(data: Tallies, q0: FloatArray, q1: FloatArray, p: FloatArray) -> Flo
 
 
 def best_fit(theta: float | FloatArray, data: Tallies) -> Fit:
-    """Maximum-likelihood q0, q1 and p = theta q1 + (1-theta)(1-q0) for a fixed rate.
-
-    Converged elements leave the loop.
-    """
+    """Maximum-likelihood q0, q1 and p = theta q1 + (1-theta)(1-q0) for a fixed rate."""
     size = len(data.k)
     rate = np.broadcast_to(theta, size)
     fit = np.empty((2, size))
@@ -319,9 +316,8 @@ def _class_fit(t: FloatArray, c: FloatArray, m: float) -> tuple[FloatArray, Floa
 def _top(data: Tallies) -> FloatArray:
     """The maximum of the log-likelihood over all rates in [0, 1].
 
-    This is the saturated fit if its rate lies inside, else the better of the two ends, which have a
-    closed form: at rate 0, test rows and class 0 have the same share; at rate 1, test rows and
-    class 1.
+    This is the saturated fit if its rate lies inside, else the better of the two ends: at rate 0,
+    test rows and class 0 have the same share; at rate 1, test rows and class 1.
     """
     k, n, c0, m0, c1, m1 = data
     p, q0, q1 = k / n, c0 / m0, c1 / m1

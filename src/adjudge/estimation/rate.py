@@ -192,10 +192,7 @@ class Estimate(Rate, RateResult):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of every sample: the estimator and why, and its interval.
-
-    `pool` lets all groups share one confusion matrix.
-    """
+    """What is asked of every sample; with `pool` all groups share one confusion matrix."""
 
     estimator: Estimator
     why: str

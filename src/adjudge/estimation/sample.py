@@ -143,12 +143,9 @@ class Sample:
         return replace(self, test=self.test & rows, labelled=self.labelled & calibrating)
 
     def spread(self, rows: BoolArray, centre: float, factor: float, n: int) -> FloatArray:
-        """factor * (judge - centre) / n in these rows and 0 in the others, as influence values.
-
-        In place: with many rows, every copy counts.
-        """
+        """factor * (judge - centre) / n in these rows and 0 in the others, as influence values."""
         values = self.judge - centre
-        values *= factor
+        values *= factor  # in place: with many rows, every copy counts
         values /= n
         values[~rows] = 0.0
         return values
@@ -370,8 +367,7 @@ def clamp(value: float) -> float:
 def variance_floor(mean: float, n: int) -> float:
     """Standard error of a share after adding two successes and two failures.
 
-    Used if all values are equal and the plain standard error is zero: no finite sample shows that a
-    rate is exactly 0 or 1.
+    Used if all values are equal: no finite sample shows that a rate is exactly 0 or 1.
     """
     share = (n * clamp(mean) + 2) / (n + 4)
     return math.sqrt(share * (1 - share) / (n + 4))

@@ -416,10 +416,7 @@ def read_judges(
     cluster: str | None = None,
     **reading: Unpack[Reading],
 ) -> Systems:
-    """Judgments or grades of several judges on the same labelled rows, of one file or of two.
-
-    A judge's number is 1 where its verdict is people's label.
-    """
+    """Judges on the same labelled rows, of one file or two: 1 if the verdict is people's label."""
     with Source(data, labels=labels, others={"other": other}, **reading) as source:
         files = [prepare_judgments(source.rows, labels=source.labels)]
         if other is not None:

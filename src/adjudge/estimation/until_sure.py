@@ -50,9 +50,6 @@ _MOST = 100.0
 _FEWEST_CORRECTED = 4
 
 
-# --- the result ---
-
-
 @dataclass(frozen=True, kw_only=True)
 class NextQuestion:
     """A question to label: the ids of its two answers, or of its pair."""
@@ -163,10 +160,7 @@ class SequentialComparison(Result):
 def stored_labels(
     place: StorePlace, systems: Systems, scale: tuple[int, int] | None, positive: str | None
 ) -> list[dict[str, Any]]:
-    """The labels of these answers that the labelling page kept in the store.
-
-    A pass is the verdict that counts as 1 (`positive`), if verdicts are words.
-    """
+    """The labels of these answers in the store; of words, a pass is the `positive` one."""
     scores = score_labels(*(scale or (1, 5)))
     labels = {"preferences": PAIR_LABELS, "scores": scores}.get(systems.measure, GRADE_LABELS)
     with use_store(place) as store:
