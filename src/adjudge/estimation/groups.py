@@ -141,12 +141,12 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         by_counts &= request.known_seed is not None
         for samples in sample.split(rows.groups, checks, pool=pool):
             rates: dict[object, Estimate] = {}
-            for rows_of, exact in zip(samples, exact_intervals(samples, request), strict=True):
+            for group, exact in zip(samples, exact_intervals(samples, request), strict=True):
                 alone, key = next(unpooled), object()
                 if by_counts:
-                    key = (counts_of(rows_of), None if alone is None else counts_of(alone))
+                    key = (counts_of(group), None if alone is None else counts_of(alone))
                 if key not in rates:
-                    rates[key] = estimate(rows_of, unpooled=alone, exact=exact)
+                    rates[key] = estimate(group, unpooled=alone, exact=exact)
                 groups.append(replace(rates[key], group=names[len(groups)]))
     return GroupedEstimate(
         method=request.estimator.name,

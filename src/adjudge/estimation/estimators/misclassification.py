@@ -91,8 +91,8 @@ def corrected_variance(
     """
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
     theta = corrected_rate(p, q0, q1, clipped=False).estimate
-    of_labels = (1 - theta) ** 2 * q0 * (1 - q0) / m0, theta**2 * q1 * (1 - q1) / m1
-    return np.asarray((p * (1 - p) / n + of_labels[0] + of_labels[1]) / (q0 + q1 - 1) ** 2)
+    v0, v1 = (1 - theta) ** 2 * q0 * (1 - q0) / m0, theta**2 * q1 * (1 - q1) / m1
+    return np.asarray((p * (1 - p) / n + v0 + v1) / (q0 + q1 - 1) ** 2)
 
 
 def corrected_interval(
@@ -392,7 +392,7 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     stratum's sensitivity towards one half: strata with fewer than about 20 labels a class bias it.
 
     Refused if the entire interval of one stratum lies outside [0, 1] at the level shared among the
-    strata. One that lies outside only at the plain level gives a warning: of many, some do so.
+    strata. One outside only at the plain level gives a warning: among many some are by chance.
     """
     if sample.strata is None or sample.n == 0:
         return refusal("no test rows to stratify")
