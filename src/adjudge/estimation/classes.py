@@ -149,7 +149,11 @@ def estimate_classes(
     matrix = class_shares(
         verdicts, labels, test, names, clusters=rows.clusters, confidence_level=confidence
     )
-    samples = [_one_against_rest(rows, code, labels, test) for code in range(len(names))]
+    samples = []
+    for code in range(len(names)):  # one class as 1 and all others as 0
+        human = np.where(labelled, labels == code, UNLABELLED).astype(np.float64)
+        judge = (verdicts == code).astype(np.float64)
+        samples.append(Sample(judge, human, test, labelled, clusters=rows.clusters))
     warnings, reason, assumption = matrix.warnings, matrix.reason, _ASSUMPTION
     interval, condition = "wald", matrix.condition_number
     outcomes = [Outcome()] * len(names)
@@ -198,14 +202,6 @@ def estimate_classes(
         warnings=warnings,
         dropped=dropped or {},
     )
-
-
-def _one_against_rest(rows: Grades, code: int, labels: IntArray, test: BoolArray) -> Sample:
-    """The rows with one class as 1 and all others as 0."""
-    labelled = labels >= 0
-    human = np.where(labelled, labels == code, UNLABELLED).astype(np.float64)
-    judge = (rows.verdicts == code).astype(np.float64)
-    return Sample(judge, human, test, labelled, clusters=rows.clusters)
 
 
 class ClassShares(NamedTuple):

@@ -169,13 +169,12 @@ def _group_headline(result: GroupedEstimate) -> Headline:
     quantity = f"{known_estimator(result.method).title}s" if rates else "class shares"
     estimated = [rate for rate in rates if rate.estimated]
     groups = len(result.groups) - len(result.refused)
+    text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
+    decision = ""
     if estimated and len(estimated) == groups <= IN_A_SENTENCE:
-        shown = (f"{rate.group} {rate.text}" for rate in estimated)
-        text = f"{quantity} by {result.by}, {level_text(result)} intervals: {', '.join(shown)}"
-    else:
-        text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
-    numbers = [f"{rate.group} {describe_rate(rate)}" for rate in estimated]
-    decision = "; ".join(numbers) if len(numbers) == groups <= IN_A_SENTENCE else ""
+        shown = ", ".join(f"{rate.group} {rate.text}" for rate in estimated)
+        text = f"{quantity} by {result.by}, {level_text(result)} intervals: {shown}"
+        decision = "; ".join(f"{rate.group} {describe_rate(rate)}" for rate in estimated)
     ends = [(a.low, a.high) for a in estimated if a.low is not None and a.high is not None]
     action = ""
     tone: Tone = "bad" if result.refused else "plain"

@@ -55,7 +55,7 @@ def profile_interval(
     >>> profile_interval(weak)
     (0.0, 1.0)
     """
-    level = open_unit(confidence_level, "confidence_level")
+    alpha = 1 - open_unit(confidence_level, "confidence_level")
     count(replicates, "replicates", least=99)
     if not counts.informative:
         return 0.0, 1.0
@@ -64,8 +64,18 @@ def profile_interval(
     data = Tallies.of(counts)
 
     def keep(rates: FloatArray) -> BoolArray:
+        """Which rates are not rejected; clear cases are decided with few replicates."""
         streams = [np.random.default_rng([root, round(theta * 2**52)]) for theta in rates.tolist()]
-        return _keep(rates, data.repeat(len(rates)), 1 - level, replicates, streams)
+        tests = _Tests.of(rates, data.repeat(len(rates)))
+        first = tests.p_values(_FIRST, streams)
+        kept = np.asarray(first > alpha)
+        unsure = np.abs(first - alpha) <= 4.5 * math.sqrt(alpha * (1 - alpha) / _FIRST)
+        if (1 - alpha) ** _FIRST < _RARE:
+            unsure &= first > 1 / (_FIRST + 1)
+        if unsure.any():
+            again = [stream for stream, open_ in zip(streams, unsure, strict=True) if open_]
+            kept[unsure] = tests.select(unsure).p_values(replicates, again) > alpha
+        return kept
 
     best = float(np.clip((counts.p + counts.q0 - 1) / (counts.q0 + counts.q1 - 1), 0, 1))
     grid = np.arange(_GRID) / (_GRID - 1)
@@ -83,26 +93,6 @@ def profile_interval(
         kept[open_] = keep(middle[open_])
         inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
     return float(outside[0]), float(outside[1])
-
-
-def _keep(
-    theta: FloatArray,
-    data: Tallies,
-    alpha: float,
-    replicates: int,
-    streams: Sequence[np.random.Generator],
-) -> BoolArray:
-    """Which rates are not rejected; clear cases are decided with few replicates."""
-    tests = _Tests.of(theta, data)
-    first = tests.p_values(_FIRST, streams)
-    kept = np.asarray(first > alpha)
-    unsure = np.abs(first - alpha) <= 4.5 * math.sqrt(alpha * (1 - alpha) / _FIRST)
-    if (1 - alpha) ** _FIRST < _RARE:
-        unsure &= first > 1 / (_FIRST + 1)
-    if unsure.any():
-        again = [stream for stream, open_ in zip(streams, unsure, strict=True) if open_]
-        kept[unsure] = tests.select(unsure).p_values(replicates, again) > alpha
-    return kept
 
 
 def p_values(theta: float, data: Tallies, replicates: int, rng: np.random.Generator) -> FloatArray:
