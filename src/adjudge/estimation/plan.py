@@ -291,7 +291,7 @@ def plan_rate(
 
 
 def _measure_judge(
-    rows: Grades, judge_column: str, human_column: str, given: Mapping[str, Any]
+    rows: Grades, judge_column: str, human_column: str, guesses: Mapping[str, Any]
 ) -> tuple[Counts, dict[str, float | None]]:
     """The counts of a table, and the judge's specificity and sensitivity; None if unknown."""
     sample = sample_of(rows)
@@ -301,7 +301,7 @@ def _measure_judge(
         raise ArgumentError("judge_column", judge_column, f"give verdicts of 0 and 1, {remedy}")
     counts = counts_of(sample)
     right = [float(counts.c0), float(counts.c1)]
-    guessed = given["sensitivity"] is not None and given["specificity"] is not None
+    guessed = guesses["sensitivity"] is not None and guesses["specificity"] is not None
     if sample.planned and min(counts.m0, counts.m1) > 0 and not guessed:
         if not sample.weighted:
             mixed = "some labels picked by a plan, others without a sampling probability"

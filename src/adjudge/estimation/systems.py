@@ -237,16 +237,16 @@ def read_systems(
     names, measure = rows.group_names, _SCALES.get(rows.scale, "scores")
     if sides is not None:
         names, measure, answers = sides, "preferences", _of_sides(answers, sides)
-    frame, made = answers.frame, {"source": rows.name, "dropped": answers.dropped}
-    how = {"drawn_at_random": rows.drawn_at_random, "notes": rows.makers, **made}
+    frame, source_of = answers.frame, {"source": rows.name, "dropped": answers.dropped}
+    how = {"drawn_at_random": rows.drawn_at_random, "notes": rows.makers, **source_of}
     slices: dict[str | None, pl.DataFrame] = {None: frame}
     if within is not None:
         values = tidy(frame[_named(frame, "within", within)], rows.name, within)
-        parts = values.drop_nulls().unique(maintain_order=True).to_list()
-        if not parts:
+        distinct = values.drop_nulls().unique(maintain_order=True).to_list()
+        if not distinct:
             raise ArgumentError("within", within, "the column is empty: name another")
-        slices = {value: frame.filter(values == value) for value in parts}
-    return {at: _tabulate(part, names, cluster, measure, **how) for at, part in slices.items()}
+        slices = {value: frame.filter(values == value) for value in distinct}
+    return {at: _tabulate(each, names, cluster, measure, **how) for at, each in slices.items()}
 
 
 def _named(frame: pl.DataFrame, option: str, column: str) -> str:

@@ -138,14 +138,12 @@ class SequentialComparison(Result):
             notes.append(f"{labels} wait until the questions drawn before them are labelled")
         rows = [(item.question, ", ".join(item.ids)) for item in self.next]
         alpha = percent(1 - self.confidence_level)
-        level_of = (
-            f"the chance of a wrong decision is {alpha} or less over all looks, for any judge"
-        )
+        chance = f"{alpha} or less over all looks, for any judge"
         if self.method == "rounds":
-            level_of = f"the chance of a wrong decision is about {alpha} over all rounds: measured"
+            chance = f"about {alpha} over all rounds: measured"
         assumed = (
             "it is about these questions, drawn at random without replacement",
-            level_of,
+            f"the chance of a wrong decision is {chance}",
             "labels count in the order of drawing; one that is missing blocks those after it",
         )
         return [
