@@ -155,7 +155,7 @@ def _bounds(values: Sequence[FloatArray], z: float) -> Bounds:
     low, high = (np.minimum(np.maximum(end, 0), 1) for end in (centre - half, centre + half))
     if not informative.all():
         low, high = np.where(informative, low, 0.0), np.where(informative, high, 1.0)
-    return Bounds(low, high, informative)
+    return Bounds(low, high, np.broadcast_to(informative, low.shape))
 
 
 def adjust(
