@@ -13,12 +13,7 @@ from adjudge.estimation.estimators.misclassification import (
 )
 from adjudge.estimation.exact_interval import VerdictCounts, rows_interval
 from adjudge.estimation.groups import GroupedEstimate
-from adjudge.estimation.label_budget import (
-    Allocation,
-    allocate,
-    proposition_51,
-    proposition_61,
-)
+from adjudge.estimation.label_budget import Allocation, allocate, proposition_51, proposition_61
 from adjudge.estimation.label_shift import LabelShift
 from adjudge.estimation.means import MeanEstimate
 from adjudge.estimation.panel import PanelEstimate

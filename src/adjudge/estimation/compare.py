@@ -123,9 +123,9 @@ def compare(
             raise ArgumentError("seed", seed, "give a whole number: a later look repeats the draw")
         reading["cluster"] = "none"
         table = read_systems(data, other, a=a, b=b, **reading)[None]
-        kept = stored_labels(store, table, scale, reading.get("positive"))
-        if kept and reading.get("labels") is None:
-            reading["labels"] = kept
+        stored = stored_labels(store, table, scale, reading.get("positive"))
+        if stored and reading.get("labels") is None:
+            reading["labels"] = stored
             table = read_systems(data, other, a=a, b=b, **reading)[None]
         return look(table.among(table.choose(a, b)), store, level=level, seed=seed, **sequential)
     slices = read_systems(data, other, a=a, b=b, within=within, **reading)
@@ -174,9 +174,8 @@ def _compare(
     pairs = _adjust([pair for each in numbers for pair in each.pairs], level, screen)
     n, n_labelled = (sum(sizes) for sizes in zip(*(each[:2] for each in numbers), strict=True))
     rng, best = generator(seed), None
-    warnings = [
-        line for each in zip(tables.values(), numbers, strict=True) for line in _warn(*each)
-    ]
+    per_slice = zip(tables.values(), numbers, strict=True)
+    warnings = [line for each in per_slice for line in _warn(*each)]
     if many and n >= FEWEST:
         influence = _influence(table, by_people=n_labelled >= FEWEST)
         best = possibly_best(numbers[0].reported, influence, rng, confidence_level=level)
@@ -264,14 +263,14 @@ def _influence(table: Systems, *, by_people: bool) -> FloatArray:
     complete = ~np.isnan(table.judge).any(axis=1)
     judge, human = table.judge[complete], table.human[complete]
     known = by_people & ~np.isnan(human).any(axis=1)
-    people, said, rest = human[known], judge[known], judge[~known]
+    people, shared, rest = human[known], judge[known], judge[~known]
     slope = 0.0 if by_people else 1.0
     if by_people and len(rest) and judge.var() > 0:
-        together = float(np.sum((people - people.mean(axis=0)) * (said - said.mean(axis=0))))
+        together = float(np.sum((people - people.mean(axis=0)) * (shared - shared.mean(axis=0))))
         spread = float(np.sum((judge - judge.mean(axis=0)) ** 2)) * len(people) / len(judge)
         slope = min(max(together / spread / (1 + len(people) / len(rest)), 0.0), 1.0)
     influence = np.zeros_like(judge)
-    influence[known] = _centred(people - slope * said)
+    influence[known] = _centred(people - slope * shared)
     influence[~known] = slope * _centred(rest)
     return influence
 

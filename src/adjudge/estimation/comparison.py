@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjudge.errors import ArgumentError
+from adjudge.present import figure as theme
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -22,15 +23,6 @@ from adjudge.present.blocks import (
     notes_of,
     table_of,
     warnings_of,
-)
-from adjudge.present.figure import (
-    CENTRED,
-    ON_TINT,
-    ForestRow,
-    draw_cells,
-    forest_figure,
-    new_figure,
-    themed,
 )
 from adjudge.present.result import (
     Check,
@@ -62,9 +54,6 @@ _PUBLIC_CAPTION = (
     "How often people's mean pointed the other way, in 3,334 public comparisons that a fair judge "
     "called significant, by |difference / standard error|"
 )
-
-
-# --- the result ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +107,7 @@ class PairDifference:
 
     `judge` is by the judge alone; `people` what people would say, from labels of both answers to
     some questions, corrected by the judge's verdicts on all. `discordant` counts questions on which
-    the judge differs, of two. `shown` is by the p-value adjusted for all pairs, or slices, of the
-    comparison.
+    the judge differs, of two. `shown` is by the p-value adjusted for all pairs, or slices.
     """
 
     a: str
@@ -140,10 +128,7 @@ class PairDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class SystemScore:
-    """A system: its mean by the judge and by people, how many it beats, and if it can be the best.
-
-    `cost` is what a row costs, if the systems are judges.
-    """
+    """A system: its means, how many it beats, if it can be best; of a judge, what a row costs."""
 
     name: str
     n: Count
@@ -257,7 +242,25 @@ class Comparison(Result):
         ]
 
     def view(self) -> list[Block]:
-        return view_comparison(self)
+        """Who is ahead and by whose number; the systems or the slices; the pairs behind them."""
+        pairs, many, best = self.differences, self.of_many, self.best_judge
+        title = f"Differences with {level(self.confidence_level)} intervals"
+        by_judge = not many and any(pair.shown and pair.reported is pair.judge for pair in pairs)
+        public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
+        caption = "Difference of each pair (row minus column); bold: shown."
+        matrix = Figure("matrix", partial(matrix_figure, self), caption)
+        return [
+            headline_of(self),
+            *warnings_of(self.warnings),
+            *([] if best is None else [_best_facts(best, len(self.systems))]),
+            *([_system_table(self)] if many else []),
+            _two_facts(self) if self.of_two else _pair_table(self, f"{title} for each alone"),
+            *notes_of([f"{reason}: {n:,}" for reason, n in self.dropped.items()]),
+            *([public] if by_judge else []),
+            *explain(self.assumptions),
+            Figure("difference", partial(differences_figure, self), f"{title}, around zero."),
+            *([matrix] if many else []),
+        ]
 
 
 # --- the view ---
@@ -280,28 +283,6 @@ def with_ends(difference: Difference, measure: str, *, unit: bool = True) -> str
     ends = f", {amount(difference.low, measure)} to {amount(difference.high, measure)}"
     ends = f" ({difference.reason})" if difference.interval is None else ends
     return f"{'' if text[0] in f'-{DASH}' else '+'}{text}{ends}"
-
-
-def view_comparison(result: Comparison) -> list[Block]:
-    """Who is ahead and by whose number; the systems or the slices; the pairs behind them."""
-    pairs, many, best = result.differences, result.of_many, result.best_judge
-    title = f"Differences with {level(result.confidence_level)} intervals"
-    by_judge = not many and any(pair.shown and pair.reported is pair.judge for pair in pairs)
-    public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
-    caption = "Difference of each pair (row minus column); bold: shown."
-    matrix = Figure("matrix", partial(matrix_figure, result), caption)
-    return [
-        headline_of(result),
-        *warnings_of(result.warnings),
-        *([] if best is None else [_best_facts(best, len(result.systems))]),
-        *([_system_table(result)] if many else []),
-        _two_facts(result) if result.of_two else _pair_table(result, f"{title} for each alone"),
-        *notes_of([f"{reason}: {n:,}" for reason, n in result.dropped.items()]),
-        *([public] if by_judge else []),
-        *explain(result.assumptions),
-        Figure("difference", partial(differences_figure, result), f"{title}, around zero."),
-        *([matrix] if many else []),
-    ]
 
 
 def headline_of(result: Comparison) -> Headline:
@@ -476,14 +457,14 @@ def differences_figure(result: Comparison) -> Drawing:
         both = (("judge alone", pair.judge), ("people", pair.people))
         gaps = [(name, gap, gap.sign != 0) for name, gap in both if gap is not None]
     rows = [
-        ForestRow(clip(name), gap.estimate, gap.interval, filled=shown)
+        theme.ForestRow(clip(name), gap.estimate, gap.interval, filled=shown)
         for name, gap, shown in gaps[: 2 * _DRAWN]
         if gap.estimate is not None
     ]
     if not rows:
         raise ArgumentError("plot", "no difference", "the result has no number to draw")
     hollow = "" if all(row.filled for row in rows) else "; hollow: not shown"
-    return forest_figure(
+    return theme.forest_figure(
         rows,
         title="\n".join(wrap(headline_of(result).text, 66)),
         axis=f"{axis}{unit}, with {level(result.confidence_level)} intervals{hollow}",
@@ -504,13 +485,13 @@ def matrix_figure(result: Comparison) -> Drawing:
             grid[j, i] = scale * (pair.reported.estimate or 0.0)
             grid[i, j], bold[i, j], bold[j, i] = -grid[j, i], pair.shown, pair.shown
     largest = float(np.abs(grid).max()) or 1.0
-    with themed():
-        figure = new_figure(max(7.2, 2.6 + 0.5 * len(names)), 2.4 + 0.5 * len(names))
+    with theme.themed():
+        figure = theme.new_figure(max(7.2, 2.6 + 0.5 * len(names)), 2.4 + 0.5 * len(names))
         axes = figure.subplots()
-        draw_cells(axes, grid, ("#eda383", "#f7f3ea", "#9ab7d9"), (-largest, largest))
+        theme.draw_cells(axes, grid, ("#eda383", "#f7f3ea", "#9ab7d9"), (-largest, largest))
         for row, column in np.argwhere(~np.eye(len(names), dtype=bool)).tolist():
             weight = "bold" if bold[row, column] else "normal"
-            style = {"size": 7, "weight": weight, "color": ON_TINT, **CENTRED}
+            style = {"size": 7, "weight": weight, "color": theme.ON_TINT, **theme.CENTRED}
             axes.text(column, row, f"{grid[row, column]:+z.{digits}f}", **style)
         axes.set_yticks(range(len(names)), shown, fontsize=8.5)
         axes.set_xticks(range(len(names)), shown, rotation=45, ha="right", fontsize=8.5)

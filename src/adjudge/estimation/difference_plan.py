@@ -68,7 +68,28 @@ class ComparisonPlan(Result):
         return self.labels is not None
 
     def view(self) -> list[Block]:
-        return view_plan(self)
+        """How many questions and labels, and what these questions show at best."""
+        size = partial(amount, measure=self.measure, unit=True)
+        wanted = f"difference of {size(self.difference)}"
+        tone: Tone = "plain" if self.feasible else "bad"
+        by_judge = f"{count(self.questions, 'question')} show a {wanted} by this judge"
+        headline, first = Headline(by_judge, tone=tone), f"labels by people: {self.reason}"
+        facts = [
+            Fact("questions", f"{self.questions:,}", f"you have {self.n:,}"),
+            Fact("these show at best", size(self.detectable), "by this judge"),
+        ]
+        if self.people_spread is not None:
+            first = f"correlation of judge and people {number(self.correlation, 2)}, at least"
+            every = f"all {self.n:,} questions labelled"
+            facts.append(Fact("by people at best", size(self.detectable_by_people), every))
+            text = f"A {wanted} by people is out of reach: {self.reason}"
+            if self.labels is not None:
+                alone = f"{number(self.labels_without_judge)} without the judge"
+                facts.append(Fact("labelled questions", f"{self.labels:,}", alone))
+                text = f"{count(self.labels, 'labelled question')} show a {wanted} by people"
+            headline = Headline(text, f"{by_judge}.", tone)
+        notes = [first, *(f"{reason}: {n:,}" for reason, n in self.dropped.items())]
+        return [headline, Facts(facts), *notes_of(notes), *explain(_ASSUMED)]
 
 
 def plan_compare(
@@ -213,31 +234,3 @@ def labels_needed(
         return None
     needed = max(math.ceil(spread**2 * (1 - correlation**2) / below), FEWEST)
     return needed if needed <= questions else None
-
-
-# --- the view ---
-
-
-def view_plan(result: ComparisonPlan) -> list[Block]:
-    """How many questions and labels, and what these questions show at best."""
-    size = partial(amount, measure=result.measure, unit=True)
-    wanted = f"difference of {size(result.difference)}"
-    tone: Tone = "plain" if result.feasible else "bad"
-    by_judge = f"{count(result.questions, 'question')} show a {wanted} by this judge"
-    headline, first = Headline(by_judge, tone=tone), f"labels by people: {result.reason}"
-    facts = [
-        Fact("questions", f"{result.questions:,}", f"you have {result.n:,}"),
-        Fact("these show at best", size(result.detectable), "by this judge"),
-    ]
-    if result.people_spread is not None:
-        first = f"correlation of judge and people {number(result.correlation, 2)}, at least"
-        every = f"all {result.n:,} questions labelled"
-        facts.append(Fact("by people at best", size(result.detectable_by_people), every))
-        text = f"A {wanted} by people is out of reach: {result.reason}"
-        if result.labels is not None:
-            alone = f"{number(result.labels_without_judge)} without the judge"
-            facts.append(Fact("labelled questions", f"{result.labels:,}", alone))
-            text = f"{count(result.labels, 'labelled question')} show a {wanted} by people"
-        headline = Headline(text, f"{by_judge}.", tone)
-    notes = [first, *(f"{reason}: {n:,}" for reason, n in result.dropped.items())]
-    return [headline, Facts(facts), *notes_of(notes), *explain(_ASSUMED)]

@@ -232,7 +232,7 @@ def estimate(
         **table,
     )
     if rows.scale == "scores":
-        drawn = how_drawn(planned=False, declared=labels_are_random, recorded=rows.drawn_at_random)
+        drawn = how_drawn(rows, None, declared=labels_are_random)
         other = {"pool": pool, "strata": strata is not None, "interval": interval != "wald"}
         return estimate_means(rows, drawn, level, **other)
     if pool and rows.by is None:
@@ -240,11 +240,7 @@ def estimate(
     if rows.scale == "classes":
         check_classes(rows, method, interval)
     sample = sample_of(rows)
-    labels_drawn = how_drawn(
-        planned=sample is not None and sample.planned,
-        declared=labels_are_random,
-        recorded=rows.drawn_at_random,
-    )
+    labels_drawn = how_drawn(rows, sample, declared=labels_are_random)
     if pool and known_estimator(method).needs_labels_of_group:
         remedy = "leave out pool, or use --method misclassification (method=)"
         needs = f"{method} needs labels that are a random sample of each group's rows"
@@ -286,7 +282,9 @@ def estimate(
     _check_combination(sample, estimator, interval)
     if rows.by is not None:
         return estimate_groups(rows, sample, request)
-    warnings, dropped = _mixed_models(rows), rows.dropped
+    models = rows.frame["model"].n_unique() if "model" in rows.frame.columns else 1
+    mixed = f"the rows of {models} models are mixed; a rate per model: --by model (by=)"
+    warnings, dropped = (mixed,) if models > 1 else (), rows.dropped
     group = None if rows.wins_of is None else f"win rate of {rows.wins_of}"
     del rows  # a large file is in memory once: its numbers are in `sample`
     exact = exact_intervals([sample], request)[0]
@@ -323,9 +321,9 @@ def choose(
     if labels_drawn == "declared":
         sampling = "declared a random sample of the test rows"
     verdicts = {"binary": "0 or 1", "probability": "probabilities"}.get(scale, "classes")
-    known = (
-        "are shares of people, which have only means" if graded else f"the judge says {verdicts}"
-    )
+    of_random, scores = best_for_random_labels(scale), f"the judge says {verdicts}"
+    if graded:
+        of_random, scores = PPI, "are shares of people, which have only means"
     cases = (
         (matrix is not None, MISCLASSIFICATION, f"{matrix} needs it"),
         (planned, CONDITIONAL, "labels were picked by a plan (by verdict)"),
@@ -336,8 +334,7 @@ def choose(
             "it is not known that the labels are a random sample of the test rows (if they are, "
             "declare it: --labels-are-random, labels_are_random=True)",
         ),
-        (graded, PPI, f"the labels are {sampling} and {known}"),
-        (True, best_for_random_labels(scale), f"the labels are {sampling} and {known}"),
+        (True, of_random, f"the labels are {sampling} and {scores}"),
     )
     estimator, why = next((chosen, why) for holds, chosen, why in cases if holds)
     return estimator, f"{estimator.name}, because {why}"
@@ -363,13 +360,3 @@ def _check_combination(sample: Sample, estimator: Estimator, interval: str) -> N
         raise ArgumentError("interval", interval, remedy)
     if interval == "profile" and obstacle is not None:
         raise ArgumentError("interval", interval, f"cannot be used with {obstacle}; use wald")
-
-
-def _mixed_models(rows: Grades) -> tuple[str, ...]:
-    """A warning if the rows mix models that the judge can treat differently."""
-    if "model" not in rows.frame.columns:
-        return ()
-    models = rows.frame.get_column("model").n_unique()
-    if models < 2:
-        return ()
-    return (f"the rows of {models} models are mixed; a rate per model: --by model (by=)",)

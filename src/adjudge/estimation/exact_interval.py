@@ -92,10 +92,7 @@ def _largest(possible: Callable[[IntArray], BoolArray], low: IntArray, high: Int
 
 @lru_cache(maxsize=2)
 def _log_factorials(most: int) -> FloatArray:
-    """log k! for every k that occurs: probabilities are then sums of table entries.
-
-    An index below 0 or above `most` gives infinity, the logarithm of no way at all.
-    """
+    """log k! from 0 to `most`; an index outside gives infinity, the logarithm of no way at all."""
     return np.append(gammaln(np.arange(most + 1) + 1.0), np.full(most, np.inf))
 
 
@@ -186,10 +183,7 @@ def _most(first: _Verdict, second: _Verdict, tail: float) -> IntArray:
 
 
 def _cells(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
-    """Starts and ends of cells over low..high: one value each if there are few.
-
-    A sample with fewer cells than another has its last one several times.
-    """
+    """Starts and ends of cells over low..high, one value each if few; the last one is repeated."""
     number = np.minimum(high - low + 1, _CELLS)[:, None]
     at = np.minimum(np.arange(number.max()), number - 1)
     step = (high - low + 1)[:, None] / number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,26 +23,22 @@ from adjudge.estimation.rate import (
     describe_rate,
     estimate_rate,
     exact_intervals,
-    known_seed,
     offer_declaration,
     rate_table,
 )
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
-    HasGroups,
+    RateResult,
     describe_outside,
     level_text,
     list_names,
-    rates_figure,
-    row_of,
     sentence,
-    show_rates,
     with_groups,
 )
 from adjudge.estimation.sample import Sample, counts_of
 from adjudge.present.blocks import Block, Heading, Headline, Note, Tone
-from adjudge.present.result import Count, Level, Result, frozen
+from adjudge.present.result import Count, Level, frozen
 from adjudge.present.text import count, level
 
 if TYPE_CHECKING:
@@ -55,11 +52,8 @@ POOLING = (
 )
 
 
-# --- the result ---
-
-
 @frozen
-class GroupedEstimate(HasGroups, Result):
+class GroupedEstimate(RateResult):
     """One estimate per group; `pooled` is true if they share one confusion matrix."""
 
     kind: ClassVar[str] = "grouped_estimate"
@@ -94,21 +88,16 @@ class GroupedEstimate(HasGroups, Result):
     def view(self) -> list[Block]:
         """A row for each group, or a table of classes for each."""
         rates, more = self.rates, len(self.groups) - SHOWN
-        tables: list[Block] = []
-        if rates:
-            tables += [
-                rate_table(rates[:SHOWN], self.by, pooled=self.pooled, detail=detail)
-                for detail in (False, True)
-            ]
+        table = partial(rate_table, rates[:SHOWN], self.by, pooled=self.pooled)
+        tables: list[Block] = [table(), table(detail=True)] if rates else []
         for group in self.groups[:SHOWN]:
             if isinstance(group, ClassEstimate):
                 tables += [Heading(str(group.group)), class_table(group)]
-        first = self.groups[0]
         if more > 0:
             kept = f"{count(more, 'more group')} in the result: -o FILE.json keeps all"
             tables.append(Note([kept]))
         notes = with_groups((each.group, each.reason) for each in self.groups if each.reason)
-        details = [f"method: {first.why}"]
+        details = [f"method: {self.groups[0].why}"]
         narrower = [rate for rate in rates if rate.people_are_narrower]
         if narrower:
             names = list_names([rate.group for rate in narrower])
@@ -118,12 +107,11 @@ class GroupedEstimate(HasGroups, Result):
             f"The {known_estimator(self.method).title} by {self.by}, with "
             f"{level(self.confidence_level)} intervals, and the judge alone."
         )
-        return show_rates(
-            self,
+        return self.show(
             _group_headline(self),
             *tables,
             notes=[*notes, *offer_declaration(rates)],
-            assumptions=first.assumptions,
+            assumptions=self.groups[0].assumptions,
             assumes=assumes_of(self.method, rates[0].labels_drawn) if rates else "",
             others=details,
             figure=("rates", group_figure, caption) if rates else None,
@@ -147,19 +135,18 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         unpooled: Iterator[Sample | None] = repeat(None)
         if pool:
             unpooled = chain.from_iterable(sample.split(rows.groups, checks))
+        estimate = partial(estimate_rate, request=request, checks=checks)
         # Many small groups have the same counts, and so the same rate.
         by_counts = sample.independent and sample.scale == "binary" and not sample.graded
-        by_counts &= isinstance(request.seed, int)
+        by_counts &= request.known_seed is not None
         for samples in sample.split(rows.groups, checks, pool=pool):
             rates: dict[object, Estimate] = {}
-            for part, exact in zip(samples, exact_intervals(samples, request), strict=True):
-                own, key = next(unpooled), object()
+            for group, exact in zip(samples, exact_intervals(samples, request), strict=True):
+                alone, key = next(unpooled), object()
                 if by_counts:
-                    key = (counts_of(part), None if own is None else counts_of(own))
+                    key = (counts_of(group), None if alone is None else counts_of(alone))
                 if key not in rates:
-                    rates[key] = estimate_rate(
-                        part, request, checks=checks, unpooled=own, exact=exact
-                    )
+                    rates[key] = estimate(group, unpooled=alone, exact=exact)
                 groups.append(replace(rates[key], group=names[len(groups)]))
     return GroupedEstimate(
         method=request.estimator.name,
@@ -170,7 +157,7 @@ def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> Gr
         groups=tuple(groups),
         warnings=(POOLING,) if pool and checks > 1 else (),
         dropped=rows.dropped,
-        seed=None if sample is None else known_seed(request.seed),
+        seed=None if sample is None else request.known_seed,
     )
 
 
@@ -182,13 +169,12 @@ def _group_headline(result: GroupedEstimate) -> Headline:
     quantity = f"{known_estimator(result.method).title}s" if rates else "class shares"
     estimated = [rate for rate in rates if rate.estimated]
     groups = len(result.groups) - len(result.refused)
+    text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
+    decision = ""
     if estimated and len(estimated) == groups <= IN_A_SENTENCE:
-        shown = (f"{rate.group} {rate.text}" for rate in estimated)
-        text = f"{quantity} by {result.by}, {level_text(result)} intervals: {', '.join(shown)}"
-    else:
-        text = f"{quantity} for {groups} of {count(len(result.groups), 'value')} of {result.by}"
-    numbers = [f"{rate.group} {describe_rate(rate)}" for rate in estimated]
-    decision = "; ".join(numbers) if len(numbers) == groups <= IN_A_SENTENCE else ""
+        shown = ", ".join(f"{rate.group} {rate.text}" for rate in estimated)
+        text = f"{quantity} by {result.by}, {level_text(result)} intervals: {shown}"
+        decision = "; ".join(f"{rate.group} {describe_rate(rate)}" for rate in estimated)
     ends = [(a.low, a.high) for a in estimated if a.low is not None and a.high is not None]
     action = ""
     tone: Tone = "bad" if result.refused else "plain"
@@ -202,17 +188,12 @@ def _group_headline(result: GroupedEstimate) -> Headline:
     return Headline(sentence(None, text), action, tone, decision)
 
 
-# --- the picture ---
-
-
 def group_figure(result: GroupedEstimate) -> Drawing:
     """A line for each group, the judge alone and the rate to report, by that rate."""
     if not result.rates:
         raise ArgumentError("result", "classes by group", "draw one group's result at a time")
-    rates = sorted(
-        result.rates[:SHOWN],
-        key=lambda rate: (rate.estimate is None, -(rate.estimate or rate.naive or 0)),
-    )
+    rates = sorted(result.rates[:SHOWN], key=lambda rate: -(rate.estimate or rate.naive or 0))
+    rates.sort(key=lambda rate: rate.estimate is None)
     estimated = [rate for rate in rates if rate.estimate is not None]
     title = "No estimate for any group from these labels"
     if estimated:
@@ -223,5 +204,5 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         title += f"\nthe first {SHOWN} of {count(len(result.rates), 'group')}"
     if result.pooled:
         title += "\nlabels of all groups pooled"
-    rows = [row_of(rate.group, rate, rate.naive) for rate in rates]
-    return rates_figure(result, rows, title, dot=result.method)
+    rows = [rate.row(rate.group, rate.naive) for rate in rates]
+    return result.draw(rows, title, dot=result.method)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.estimators.base import clamp
 from adjudge.estimation.estimators.conditional import adjust
 from adjudge.estimation.estimators.misclassification import corrected_interval, corrected_variance
+from adjudge.estimation.sample import clamp
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import IntArray, count, generator, unit
 
@@ -150,6 +150,7 @@ class PlanInputs:
     def shown(self) -> dict[str, Any]:
         return {
             "confidence_level": self.level,
+            "labelled": sum(self.have),
             "judge_rate": self.p,
             "sensitivity": self.q1,
             "specificity": self.q0,
@@ -167,11 +168,8 @@ class PlanInputs:
 
     def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
         """Width of Eq. 6 with these labels, and all test rows or the given number."""
-        n = self.n if rows is None else rows
-        bounds = corrected_interval(
-            self.p, self.q0, self.q1, n, m0, m1, confidence_level=self.level
-        )
-        return float(bounds.length)
+        shares, n = (self.p, self.q0, self.q1), self.n if rows is None else rows
+        return float(corrected_interval(*shares, n, m0, m1, confidence_level=self.level).length)
 
     def by_class(self, m: int) -> Allocation:
         """Algorithm 1's split; it never assumes a class without errors."""
@@ -200,10 +198,7 @@ class PlanInputs:
         return Allocation(m - m1, m1)
 
     def variance_ratio(self, m: int) -> float:
-        """Var(corrected)/Var(people alone), both with m random labels.
-
-        It is large if people never err.
-        """
+        """Var(corrected)/Var(people alone) with m random labels; large if people never err."""
         m1 = min(max(m * self.theta, 1.0), m - 1.0)
         corrected = float(corrected_variance(self.p, self.q0, self.q1, self.n, m - m1, m1))
         alone = max(self.theta * (1 - self.theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m

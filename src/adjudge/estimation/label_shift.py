@@ -11,7 +11,7 @@ from scipy.special import stdtr
 
 from adjudge.estimation.estimators.base import Outcome
 from adjudge.estimation.estimators.conditional import CONDITIONAL
-from adjudge.estimation.sample import Moments, Sample, active_clusters, variance
+from adjudge.estimation.sample import Moments, Sample, active_clusters, clustered_variance
 from adjudge.present.result import Proportion
 from adjudge.present.text import number, percent, show_interval
 from adjudge.records import Interval
@@ -112,7 +112,7 @@ def _p_value(sample: Sample, labelled: Moments, test: Moments, gap: float) -> fl
         active = active_clusters(sample)
         if active is None or active < 2:
             return None
-        se = math.sqrt(variance(influence, sample.clusters, active))
+        se = math.sqrt(clustered_variance(influence, sample.clusters, active))
         if se == 0:
             return 1.0 if gap == 0 else None
         return float(2 * stdtr(active - 1, -abs(gap) / se))

@@ -15,15 +15,13 @@ from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
     Rate,
+    RateResult,
     describe_outside,
-    rates_figure,
-    row_of,
-    show_rates,
     table_by_group,
     with_groups,
 )
 from adjudge.present.blocks import Block, Headline, Table
-from adjudge.present.result import Check, Count, Level, Result, frozen, not_empty
+from adjudge.present.result import Check, Count, Level, frozen, not_empty
 from adjudge.present.text import DASH, count, level, number, show_interval
 from adjudge.records import Interval
 from adjudge.statistics.clusters import codes_of, mean_interval
@@ -44,8 +42,7 @@ _UNKNOWN = (
 class MeanScore(Rate):
     """One group's mean by people, corrected (PPI++); `naive` is the judge's mean of all rows.
 
-    `people` and `judge` are the means of the labelled rows, `difference_interval` is around
-    judge - people there.
+    `people` and `judge` are the means of labelled rows, `difference_interval` that of their gap.
     """
 
     group: str | None = None
@@ -71,7 +68,7 @@ def _one_mean(result: MeanEstimate) -> str | None:
 
 
 @frozen
-class MeanEstimate(Result):
+class MeanEstimate(RateResult):
     """The mean score that people would give, for all rows or for each value of `by`."""
 
     kind: ClassVar[str] = "mean_estimate"
@@ -98,8 +95,7 @@ class MeanEstimate(Result):
     def view(self) -> list[Block]:
         reasons = [(mean.group, mean.reason) for mean in self.means if mean.reason is not None]
         caption = f"People's mean score, with {level(self.confidence_level)} intervals."
-        return show_rates(
-            self,
+        return self.show(
             _headline(self),
             *([] if self.by is None else [_table(self)]),
             notes=[] if self.by is None else with_groups(reasons),
@@ -121,10 +117,9 @@ def estimate_means(
             remedy = "is for rates: leave it out, or name the score that counts as 1: --positive"
             raise ArgumentError(option, value, f"{remedy} NAME (positive=)")
     if rows.sampling_probability is not None:
+        column, problem = "sampling_probability", "labels were picked by a plan"
         remedy = "a mean needs labels of rows drawn at random: adjudge plan labels"
-        raise DataError(
-            rows.name, "labels were picked by a plan", column="sampling_probability", remedy=remedy
-        )
+        raise DataError(rows.name, problem, column=column, remedy=remedy)
     everyone = np.ones(len(rows.judge), dtype=np.bool_)
     parts: list[tuple[str | None, BoolArray]] = [(None, everyone)]
     if rows.groups is not None:
@@ -141,9 +136,7 @@ def estimate_means(
     )
 
 
-def _mean_of(
-    rows: Grades, group: str | None, members: BoolArray, confidence_level: float
-) -> MeanScore:
+def _mean_of(rows: Grades, group: str | None, members: BoolArray, level: float) -> MeanScore:
     """People's mean by PPI++ (`labelled_mean`), of rows or of the means of clusters."""
     judge, people = rows.judge[members], rows.human[members]
     known, n = ~np.isnan(people), len(judge)
@@ -158,7 +151,7 @@ def _mean_of(
     ends = float(np.nanmin(rows.human)), float(np.nanmax(rows.human))
     off = judge[known] - people[known]
     reach = float(np.abs(off).max())
-    difference = mean_interval(off, codes[known], confidence_level, bounds=(-reach, reach))
+    difference = mean_interval(off, codes[known], level, bounds=(-reach, reach))
     on_labelled = float(people[known].mean()), float(judge[known].mean())
     # A labelled cluster counts with its labelled rows: judge and people see the same.
     seen = known | ~np.isin(codes, codes[known])
@@ -169,7 +162,7 @@ def _mean_of(
     return MeanScore(
         group=group,
         estimate=gap.estimate,
-        interval=gap.interval(confidence_level),
+        interval=gap.interval(level),
         naive=naive,
         people=on_labelled[0],
         judge=on_labelled[1],
@@ -209,10 +202,8 @@ def _headline(result: MeanEstimate) -> Headline:
     if result.by in ("criterion", "metric"):  # what they mean is not the same
         compare = ""
     if 0 < len(estimated) == len(result.means) <= IN_A_SENTENCE:
-        shown = (
-            f"{mean.group} {number(mean.estimate, 2)} {show_interval(mean.interval, 2)}"
-            for mean in estimated
-        )
+        rates = ((m.group, number(m.estimate, 2), show_interval(m.interval, 2)) for m in estimated)
+        shown = (f"{name} {mean} {ends}" for name, mean, ends in rates)
         return Headline(f"People would give on average {', '.join(shown)}", compare)
     if len(estimated) < len(result.means):
         return Headline(text, "The reasons are below.", tone="bad")
@@ -229,14 +220,9 @@ def _table(result: MeanEstimate) -> Table:
         "labels": lambda mean: f"{mean.n_labels:,}",
         "rows": lambda mean: f"{mean.n:,}",
     }
-    caption = "Mean scores; judge - people on labelled rows"
-    optional = ("rows", "labels")
-    return table_by_group(
-        result.means[:SHOWN], str(result.by), columns, caption=caption, optional=optional
-    )
-
-
-# --- the picture ---
+    caption, optional = "Mean scores; judge - people on labelled rows", ("rows", "labels")
+    means, by = result.means[:SHOWN], str(result.by)
+    return table_by_group(means, by, columns, caption=caption, optional=optional)
 
 
 def means_figure(result: MeanEstimate) -> Drawing:
@@ -244,7 +230,7 @@ def means_figure(result: MeanEstimate) -> Drawing:
     means: Sequence[MeanScore] = [m for m in result.means[:SHOWN] if m.estimate is not None]
     if not means:
         raise ArgumentError("plot", "no mean", "the result has no number to draw")
-    rows = [row_of(mean.group or "all rows", mean, mean.naive) for mean in means]
+    rows = [mean.row(mean.group or "all rows", mean.naive) for mean in means]
     title = describe_outside("mean", means, "groups")
     dot, quantity = "people, corrected", "mean score"
-    return rates_figure(result, rows, title, dot=dot, quantity=quantity, left=None)
+    return result.draw(rows, title, dot=dot, quantity=quantity, left=None)

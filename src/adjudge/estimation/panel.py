@@ -29,7 +29,7 @@ from adjudge.data.tables import Table as RowTable
 from adjudge.data.tables import TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
-from adjudge.estimation.estimators.base import Outcome, clamp
+from adjudge.estimation.estimators.base import Outcome
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.label_shift import label_shift
 from adjudge.estimation.panel_statistics import (
@@ -41,40 +41,15 @@ from adjudge.estimation.panel_statistics import (
     prior_from,
     shared_interval,
 )
-from adjudge.estimation.rate import (
-    RateInterval,
-    best_for_random_labels,
-    how_drawn,
-    independence,
-    known_seed,
-)
-from adjudge.estimation.rate_view import (
-    IN_A_SENTENCE,
-    HasGroups,
-    Rate,
-    list_names,
-    rates_figure,
-    reported_interval,
-    row_of,
-    show_rates,
-    table_by_group,
-)
-from adjudge.estimation.sample import Sample, active_clusters, refuse_shares, sample_of
+from adjudge.estimation.rate import RateInterval, best_for_random_labels, how_drawn, independence
+from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, RateResult, list_names, table_by_group
+from adjudge.estimation.sample import Sample, active_clusters, clamp, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Table
-from adjudge.present.result import (
-    Check,
-    Count,
-    Level,
-    NotNegative,
-    Proportion,
-    Result,
-    frozen,
-    not_empty,
-)
+from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, frozen, not_empty
 from adjudge.present.text import count, level, number, percent, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import student_quantile
-from adjudge.validation import FloatArray, IntArray, Seed, generator
+from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -98,9 +73,6 @@ _ASSUMES = (
 _NAME_COLUMNS = ("judge_name", "judge")
 
 
-# --- the result ---
-
-
 @dataclass(frozen=True, kw_only=True)
 class JudgeAlone(Rate):
     """The same group's rate from one judge, by the method that `estimate` uses for it."""
@@ -113,10 +85,9 @@ class JudgeAlone(Rate):
 
 @dataclass(frozen=True, kw_only=True)
 class PanelRate(Rate):
-    """One group's rate from several judges, next to simpler methods.
+    """One group's rate from several judges, next to each judge and to people alone.
 
-    `shared_interval` uses the other groups' rates; `alone` has each judge without the others,
-    `human_only...` people alone.
+    `shared_interval` uses the other groups' rates.
     """
 
     group: str | None
@@ -155,16 +126,14 @@ class PanelRate(Rate):
 
 def _each_judge_alone(result: PanelEstimate) -> str | None:
     """Every group has every judge alone, in the order of the judges."""
-    wrong = (
-        rate.name
-        for rate in result.groups
-        if tuple(alone.judge for alone in rate.alone) != result.judges
-    )
-    return next((f"group {name} does not have each judge alone" for name in wrong), None)
+    for rate in result.groups:
+        if tuple(alone.judge for alone in rate.alone) != result.judges:
+            return f"group {rate.name} does not have each judge alone"
+    return None
 
 
 @frozen
-class PanelEstimate(HasGroups, Result):
+class PanelEstimate(RateResult):
     """Rates from several judges together, one per group; the intervals are approximate."""
 
     kind: ClassVar[str] = "panel_estimate"
@@ -191,8 +160,7 @@ class PanelEstimate(HasGroups, Result):
     def view(self) -> list[Block]:
         """The rates, next to each judge alone, and what is promised."""
         shared = self.share_promise
-        return show_rates(
-            self,
+        return self.show(
             _panel_headline(self),
             _panel_table(self),
             notes=[f"{rate.name}: {rate.reason}" for rate in self.groups if rate.reason],
@@ -358,9 +326,8 @@ def _one_row_each(
         if len(torn):
             problem = f"id {torn[0]!r} has different labels for different judges"
             raise DataError(name, problem, column=human_column, remedy="keep one label per id")
-    first = rows.group_by("id", maintain_order=True).agg(
-        pl.col(c).drop_nulls().first() for c in others
-    )
+    firsts = (pl.col(column).drop_nulls().first() for column in others)
+    first = rows.group_by("id", maintain_order=True).agg(firsts)
     wide = rows.pivot(on=named, index="id", values=judge_column, maintain_order=True)
     return first.join(wide, on="id", how="left", maintain_order="left")
 
@@ -380,37 +347,32 @@ class _Fit:
     level: float
     recorded: bool
 
-    def predict(self, without: int | None = None) -> FloatArray:
-        """P(human label 1) of every row; if a group is given, without the labels of that group."""
-        labelled = self.sample.labelled
-        if without is not None:
-            labelled = labelled & (self.groups != without)
-        return cross_fit(self.columns, self.sample.human, labelled, self.folds)
+    def predict(self, labelled: BoolArray) -> Sample:
+        """The sample with P(human label 1) of every row as its verdict, fitted to these labels."""
+        predicted = cross_fit(self.columns, self.sample.human, labelled, self.folds)
+        return replace(self.sample, judge=predicted)
 
-    def rate(self, code: int, name: str | None, predicted: FloatArray, *, share: bool) -> PanelRate:
+    def rate(self, code: int, name: str | None, predicted: Sample, *, share: bool) -> PanelRate:
         """One group's rate; with `share` also the interval that uses the other groups' rates."""
-        level, groups, method = self.level, self.panel.grades.group_names, METHOD
-        first = self.sample.restrict(np.asarray(self.groups == code))
-        combined = replace(first, judge=predicted)
+        level, names, groups = self.level, self.panel.judges, self.panel.grades.group_names
+        members = np.asarray(self.groups == code)
+        first, combined = (sample.restrict(members) for sample in (self.sample, predicted))
         single = [replace(first, judge=column) for column in self.panel.verdicts.T]
         methods = [best_for_random_labels(sample.scale) for sample in single]
         outcomes = [
             estimator.estimate(sample, confidence_level=level)
             for estimator, sample in zip(methods, single, strict=True)
         ]
-        warnings: list[str] = []
+        method, warnings = METHOD, list[str]()
         if enough := first.m >= FEWEST_LABELS:
             outcome = PPI.estimate(combined, confidence_level=level)
         else:
             outcome, method = outcomes[0], methods[0].name
-            warnings.append(
-                f"fewer than {FEWEST_LABELS} labels: {method} with {self.panel.judges[0]} alone, "
-                "since they are too few to weight several judges"
-            )
+            few = f"fewer than {FEWEST_LABELS} labels: {method} with {names[0]} alone"
+            warnings.append(f"{few}, since they are too few to weight several judges")
         warnings += [*outcome.warnings, *outcome.doubts]
-        shift = label_shift(
-            first, recorded=self.recorded, checks=max(len(groups), 1), confidence_level=level
-        )
+        checks = max(len(groups), 1)
+        shift = label_shift(first, recorded=self.recorded, checks=checks, confidence_level=level)
         if shift is not None and shift.doubtful:
             warnings.append(f"label shift: {shift.explanation}")
         prior = self.prior(code, len(groups)) if share and enough else None
@@ -426,13 +388,11 @@ class _Fit:
             alone=tuple(
                 JudgeAlone(
                     judge=judge,
-                    method=estimator.name,
-                    estimate=result.rate,
-                    interval=result.interval(level),
+                    method=way.name,
+                    estimate=alone.rate,
+                    interval=alone.interval(level),
                 )
-                for judge, estimator, result in zip(
-                    self.panel.judges, methods, outcomes, strict=True
-                )
+                for judge, way, alone in zip(names, methods, outcomes, strict=True)
             ),
             human_only=people.rate,
             human_only_interval=people.interval(level),
@@ -444,7 +404,7 @@ class _Fit:
 
     def prior(self, code: int, groups: int) -> Prior | None:
         """The distribution of the other groups' rates, predicted without this group's labels."""
-        predicted, rates = replace(self.sample, judge=self.predict(without=code)), []
+        predicted, rates = self.predict(self.sample.labelled & (self.groups != code)), []
         for other in set(range(groups)) - {code}:
             sample = predicted.restrict(np.asarray(self.groups == other))
             outcome = PPI.compute(sample, confidence_level=self.level)
@@ -459,11 +419,7 @@ def estimate_panel(
     """One rate for each group, from all judges of the panel."""
     rows = panel.grades
     sample = sample_of(rows)
-    labels_drawn = how_drawn(
-        planned=sample is None or sample.planned,
-        declared=labels_are_random,
-        recorded=rows.drawn_at_random,
-    )
+    labels_drawn = how_drawn(rows, sample, declared=labels_are_random)
     refuse_shares(sample, "a panel of judges", rows.name, "human")
     remedies = {
         "plan": "labels were picked by a plan: use one judge and method conditional",
@@ -486,7 +442,7 @@ def estimate_panel(
         level=confidence_level,
         recorded=labels_drawn == "recorded",
     )
-    predicted = fit.predict()
+    predicted = fit.predict(sample.labelled)
     warnings: tuple[str, ...] = ()
     if len(names) > 1 and rows.clusters is None:
         unused = "rows are treated as independent, and the verdicts on other answers to a question"
@@ -504,7 +460,7 @@ def estimate_panel(
         assumptions=(_ASSUMES, independence(rows.clusters is not None), *rows.makers),
         warnings=warnings,
         dropped=rows.dropped,
-        seed=known_seed(seed),
+        seed=seed if isinstance(seed, int) else None,
     )
 
 
@@ -571,7 +527,7 @@ def _panel_table(result: PanelEstimate) -> Table:
     columns: dict[str, Callable[[PanelRate], str]] = {
         "group": lambda rate: rate.name,
         "rate": lambda rate: number(rate.estimate),
-        f"{confidence} interval": reported_interval,
+        f"{confidence} interval": lambda rate: rate.interval_cell,
         "shared interval": lambda rate: show_interval(rate.shared_interval),
         "width": lambda rate: number(rate.width),
     }
@@ -613,9 +569,6 @@ def _alone_table(result: PanelEstimate) -> Table:
     )
 
 
-# --- the picture ---
-
-
 def panel_figure(result: PanelEstimate) -> Drawing:
     """Two lines for each group: all judges, and below them the narrowest judge alone."""
     rates = sorted(result.groups, key=lambda rate: (rate.estimate is None, -(rate.estimate or 0)))
@@ -626,7 +579,7 @@ def panel_figure(result: PanelEstimate) -> Drawing:
     title = f"All judges give {few} narrower interval than one judge{of_groups}"
     rows = []
     for rate in rates:
-        rows.append(row_of(f"{rate.name}, {len(result.judges)} judges", rate))
+        rows.append(rate.row(f"{rate.name}, {len(result.judges)} judges"))
         if (best := rate.narrowest) is not None:
-            rows.append(row_of(f"{rate.name}, {best.judge} alone", best))
-    return rates_figure(result, rows, title)
+            rows.append(best.row(f"{rate.name}, {best.judge} alone"))
+    return result.draw(rows, title)

@@ -65,10 +65,8 @@ def _others_on_question(
         return np.asarray(whole - cell)
 
     rows = others(np.ones(len(questions)))
-    means = [
-        np.where(rows > 0, others(column) / np.maximum(rows, 1), column.mean())
-        for column in verdicts.T
-    ]
+    most = np.maximum(rows, 1)
+    means = [np.where(rows > 0, others(said) / most, said.mean()) for said in verdicts.T]
     return np.stack(means, axis=1)
 
 
@@ -173,8 +171,7 @@ def shared_interval(
 def _crossing(end: Callable[[float], float], tilted: Callable[[float], float]) -> float:
     """The s for which a rate is both the end of its test and the rate with this s.
 
-    `tilted` rises from below `end` to above it, unless the prior is so sharp that the test is
-    one-sided.
+    `tilted` rises from below `end` to above it, unless a sharp prior makes the test one-sided.
     """
     if tilted(1 - _EDGE) <= end(1 - _EDGE):
         return 1 - _EDGE

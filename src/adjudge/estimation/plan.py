@@ -29,11 +29,11 @@ from adjudge.estimation.label_budget import (
     proposition_51,
     proposition_61,
 )
-from adjudge.estimation.rate_view import sentence, show_rates
+from adjudge.estimation.rate_view import RateResult, sentence
 from adjudge.estimation.sample import Counts, counts_of, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Note, Table, Tone
 from adjudge.present.figure import ACCENT, GOOD, INK, SERIES, WARM, new_figure, themed
-from adjudge.present.result import Count, Level, NotNegative, Proportion, Result, frozen
+from adjudge.present.result import Count, Level, NotNegative, Proportion, frozen
 from adjudge.present.text import count as counted
 from adjudge.present.text import interval, level, number, percent
 from adjudge.statistics.numbers import binomial_interval
@@ -65,9 +65,6 @@ _WAYS = (
 _SPARE = 1.2
 
 
-# --- the result ---
-
-
 @dataclass(frozen=True, kw_only=True)
 class NextLabels:
     """The effect of more labels: the expected width after adding them in one of several ways."""
@@ -80,7 +77,7 @@ class NextLabels:
 
 
 @frozen
-class RatePlan(Result):
+class RatePlan(RateResult):
     """How many labels, in which split, for a given interval width; and does the judge help?"""
 
     kind: ClassVar[str] = "plan_rate"
@@ -161,8 +158,7 @@ class RatePlan(Result):
             f"Expected width of the {level(self.confidence_level)} interval by number of labels, "
             "for each way to use them."
         )
-        return show_rates(
-            self,
+        return self.show(
             Headline(sentence(None, self.recommendation), tone=tone),
             *numbers,
             assumptions=self.assumptions,
@@ -211,8 +207,7 @@ def plan_rate(
     m theta and m (1 - theta) labels against theta (1 - theta)/m. Proposition 6.1 is the same for
     q0 = q1 and infinitely many test rows. `next_labels` gives the effect of `step` more labels.
 
-    The plan is only as good as its inputs: with judge quality from a small pilot it is as uncertain
-    as that pilot.
+    The plan is only as good as its inputs: from a small pilot it is as uncertain as that pilot.
 
     Args:
         data: Judged rows, some labelled: a pilot. A path, a frame or a dict of columns.
@@ -287,14 +282,16 @@ def plan_rate(
         positive_number(width, "width")
     count(step, "step", least=1)
     if inputs.q0 + inputs.q1 <= 1:
-        return replace(_plan_people_alone(inputs, width, budget, makers), dropped=dropped)
-    if width is not None:
-        budget = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
-    return replace(_plan(inputs, width, budget, step, makers), dropped=dropped)
+        plan = _plan_people_alone(inputs, width, budget)
+    else:
+        if width is not None:
+            budget = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
+        plan = _plan(inputs, width, budget, step)
+    return replace(plan, assumptions=(*plan.assumptions, *makers), dropped=dropped)
 
 
 def _measure_judge(
-    rows: Grades, judge_column: str, human_column: str, given: Mapping[str, Any]
+    rows: Grades, judge_column: str, human_column: str, guesses: Mapping[str, Any]
 ) -> tuple[Counts, dict[str, float | None]]:
     """The counts of a table, and the judge's specificity and sensitivity; None if unknown."""
     sample = sample_of(rows)
@@ -304,7 +301,7 @@ def _measure_judge(
         raise ArgumentError("judge_column", judge_column, f"give verdicts of 0 and 1, {remedy}")
     counts = counts_of(sample)
     right = [float(counts.c0), float(counts.c1)]
-    guessed = given["sensitivity"] is not None and given["specificity"] is not None
+    guessed = guesses["sensitivity"] is not None and guesses["specificity"] is not None
     if sample.planned and min(counts.m0, counts.m1) > 0 and not guessed:
         if not sample.weighted:
             mixed = "some labels picked by a plan, others without a sampling probability"
@@ -317,13 +314,10 @@ def _measure_judge(
     return counts, {name: (r + 1) / (m + 2) if m else None for name, r, m in named}
 
 
-def _plan(
-    inputs: PlanInputs, width: float | None, labels: int | None, step: int, makers: tuple[str, ...]
-) -> RatePlan:
+def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int) -> RatePlan:
     """The plan for that many labels; if no number is enough, the judge's value at 200 or more.
 
-    Without a number of labels there is no width, only the cost of the requested width by other
-    methods.
+    Without a number of labels there is no width, only what the requested one costs otherwise.
     """
     theta = inputs.theta
     m = labels if labels is not None else max(sum(inputs.have), 200)
@@ -347,10 +341,9 @@ def _plan(
     by_class, split = False, _split_warnings(inputs, quota, draws)
     trial, coverage = inputs.try_labels(m)
     if width is None:
-        none_left = "leave no row to the judge and give"
-        judged = (
-            none_left if math.isinf(trial) else f"give a width of {trial:.3f} with conditional,"
-        )
+        judged = f"give a width of {trial:.3f} with conditional,"
+        if math.isinf(trial):
+            judged = "leave no row to the judge and give"
         advice = (
             f"{m:,} random labels {judged} {sized['human_only_width']:.3f} with people alone; "
             f"split by class, {sized['expected_width']:.3f} with misclassification"
@@ -388,7 +381,6 @@ def _plan(
         target_width=width,
         rate=theta,
         labels=labels,
-        labelled=sum(inputs.have),
         expected_draws=draws,
         human_only_labels=people_need,
         conditional_labels=random_need,
@@ -404,15 +396,12 @@ def _plan(
         assumptions=(
             f"judge rate {inputs.p:.2f}, sensitivity {inputs.q1:.2f}, specificity {inputs.q0:.2f}",
             "the plan is only as good as these numbers",
-            *makers,
         ),
         warnings=(*_plan_warnings(inputs, random_need or m), *(split if by_class else ())),
     )
 
 
-def _plan_people_alone(
-    inputs: PlanInputs, width: float | None, labels: int | None, makers: tuple[str, ...]
-) -> RatePlan:
+def _plan_people_alone(inputs: PlanInputs, width: float | None, labels: int | None) -> RatePlan:
     """The plan if the judge is not better than chance: no correction, people alone."""
     have = inputs.have
     theta = have[1] / sum(have) if sum(have) else 0.5
@@ -429,14 +418,13 @@ def _plan_people_alone(
         **inputs.shown(),
         target_width=width,
         labels=m,
-        labelled=sum(have),
         human_only_labels=m if labels is None else None,
         judge_helps=False,
         reason=(
             f"sensitivity {inputs.q1:.3f} + specificity {inputs.q0:.3f} is not above 1: a judge "
             "not better than chance cannot be corrected"
         ),
-        assumptions=(f"a human rate near {theta:.2f}", *makers),
+        assumptions=(f"a human rate near {theta:.2f}",),
     )
 
 
@@ -475,16 +463,11 @@ def _next_labels(inputs: PlanInputs, step: int) -> tuple[NextLabels, ...]:
         ("all of human class 0", step, 0),
         ("all of human class 1", 0, step),
     )
-    return tuple(
-        NextLabels(
-            extra=a + b,
-            how=how,
-            m0=m0 + a,
-            m1=m1 + b,
-            expected_width=inputs.corrected_width(m0 + a, m1 + b),
-        )
-        for how, a, b in ways
-    )
+    steps = []
+    for how, a, b in ways:
+        width = inputs.corrected_width(m0 + a, m1 + b)
+        steps.append(NextLabels(extra=a + b, how=how, m0=m0 + a, m1=m1 + b, expected_width=width))
+    return tuple(steps)
 
 
 def _plan_warnings(inputs: PlanInputs, random_labels: int) -> tuple[str, ...]:
@@ -585,11 +568,8 @@ def rows_to_label(
     at_random = plan.needed("random")
     if draw == "verdict":
         totals = (plan.verdict_m0 or 0, plan.verdict_m1 or 0)
-        wanted = zip(totals, labelled, strict=True)
-        pools = [
-            (left[says[left] == value], max(total - size, 0))
-            for value, (total, size) in enumerate(wanted)
-        ]
+        missing = [max(total - size, 0) for total, size in zip(totals, labelled, strict=True)]
+        pools = [(left[says[left] == value], size) for value, size in enumerate(missing)]
     elif at_random is not None:
         pools = [(left, max(at_random - sum(labelled), 0))]
     else:
@@ -665,9 +645,6 @@ def _judge_worth(plan: RatePlan) -> list[str]:
             "biased than the judge's rate, at every rate; its width is not compared"
         )
     return lines
-
-
-# --- the picture ---
 
 
 def plan_figure(plan: RatePlan) -> Drawing:

@@ -55,7 +55,7 @@ def profile_interval(
     >>> profile_interval(weak)
     (0.0, 1.0)
     """
-    level = open_unit(confidence_level, "confidence_level")
+    alpha = 1 - open_unit(confidence_level, "confidence_level")
     count(replicates, "replicates", least=99)
     if not counts.informative:
         return 0.0, 1.0
@@ -64,8 +64,18 @@ def profile_interval(
     data = Tallies.of(counts)
 
     def keep(rates: FloatArray) -> BoolArray:
+        """Which rates are not rejected; clear cases are decided with few replicates."""
         streams = [np.random.default_rng([root, round(theta * 2**52)]) for theta in rates.tolist()]
-        return _keep(rates, data.repeat(len(rates)), 1 - level, replicates, streams)
+        tests = _Tests.of(rates, data.repeat(len(rates)))
+        first = tests.p_values(_FIRST, streams)
+        kept = np.asarray(first > alpha)
+        unsure = np.abs(first - alpha) <= 4.5 * math.sqrt(alpha * (1 - alpha) / _FIRST)
+        if (1 - alpha) ** _FIRST < _RARE:
+            unsure &= first > 1 / (_FIRST + 1)
+        if unsure.any():
+            again = [stream for stream, open_ in zip(streams, unsure, strict=True) if open_]
+            kept[unsure] = tests.select(unsure).p_values(replicates, again) > alpha
+        return kept
 
     best = float(np.clip((counts.p + counts.q0 - 1) / (counts.q0 + counts.q1 - 1), 0, 1))
     grid = np.arange(_GRID) / (_GRID - 1)
@@ -74,9 +84,8 @@ def profile_interval(
     # Each end is between a kept rate and the next one of the grid, if there is one; both ends are
     # bisected together, and the outer end of the last bracket is returned.
     inside = np.array([min(hull), max(hull)])
-    outside = np.array(
-        [max(grid[grid < inside[0]], default=0.0), min(grid[grid > inside[1]], default=1.0)]
-    )
+    below, above = grid[grid < inside[0]], grid[grid > inside[1]]
+    outside = np.array([max(below, default=0.0), min(above, default=1.0)])
     open_ = inside != outside
     for _ in range(_BISECTIONS if open_.any() else 0):
         middle = (inside + outside) / 2
@@ -84,26 +93,6 @@ def profile_interval(
         kept[open_] = keep(middle[open_])
         inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
     return float(outside[0]), float(outside[1])
-
-
-def _keep(
-    theta: FloatArray,
-    data: Tallies,
-    alpha: float,
-    replicates: int,
-    streams: Sequence[np.random.Generator],
-) -> BoolArray:
-    """Which rates are not rejected; clear cases are decided with few replicates."""
-    tests = _Tests.of(theta, data)
-    first = tests.p_values(_FIRST, streams)
-    kept = np.asarray(first > alpha)
-    unsure = np.abs(first - alpha) <= 4.5 * math.sqrt(alpha * (1 - alpha) / _FIRST)
-    if (1 - alpha) ** _FIRST < _RARE:
-        unsure &= first > 1 / (_FIRST + 1)
-    if unsure.any():
-        again = [stream for stream, open_ in zip(streams, unsure, strict=True) if open_]
-        kept[unsure] = tests.select(unsure).p_values(replicates, again) > alpha
-    return kept
 
 
 def p_values(theta: float, data: Tallies, replicates: int, rng: np.random.Generator) -> FloatArray:
@@ -222,10 +211,7 @@ def lost_by(data: Tallies, q0: FloatArray, q1: FloatArray, p: FloatArray) -> Flo
 
 
 def best_fit(theta: float | FloatArray, data: Tallies) -> Fit:
-    """Maximum-likelihood q0, q1 and p = theta q1 + (1-theta)(1-q0) for a fixed rate.
-
-    Converged elements leave the loop.
-    """
+    """Maximum-likelihood q0, q1 and p = theta q1 + (1-theta)(1-q0) for a fixed rate."""
     size = len(data.k)
     rate = np.broadcast_to(theta, size)
     fit = np.empty((2, size))
@@ -246,16 +232,16 @@ def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
 
     On the way to the best fit, the ratio lies between two bounds. No fit with this rate is better
     than the best fit. By duality, none is better than the three shares fitted separately, with a
-    price `slope` per unit by which they miss the rate. An element leaves the loop when a bound
-    decides it.
+    price `slope` per unit by which they miss the rate. A bound that decides ends an element's loop.
     """
     decided = np.zeros(len(data.k), dtype=bool)
     search, top = _Search(theta, data), _top(data)
     for _ in range(_STEPS):
         search.step()
         classes = _classes_loglik(search.data, search.q0, search.q1)
-        apart = _share_loglik(search.data, search.p) + search.slope * search.gap
-        together = _share_loglik(search.data, np.clip(search.p + search.gap, 0, 1))
+        k, n = search.data.k, search.data.n
+        apart = _share_loglik(k, n, search.p) + search.slope * search.gap
+        together = _share_loglik(k, n, np.clip(search.p + search.gap, 0, 1))
         reached = np.asarray(2 * (top - classes - together) >= enough)
         decided[search.active] = reached
         open_ = reached & (2 * (top - classes - apart) < enough)
@@ -271,8 +257,7 @@ class _Search:
 
     The log-likelihood is concave. With s = k/p - (n-k)/(1-p), its slope in p, each class solves a
     quadratic, c/q - (m-c)/(1-q) + t = 0 with t = theta s or -(1-theta) s. What remains is one
-    decreasing equation in p, solved by Newton's step if it stays inside the bracket, else by
-    bisection.
+    decreasing equation in p, solved by Newton's step inside the bracket, else by bisection.
     """
 
     def __init__(self, theta: FloatArray, data: Tallies) -> None:
@@ -321,9 +306,8 @@ def _class_fit(t: FloatArray, c: FloatArray, m: float) -> tuple[FloatArray, Floa
 def _top(data: Tallies) -> FloatArray:
     """The maximum of the log-likelihood over all rates in [0, 1].
 
-    This is the saturated fit if its rate lies inside, else the better of the two ends, which have a
-    closed form: at rate 0, test rows and class 0 have the same share; at rate 1, test rows and
-    class 1.
+    This is the saturated fit if its rate lies inside, else the better of the two ends: at rate 0,
+    test rows and class 0 have the same share; at rate 1, test rows and class 1.
     """
     k, n, c0, m0, c1, m1 = data
     p, q0, q1 = k / n, c0 / m0, c1 / m1
@@ -335,17 +319,15 @@ def _top(data: Tallies) -> FloatArray:
 
 
 def _loglik(data: Tallies, p: FloatArray, q0: FloatArray, q1: FloatArray) -> FloatArray:
-    return _share_loglik(data, p) + _classes_loglik(data, q0, q1)
+    return _share_loglik(data.k, data.n, p) + _classes_loglik(data, q0, q1)
 
 
-def _share_loglik(data: Tallies, p: FloatArray) -> FloatArray:
-    return np.asarray(xlogy(data.k, p) + xlog1py(data.n - data.k, -p))
+def _share_loglik(hits: FloatArray, size: float, share: FloatArray) -> FloatArray:
+    return np.asarray(xlogy(hits, share) + xlog1py(size - hits, -share))
 
 
 def _classes_loglik(data: Tallies, q0: FloatArray, q1: FloatArray) -> FloatArray:
-    _, _, c0, m0, c1, m1 = data
-    total = xlogy(c0, q0) + xlog1py(m0 - c0, -q0)
-    return np.asarray(total + xlogy(c1, q1) + xlog1py(m1 - c1, -q1))
+    return _share_loglik(data.c0, data.m0, q0) + _share_loglik(data.c1, data.m1, q1)
 
 
 @lru_cache(maxsize=2)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from adjudge.data.grades import Grades
 from adjudge.estimation.estimators import all_estimators, known_estimator
 from adjudge.estimation.estimators.alone import NAIVE
 from adjudge.estimation.estimators.base import Estimator, refusal
@@ -14,19 +15,11 @@ from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.exact_interval import intervals_of
 from adjudge.estimation.label_shift import LabelShift, label_shift
-from adjudge.estimation.rate_view import (
-    Rate,
-    interval_text,
-    rates_figure,
-    reported_interval,
-    sentence,
-    show_rates,
-    table_by_group,
-)
+from adjudge.estimation.rate_view import Rate, RateResult, level_text, sentence, table_by_group
 from adjudge.estimation.sample import Sample, counts_of, missing
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, table_of
 from adjudge.present.figure import ForestRow
-from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, Result, frozen
+from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, frozen
 from adjudge.present.text import clip, count, level, number, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval
@@ -86,7 +79,7 @@ def _check_rows_interval(result: Estimate) -> str | None:
 
 
 @frozen
-class Estimate(Rate, Result):
+class Estimate(Rate, RateResult):
     """A rate, corrected for the judge's errors, with its interval.
 
     `estimate` and `interval` are None if the data allow no valid number; `reason` then explains
@@ -138,9 +131,8 @@ class Estimate(Rate, Result):
     @property
     def people_alone(self) -> Alternative | None:
         """The rate from the labels without the judge; None if that is this result itself."""
-        return next(
-            (a for a in self.alternatives if not known_estimator(a.method).uses_judge), None
-        )
+        alone = (a for a in self.alternatives if not known_estimator(a.method).uses_judge)
+        return next(alone, None)
 
     @property
     def if_random(self) -> Alternative | None:
@@ -178,8 +170,7 @@ class Estimate(Rate, Result):
             )
         if self.label_shift is not None:
             details.append(f"label shift: {self.label_shift.explanation}")
-        return show_rates(
-            self,
+        return self.show(
             _rate_headline(self),
             *_judge_facts(self),
             notes=[f"{labels}, {count(self.n_test, 'test row')}", *offer_declaration([self])],
@@ -201,10 +192,7 @@ class Estimate(Rate, Result):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of every sample: the estimator and why, and its interval.
-
-    `pool` lets all groups share one confusion matrix.
-    """
+    """What is asked of every sample; with `pool` all groups share one confusion matrix."""
 
     estimator: Estimator
     why: str
@@ -221,17 +209,17 @@ class Request:
         """Whether the labels are known to be a random sample of the test rows."""
         return self.labels_drawn in ("declared", "recorded")
 
+    @property
+    def known_seed(self) -> int | None:
+        """The seed as a result has it: None for a Generator, whose state is not known."""
+        return self.seed if isinstance(self.seed, int) else None
 
-def known_seed(seed: Seed) -> int | None:
-    """The seed as a result keeps it: None for a Generator, whose state is not known."""
-    return seed if isinstance(seed, int) else None
 
-
-def how_drawn(*, planned: bool, declared: bool, recorded: bool) -> LabelsDrawn:
+def how_drawn(rows: Grades, sample: Sample | None, *, declared: bool) -> LabelsDrawn:
     """How the labels were sampled; a recorded plan takes precedence over a declaration."""
-    if planned:
+    if sample is not None and sample.planned:
         return "plan"
-    return "declared" if declared else "recorded" if recorded else "unknown"
+    return "declared" if declared else "recorded" if rows.drawn_at_random else "unknown"
 
 
 def best_for_random_labels(judge_scale: str) -> Estimator:
@@ -258,11 +246,9 @@ def assumes_of(method: str, labels_drawn: str) -> str:
 
 def independence(clustered: bool) -> str:
     """What is assumed about the dependence between rows."""
-    if not clustered:
-        return (
-            "rows are independent of each other (otherwise name the cluster: --cluster, cluster=)"
-        )
-    return "clusters are independent of each other; rows within one can be dependent"
+    if clustered:
+        return "clusters are independent of each other; rows within one can be dependent"
+    return "rows are independent of each other (otherwise name the cluster: --cluster, cluster=)"
 
 
 def estimate_rate(
@@ -297,7 +283,7 @@ def estimate_rate(
     warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
     if shift is not None and shift.doubtful and estimator.needs_random_labels:
         warnings += (f"label shift: {shift.explanation}",)
-    of_group = unpooled or sample
+    of_group, clustered = unpooled or sample, sample.clusters is not None
     return Estimate(
         method=estimator.name,
         interval_method="profile" if profile else estimator.interval(sample),
@@ -317,11 +303,7 @@ def estimate_rate(
         group=group,
         why=request.why,
         labels_drawn=request.labels_drawn,
-        assumptions=(
-            estimator.assumption_for(sample),
-            independence(sample.clusters is not None),
-            *request.notes,
-        ),
+        assumptions=(estimator.assumption_for(sample), independence(clustered), *request.notes),
         label_shift=shift,
         alternatives=tuple(
             _alternative(other, of_group if other.needs_labels_of_group else sample, confidence)
@@ -331,7 +313,7 @@ def estimate_rate(
         ),
         warnings=warnings,
         dropped=dropped or {},
-        seed=known_seed(request.seed),
+        seed=request.known_seed,
     )
 
 
@@ -388,11 +370,12 @@ def _alternative(estimator: Estimator, sample: Sample, confidence_level: float) 
 
 def _rate_headline(result: Estimate) -> Headline:
     estimator = result.estimator
+    within = f"{level_text(result)} interval {show_interval(result.interval)}"
     if result.estimate is None:
-        ends = "" if result.low is None else f"; {interval_text(result)}"
-        text = f"no {result.method} estimate: {result.reason}{ends}"
+        text = f"no {result.method} estimate: {result.reason}"
+        text += "" if result.low is None else f"; {within}"
         return Headline(sentence(result.group, text), tone="bad")
-    rate = f"{estimator.title} {number(result.estimate)}, {interval_text(result)}"
+    rate = f"{estimator.title} {number(result.estimate)}, {within}"
     text = sentence(result.group, f"{rate} ({result.method}, {result.interval_method})")
     if not estimator.uses_labels:
         remedy = "leave out --method" if result.n_calibration else "label some rows"
@@ -493,7 +476,7 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
     columns: dict[str, Callable[[Estimate], str]] = {
         "group": lambda r: str(r.group),
         "rate": lambda r: number(r.estimate),
-        f"{confidence} interval": reported_interval,
+        f"{confidence} interval": lambda r: r.interval_cell,
         "naive rate": lambda r: number(r.naive),
         naive_ends: lambda r: show_interval(r.naive_interval),
         people: lambda r: show_interval(None if (a := r.people_alone) is None else a.interval),
@@ -513,21 +496,17 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
     if not detail:
         known |= dict.fromkeys((*known, naive_ends, "test rows"), False)
     columns = {name: cell for name, cell in columns.items() if known.get(name, True)}
+    optional = [exact, naive_ends, "test rows", "specificity", "sensitivity", people]
+    optional += ["labels +/-", "naive rate"]
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
     return table_by_group(
         rates,
         by,
         columns,
         caption=f"{rates[0].method}, {rates[0].interval_method}, {labels}" if detail else "",
-        optional=[
-            *(exact, naive_ends, "test rows", "specificity", "sensitivity", people),
-            *("labels +/-", "naive rate"),
-        ],
+        optional=optional,
         detail=detail,
     )
-
-
-# --- the picture ---
 
 
 def estimate_figure(result: Estimate) -> Drawing:
@@ -545,4 +524,4 @@ def estimate_figure(result: Estimate) -> Drawing:
         title = f"{rate}, judge alone {number(result.naive)}"
     if result.estimate is None:
         title = f"No {result.method} estimate from these labels"
-    return rates_figure(result, rows, title, quantity=clip(result.group or "rate", 48))
+    return result.draw(rows, title, quantity=clip(result.group or "rate", 48))

@@ -20,6 +20,7 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figure import ForestRow, forest_figure
+from adjudge.present.result import Result
 from adjudge.present.text import clip, left_out, level, number, show_interval
 from adjudge.records import HasInterval
 
@@ -50,18 +51,78 @@ class Rate(HasInterval):
         """The rate with its interval."""
         return f"{number(self.estimate)} {show_interval(self.interval)}"
 
+    @property
+    def interval_cell(self) -> str:
+        """The interval in a table, with a mark if there is a warning about it."""
+        return show_interval(self.interval) + " !" * bool(getattr(self, "warnings", ()))
 
-class HasGroups:
-    """Warnings of a result and of its `groups`, which have a name and warnings each."""
+    def row(self, name: str | None, naive: float | None = None) -> ForestRow:
+        """Its line in a picture; without an estimate there are no ends."""
+        interval = None if self.estimate is None else self.interval
+        return ForestRow(clip(name), self.estimate, interval, naive)
 
+
+class RateResult(Result):
+    """A result about rates: the order of its blocks, and its picture."""
+
+    confidence_level: float
     warnings: tuple[str, ...]
-    groups: Any
+    dropped: Mapping[str, int]
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
         """General warnings, then those of single groups, each once with the groups named."""
-        texts = ((group.group, text) for group in self.groups for text in group.warnings)
+        groups: Sequence[Any] = getattr(self, "groups", ())
+        texts = ((group.group, text) for group in groups for text in group.warnings)
         return (*self.warnings, *with_groups(texts))
+
+    def show(
+        self,
+        headline: Headline,
+        *numbers: Block,
+        notes: Sequence[str] = (),
+        tables: Sequence[Block] = (),
+        assumptions: Sequence[str],
+        assumes: str = "",
+        promises: Sequence[str] = (),
+        others: Sequence[str] = (),
+        figure: tuple[str, Callable[[Any], Drawing], str] | None,
+    ) -> list[Block]:
+        """The blocks of a result, in the order in which all kinds of estimates have them.
+
+        `assumes` is the first assumption in a few words, for the line that is always visible.
+        `figure` is the name of its picture, the function that draws it, and the caption.
+        """
+        folded = explain(assumptions, promises=promises, others=others)
+        if assumes:
+            brief = f"Assumes: {assumes}"
+            folded = [replace(note, brief=brief) for note in folded if isinstance(note, Note)]
+        blocks = [
+            headline,
+            *warnings_of(self.all_warnings),
+            *numbers,
+            *notes_of([*notes, *left_out(self.dropped)]),
+            *tables,
+            *folded,
+        ]
+        if figure is not None:
+            name, draw, caption = figure
+            blocks.append(Figure(name, partial(draw, self), caption))
+        return blocks
+
+    def draw(
+        self,
+        rows: Sequence[ForestRow],
+        title: str,
+        *,
+        dot: str = "",
+        quantity: str = "rate",
+        left: float | None = 0,
+    ) -> Drawing:
+        """A line for each rate with its interval; a ring is the judge's own rate."""
+        axis = f"{quantity}, with {level(self.confidence_level)} intervals"
+        naive = "judge alone (naive)"
+        return forest_figure(rows, title=title, axis=axis, dot=dot, ring=naive, scale=1, left=left)
 
 
 # --- sentences and blocks ---
@@ -86,50 +147,10 @@ def sentence(group: str | None, text: str) -> str:
     return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
 
 
-def interval_text(result: Any) -> str:
-    """The interval of an estimate, with its level."""
-    return f"{level_text(result)} interval {show_interval(result.interval)}"
-
-
 def level_text(result: Any) -> str:
     """The level of its intervals, by name if they are the judge's own."""
     naive = "" if known_estimator(result.method).uses_labels else "naive "
     return naive + level(result.confidence_level)
-
-
-def show_rates(
-    result: Any,
-    headline: Headline,
-    *numbers: Block,
-    notes: Sequence[str] = (),
-    tables: Sequence[Block] = (),
-    assumptions: Sequence[str],
-    assumes: str = "",
-    promises: Sequence[str] = (),
-    others: Sequence[str] = (),
-    figure: tuple[str, Callable[[Any], Drawing], str] | None,
-) -> list[Block]:
-    """The blocks of a result, in the order in which all kinds of estimates have them.
-
-    `assumes` is the first assumption in a few words, for the line that is always visible. `figure`
-    is the name of its picture, the function that draws it, and the caption.
-    """
-    folded = explain(assumptions, promises=promises, others=others)
-    if assumes:
-        brief = f"Assumes: {assumes}"
-        folded = [replace(note, brief=brief) for note in folded if isinstance(note, Note)]
-    blocks = [
-        headline,
-        *warnings_of(getattr(result, "all_warnings", result.warnings)),
-        *numbers,
-        *notes_of([*notes, *left_out(result.dropped)]),
-        *tables,
-        *folded,
-    ]
-    if figure is not None:
-        name, draw, caption = figure
-        blocks.append(Figure(name, partial(draw, result), caption))
-    return blocks
 
 
 def table_by_group(
@@ -154,35 +175,6 @@ def table_by_group(
         detail=detail,
     )
     return replace(table, columns=(by, *table.columns[1:]))
-
-
-def reported_interval(rate: Any) -> str:
-    """The interval in a table, with a mark if there is a warning about it."""
-    return show_interval(rate.interval) + " !" * bool(rate.warnings)
-
-
-# --- pictures ---
-
-
-def rates_figure(
-    result: Any,
-    rows: Sequence[ForestRow],
-    title: str,
-    *,
-    dot: str = "",
-    quantity: str = "rate",
-    left: float | None = 0,
-) -> Drawing:
-    """A line for each rate with its interval; a ring is the judge's own rate."""
-    axis = f"{quantity}, with {level(result.confidence_level)} intervals"
-    naive = "judge alone (naive)"
-    return forest_figure(rows, title=title, axis=axis, dot=dot, ring=naive, scale=1, left=left)
-
-
-def row_of(name: str | None, rate: Rate, naive: float | None = None) -> ForestRow:
-    """The line of a rate; without an estimate there are no ends."""
-    interval = None if rate.estimate is None else rate.interval
-    return ForestRow(clip(name), rate.estimate, interval, naive)
 
 
 def describe_outside(what: str, rates: Sequence[Any], noun: str) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
+from adjudge.statistics.clusters import count_clusters
 from adjudge.statistics.numbers import normal_quantile, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, count
 
@@ -44,8 +45,7 @@ class Sums(NamedTuple):
     """All that estimators need to know of independent rows.
 
     The judge's values on four kinds of rows; on labelled rows also the labels, labels minus judge,
-    and the sum of products of deviations of labels and judge. `halves` counts labels of one half
-    and more.
+    and the sum of products of deviations of labels and judge. `halves`: labels of one half or more.
     """
 
     test: Moments
@@ -143,12 +143,9 @@ class Sample:
         return replace(self, test=self.test & rows, labelled=self.labelled & calibrating)
 
     def spread(self, rows: BoolArray, centre: float, factor: float, n: int) -> FloatArray:
-        """factor * (judge - centre) / n in these rows and 0 in the others, as influence values.
-
-        In place: with many rows, every copy counts.
-        """
+        """factor * (judge - centre) / n in these rows and 0 in the others, as influence values."""
         values = self.judge - centre
-        values *= factor
+        values *= factor  # in place: with many rows, every copy counts
         values /= n
         values[~rows] = 0.0
         return values
@@ -193,13 +190,10 @@ class Sample:
             codes, number = groups[rows] - block.start, block.stop - block.start
             judged, tested = self.judge[rows], self.test[rows]
             sums = _sums(judged, self.human[rows], tested, self.labelled[rows], codes, number)
+            if pool:
+                sums = (self.sums._replace(test=group.test) for group in sums)
             yield [
-                _Group(
-                    self.sums._replace(test=group.test) if pool else group,
-                    self.scale,
-                    self.random,
-                    partial(cut, code),
-                )
+                _Group(group, self.scale, self.random, partial(cut, code))
                 for code, group in enumerate(sums, block.start)
             ]
 
@@ -348,29 +342,35 @@ def spread(
             return Spread(1.0, student_quantile(confidence_level, freedom))
         return Spread(1.0, normal_quantile(confidence_level))
     critical = student_quantile(confidence_level, active - 1)
-    alone = variance(influence, None, None)
-    together = variance(influence, clusters, active)
+    alone = float(influence @ influence)
+    together = clustered_variance(influence, clusters, active)
     return Spread(math.sqrt(together / alone) if alone > 0 else 1.0, critical)
 
 
-def variance(influence: FloatArray, clusters: IntArray | None, active: int | None) -> float:
+def clustered_variance(influence: FloatArray, clusters: IntArray, active: int) -> float:
     """Variance of an estimate with these influence values, as in `spread`."""
-    if clusters is None or active is None:
-        return float(influence @ influence)
     sums = np.bincount(clusters, weights=influence)
     return active / (active - 1) * float(sums @ sums)
-
-
-def holding(clusters: IntArray, rows: BoolArray) -> int:
-    """How many clusters have some of these rows."""
-    return int(np.count_nonzero(np.bincount(clusters[rows])))
 
 
 def active_clusters(sample: Sample) -> int | None:
     """Clusters with labelled rows, or with test rows if those are fewer; None without clusters."""
     if sample.clusters is None:
         return None
-    return min(holding(sample.clusters, rows) for rows in (sample.labelled, sample.test))
+    return min(count_clusters(sample.clusters[rows]) for rows in (sample.labelled, sample.test))
+
+
+def clamp(value: float) -> float:
+    return min(max(float(value), 0.0), 1.0)
+
+
+def variance_floor(mean: float, n: int) -> float:
+    """Standard error of a share after adding two successes and two failures.
+
+    Used if all values are equal: no finite sample shows that a rate is exactly 0 or 1.
+    """
+    share = (n * clamp(mean) + 2) / (n + 4)
+    return math.sqrt(share * (1 - share) / (n + 4))
 
 
 def few_clusters(active: int | None) -> tuple[str, ...]:

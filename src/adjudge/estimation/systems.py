@@ -31,11 +31,7 @@ from adjudge.validation import FloatArray, IntArray
 #: What the numbers are: verdicts of 0 and 1, probabilities, scores, preferences between pairs, or
 #: a judge's agreement with people.
 Measure = Literal["verdicts", "probabilities", "scores", "preferences", "agreement"]
-_MEASURES: Mapping[str, Measure] = {
-    "binary": "verdicts",
-    "probability": "probabilities",
-    "scores": "scores",
-}
+_SCALES: Mapping[str, Measure] = {"binary": "verdicts", "probability": "probabilities"}
 #: Columns that can name a question; of those that systems share most values of, the first.
 _QUESTION = "__question"
 _QUESTIONS = (_QUESTION, "prompt_id", "doc_id", "prompt")
@@ -238,19 +234,19 @@ def read_systems(
     columns = {"__judge": rows.judge, "__human": rows.human, "__system": rows.groups}
     series = [pl.Series(name, x) for name, x in columns.items() if x is not None]
     answers = Rows(rows.frame.with_columns(series), rows.dropped)
-    names, measure = rows.group_names, _MEASURES[rows.scale]
+    names, measure = rows.group_names, _SCALES.get(rows.scale, "scores")
     if sides is not None:
         names, measure, answers = sides, "preferences", _of_sides(answers, sides)
-    frame, made = answers.frame, {"source": rows.name, "dropped": answers.dropped}
-    how = {"drawn_at_random": rows.drawn_at_random, "notes": rows.makers, **made}
+    frame, source_of = answers.frame, {"source": rows.name, "dropped": answers.dropped}
+    how = {"drawn_at_random": rows.drawn_at_random, "notes": rows.makers, **source_of}
     slices: dict[str | None, pl.DataFrame] = {None: frame}
     if within is not None:
         values = tidy(frame[_named(frame, "within", within)], rows.name, within)
-        parts = values.drop_nulls().unique(maintain_order=True).to_list()
-        if not parts:
+        distinct = values.drop_nulls().unique(maintain_order=True).to_list()
+        if not distinct:
             raise ArgumentError("within", within, "the column is empty: name another")
-        slices = {value: frame.filter(values == value) for value in parts}
-    return {at: _tabulate(part, names, cluster, measure, **how) for at, part in slices.items()}
+        slices = {value: frame.filter(values == value) for value in distinct}
+    return {at: _tabulate(each, names, cluster, measure, **how) for at, each in slices.items()}
 
 
 def _named(frame: pl.DataFrame, option: str, column: str) -> str:
@@ -420,10 +416,7 @@ def read_judges(
     cluster: str | None = None,
     **reading: Unpack[Reading],
 ) -> Systems:
-    """Judgments or grades of several judges on the same labelled rows, of one file or of two.
-
-    A judge's number is 1 where its verdict is people's label.
-    """
+    """Judges on the same labelled rows, of one file or two: 1 if the verdict is people's label."""
     with Source(data, labels=labels, others={"other": other}, **reading) as source:
         files = [prepare_judgments(source.rows, labels=source.labels)]
         if other is not None:

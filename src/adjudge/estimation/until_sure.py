@@ -50,9 +50,6 @@ _MOST = 100.0
 _FEWEST_CORRECTED = 4
 
 
-# --- the result ---
-
-
 @dataclass(frozen=True, kw_only=True)
 class NextQuestion:
     """A question to label: the ids of its two answers, or of its pair."""
@@ -126,16 +123,42 @@ class SequentialComparison(Result):
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def view(self) -> list[Block]:
-        return view_until_sure(self)
+        """What is decided, the evidence so far, and the questions to label next."""
+        t, a, b = len(self.counted), self.a, self.b
+        facts = [Fact("labelled", f"{t:,} of {count(self.questions, 'question')}")]
+        if self.estimate is not None:
+            facts.append(Fact("people so far", self.size(self.estimate), "B - A"))
+        if t and self.method == "bets":
+            for name, evidence, needs in zip((b, a), self.evidence, self.needs, strict=True):
+                now, need = powers_of_ten(evidence / math.log(10), needs / math.log(10))
+                facts.append(Fact(f"evidence for {clip(name)}", now, f"{need} decides"))
+        notes = [] if self.finished else [self.reach]
+        if self.n_waiting:
+            labels = count(self.n_waiting, "label")
+            notes.append(f"{labels} wait until the questions drawn before them are labelled")
+        rows = [(item.question, ", ".join(item.ids)) for item in self.next]
+        alpha = percent(1 - self.confidence_level)
+        chance = f"{alpha} or less over all looks, for any judge"
+        if self.method == "rounds":
+            chance = f"about {alpha} over all rounds: measured"
+        assumed = (
+            "it is about these questions, drawn at random without replacement",
+            f"the chance of a wrong decision is {chance}",
+            "labels count in the order of drawing; one that is missing blocks those after it",
+        )
+        return [
+            _headline(self),
+            Facts(facts),
+            *notes_of(notes),
+            *([Table(("question", "ids"), rows, "Label next, in this order", 2)] if rows else []),
+            *explain(assumed),
+        ]
 
 
 def stored_labels(
     place: StorePlace, systems: Systems, scale: tuple[int, int] | None, positive: str | None
 ) -> list[dict[str, Any]]:
-    """The labels of these answers that the labelling page kept in the store.
-
-    A pass is the verdict that counts as 1 (`positive`), if verdicts are words.
-    """
+    """The labels of these answers in the store; of words, a pass is the `positive` one."""
     scores = score_labels(*(scale or (1, 5)))
     labels = {"preferences": PAIR_LABELS, "scores": scores}.get(systems.measure, GRADE_LABELS)
     with use_store(place) as store:
@@ -331,9 +354,8 @@ def log_capital(people: FloatArray, judge: FloatArray, null: float = 0.0) -> Flo
     spread = judge.var(axis=1, keepdims=True)
     off = drawn - remaining
     below = _before(off**2) + 10 * spread
-    slope = np.divide(
-        _before(people * off) + 5 * spread, below, out=np.zeros_like(off), where=below > 0
-    )
+    together = _before(people * off) + 5 * spread
+    slope = np.divide(together, below, out=np.zeros_like(off), where=below > 0)
     slope = np.clip(slope, 0.0, 1.0)
     gain = people - slope * off - needed
     worst = needed + 1 + slope * (1 - remaining)
@@ -418,39 +440,6 @@ def smallest_decided(spread: float, questions: int, labels: int, alpha: float = 
 # --- the view ---
 
 
-def view_until_sure(result: SequentialComparison) -> list[Block]:
-    """What is decided, the evidence so far, and the questions to label next."""
-    t, a, b = len(result.counted), result.a, result.b
-    facts = [Fact("labelled", f"{t:,} of {count(result.questions, 'question')}")]
-    if result.estimate is not None:
-        facts.append(Fact("people so far", result.size(result.estimate), "B - A"))
-    if t and result.method == "bets":
-        for name, evidence, needs in zip((b, a), result.evidence, result.needs, strict=True):
-            now, need = powers_of_ten(evidence / math.log(10), needs / math.log(10))
-            facts.append(Fact(f"evidence for {clip(name)}", now, f"{need} decides"))
-    notes = [] if result.finished else [result.reach]
-    if result.n_waiting:
-        labels = count(result.n_waiting, "label")
-        notes.append(f"{labels} wait until the questions drawn before them are labelled")
-    rows = [(item.question, ", ".join(item.ids)) for item in result.next]
-    alpha = percent(1 - result.confidence_level)
-    level_of = f"the chance of a wrong decision is {alpha} or less over all looks, for any judge"
-    if result.method == "rounds":
-        level_of = f"the chance of a wrong decision is about {alpha} over all rounds: measured"
-    assumed = (
-        "it is about these questions, drawn at random without replacement",
-        level_of,
-        "labels count in the order of drawing; one that is missing blocks those after it",
-    )
-    return [
-        _headline(result),
-        Facts(facts),
-        *notes_of(notes),
-        *([Table(("question", "ids"), rows, "Label next, in this order", 2)] if rows else []),
-        *explain(assumed),
-    ]
-
-
 def _headline(result: SequentialComparison) -> Headline:
     t, a, b = len(result.counted), result.a, result.b
     if result.decision is None:
@@ -458,9 +447,8 @@ def _headline(result: SequentialComparison) -> Headline:
             text = f"Not decided: {b} and {a} are not separated by {t:,} labels"
             return Headline(text, decision=text)
         text = f"Which of {b} and {a} is better by people is not known yet"
-        labels = (
-            f"Label the next {count(len(result.next), 'question')}, then run this command again"
-        )
+        questions = count(len(result.next), "question")
+        labels = f"Label the next {questions}, then run this command again"
         shown = f"Not decided after {t:,} labels" if t else text
         return Headline(shown, f"{labels}.", decision=f"{text}: {t:,} labels")
     first, second = (a, b) if result.worse else (b, a)

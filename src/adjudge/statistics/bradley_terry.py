@@ -56,9 +56,8 @@ def fit_strengths(
     n = table.shape[-1]
     flat = table.reshape(-1, n, n)
     if l2 == 0 and not all(map(has_maximum, flat)):
-        raise ArgumentError(
-            "l2", l2, "give a number above 0: some model wins or loses all, its maximum is infinite"
-        )
+        remedy = "give a number above 0: some model wins or loses all, its maximum is infinite"
+        raise ArgumentError("l2", l2, remedy)
     theta = np.zeros((len(flat), n))
     if start is not None:
         theta[:] = np.broadcast_to(start, (*table.shape[:-2], n)).reshape(-1, n)
@@ -191,8 +190,7 @@ def profile_gaps(
 
     `first[k]`, `second[k]` and `gap[k]` are one problem each. Where a group of models never lost
     to another, the supremum lies at infinity: battles between them then add 0, and the groups
-    separate. Groups are those of the win graph with both models as one. `slope` is the derivative
-    by the gap.
+    separate. Groups are of the win graph with both models as one. `slope`: derivative by the gap.
 
     >>> fit = profile_gaps(np.array([[0.0, 4.0], [0.0, 0.0]]), np.array([0]), np.array([1]),
     ...                    np.array([0.0]))
@@ -241,9 +239,8 @@ def fit_against_anchors(
     target = np.asarray(won, dtype=np.float64)
     total = counts.sum(axis=-1)
     if l2 == 0 and np.any((total > 0) & ((target <= 0) | (target >= total))):
-        raise ArgumentError(
-            "l2", l2, "give a number above 0: a model that wins or loses all has no finite maximum"
-        )
+        remedy = "give a number above 0: a model that wins or loses all has no finite maximum"
+        raise ArgumentError("l2", l2, remedy)
     theta = np.zeros(target.shape)
     for _ in range(_MAX_STEPS):
         p = expit(theta[..., None] - anchors)

@@ -86,8 +86,7 @@ def single_order_preference(
 ) -> FloatArray:
     """p of response_a in one order only: p_fwd if it is "ab", p_rev if "ba".
 
-    The baseline of the SCOPE paper: position bias remains in the probability; only its direction
-    is random.
+    The baseline of the SCOPE paper: position bias remains, only its direction is random.
 
     >>> single_order_preference([0.9, 0.9], [0.5, 0.5], ["ab", "ba"])
     array([0.9, 0.5])

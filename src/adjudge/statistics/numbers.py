@@ -132,10 +132,7 @@ def bootstrap_weights(groups: int, replicates: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True)
 class Bins:
-    """A reliability diagram: per bin its edges, count, mean confidence and share correct.
-
-    `which` is the bin of each row.
-    """
+    """Per bin its edges, count, mean confidence and share correct; `which` is each row's bin."""
 
     low: FloatArray
     high: FloatArray

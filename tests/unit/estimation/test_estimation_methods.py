@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import ttest_ind
 from slow_profile import slow_profile_interval
 
-from adjudge.estimation import Counts, corrected_variance, profile_interval
+from adjudge.estimation import Counts, corrected_interval, corrected_variance, profile_interval
 from adjudge.estimation.classes import _influences, _solve, class_shares
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import (
@@ -298,3 +298,13 @@ def test_influences_of_single_rows_add_up_to_the_variance_of_the_shares() -> Non
     shares, covariance = _solve(confusion, seen, float(test.sum()), per_class)
     values = _influences(confusion, shares, verdicts, labels, test)
     assert (values**2).sum(axis=1) == pytest.approx(np.diag(covariance))
+
+
+@pytest.mark.parametrize("size", [5, 20_000])
+def test_many_rates_of_one_judge_are_one_call(size: int) -> None:
+    shares = np.linspace(0.3, 0.9, size)
+    bounds = corrected_interval(shares, 0.7, 0.9, 1000, 100, 100)
+    assert bounds.informative.shape == bounds.low.shape == shares.shape
+    assert bounds.informative.all()
+    last = corrected_interval(shares[-1], 0.7, 0.9, 1000, 100, 100)
+    assert (bounds.low[-1], bounds.high[-1]) == pytest.approx((last.low, last.high), abs=1e-12)

@@ -1,7 +1,6 @@
 """The estimators by name: a new one needs its file and a line here.
 
-A package adds its own with an entry point in the group `adjudge.estimators`, a program with
-`register_estimator`.
+A package adds its own by an entry point `adjudge.estimators`, a program by `register_estimator`.
 """
 
 from __future__ import annotations

@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
-from adjudge.estimation.estimators.base import (
-    Estimator,
-    Outcome,
-    refusal,
-    variance_floor,
-    with_interval,
-)
-from adjudge.estimation.sample import TOO_FEW, Moments, Sample, holding, spread
+from adjudge.estimation.estimators.base import Estimator, Outcome, refusal, with_interval
+from adjudge.estimation.sample import TOO_FEW, Sample, spread, variance_floor
+from adjudge.statistics.clusters import count_clusters
 from adjudge.statistics.numbers import binomial_interval
 
 
-class _Naive(Estimator):
+class _Alone(Estimator):
+    """The mean of one array of a sample on some of its rows; `sums` names their moments."""
+
+    values: ClassVar[str]
+    rows: ClassVar[str]
+    sums: ClassVar[str]
+    #: Why there is no rate without such rows.
+    empty: ClassVar[str]
+
+    def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+        size, mean, squares, ones = getattr(sample.sums, self.sums)
+        if size == 0:
+            return refusal(self.empty)
+        se = math.sqrt(squares) / size
+        if self.interval(sample) == "exact":
+            low, high = binomial_interval(ones, size, confidence_level)
+            return Outcome(mean, low, high, se, (low + high) / 2, (high - low) / 2)
+        active, influence = None, None
+        if sample.clusters is not None:
+            rows = getattr(sample, self.rows)
+            active = count_clusters(sample.clusters[rows])
+            if active < 2:
+                return refusal(TOO_FEW)
+            influence = np.where(rows, (getattr(sample, self.values) - mean) / size, 0)
+        widened = spread(influence, sample.clusters, active, confidence_level)
+        units = size if self.uses_judge else active or size
+        floor = variance_floor(mean, units) if se == 0 else 0.0
+        se = max(se * widened.inflation, floor)
+        return with_interval(mean, mean, widened.critical * se, se)
+
+
+class _Naive(_Alone):
     """Share of test rows that the judge calls 1, with a Clopper-Pearson interval (Eq. 2; row i).
 
     The interval includes only the noise of the test rows. It does not include the expected distance
@@ -36,20 +63,14 @@ class _Naive(Estimator):
     uses_labels = False
     needs_random_labels = False
     takes_plan = True
-
-    def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
-        if sample.n == 0:
-            return refusal("every row has a human label, so no row is left for the judge alone")
-        exact = sample.sums.test.ones if self.interval(sample) == "exact" else None
-        return _share(
-            sample, ("judge", "test"), sample.sums.test, confidence_level, exact, sample.n
-        )
+    values, rows, sums = "judge", "test", "test"
+    empty = "every row has a human label, so no row is left for the judge alone"
 
     def interval(self, sample: Sample) -> str:
         return "exact" if sample.clusters is None and sample.scale == "binary" else "wald"
 
 
-class _HumanOnly(Estimator):
+class _HumanOnly(_Alone):
     """m1 / m with a Clopper-Pearson interval (Table 1, row ii).
 
     It needs no judge. Under label shift (labels of easier, harder or balanced rows) it measures the
@@ -67,48 +88,11 @@ class _HumanOnly(Estimator):
     assumes = "random labels"
     uses_judge = False
     needs_labels_of_group = True
-
-    def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
-        if sample.m == 0:
-            return refusal("no row has a human label; label some rows at random first")
-        exact = sample.sums.positive.size if self.interval(sample) == "exact" else None
-        return _share(sample, ("human", "labelled"), sample.sums.human, confidence_level, exact)
+    values, rows, sums = "human", "labelled", "human"
+    empty = "no row has a human label; label some rows at random first"
 
     def interval(self, sample: Sample) -> str:
         return "exact" if sample.clusters is None and not sample.graded else "wald"
-
-
-def _share(
-    sample: Sample,
-    arrays: tuple[str, str],
-    moments: Moments,
-    confidence_level: float,
-    successes: int | None,
-    floor_size: int | None = None,
-) -> Outcome:
-    """The mean of the first array on the rows of the second, which has these moments.
-
-    The interval is exact if there is a number of successes. `floor_size` defaults to the number of
-    clusters.
-    """
-    size, mean, squares, _ = moments
-    se = math.sqrt(squares) / size
-    if successes is not None:
-        low, high = binomial_interval(successes, size, confidence_level)
-        return Outcome(mean, low, high, se, (low + high) / 2, (high - low) / 2)
-    active, influence = None, None
-    if sample.clusters is not None:
-        values, rows = (getattr(sample, name) for name in arrays)
-        active, influence = (
-            holding(sample.clusters, rows),
-            np.where(rows, (values - mean) / size, 0),
-        )
-        if active < 2:
-            return refusal(TOO_FEW)
-    widened = spread(influence, sample.clusters, active, confidence_level)
-    floor = variance_floor(mean, floor_size or active or size) if se == 0 else 0.0
-    se = max(se * widened.inflation, floor)
-    return with_interval(mean, mean, widened.critical * se, se)
 
 
 NAIVE = _Naive()

@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.sample import (
-    TOO_FEW,
-    Sample,
-    active_clusters,
-    few_clusters,
-    spread,
-    variance,
-)
+from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, clamp, few_clusters, spread
 from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
@@ -27,8 +20,7 @@ class Outcome:
 
     `estimate` can lie outside [0, 1]. Only the final result uses the clipped `rate`, so that
     combinations stay unbiased. `centre` and `half` are the interval before clipping, which strata
-    need. `doubts` name cases in which a Wald-type interval covers too little; the remedy depends on
-    the caller.
+    need. `doubts` name cases in which a Wald-type interval covers too little; callers add a remedy.
     """
 
     estimate: float | None = None
@@ -147,7 +139,7 @@ def widen(
     influence = influence_of_rows() if se is None or active is not None else None
     wide = spread(influence, sample.clusters, active, confidence_level, freedom)
     if se is None and influence is not None:
-        se = math.sqrt(variance(influence, None, None))
+        se = math.sqrt(float(influence @ influence))
     se = (se or 0.0) * wide.inflation or floor
     centre, half = estimate, wide.critical * se
     if around is not None:
@@ -191,17 +183,3 @@ def why_outside(outcome: Outcome, wider: float = 1.0) -> str | None:
         "these test rows differ from those on the labelled ones, so these labels cannot correct "
         "them; label some of these test rows (for a group: its own labels, not pooled ones)"
     )
-
-
-def clamp(value: float) -> float:
-    return min(max(float(value), 0.0), 1.0)
-
-
-def variance_floor(mean: float, n: int) -> float:
-    """Standard error of a share after adding two successes and two failures.
-
-    Used if all values are equal and the plain standard error is zero: no finite sample shows that a
-    rate is exactly 0 or 1.
-    """
-    share = (n * clamp(mean) + 2) / (n + 4)
-    return math.sqrt(share * (1 - share) / (n + 4))

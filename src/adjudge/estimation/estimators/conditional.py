@@ -59,10 +59,8 @@ class _Conditional(Estimator):
                 "others have none; give a sampling probability for every labelled row"
             )
         rates = []
-        for verdict, share, size in (
-            (1, p, labelled.ones),
-            (0, 1 - p, labelled.size - labelled.ones),
-        ):
+        sizes = labelled.ones, labelled.size - labelled.ones
+        for verdict, share, size in zip((1, 0), (p, 1 - p), sizes, strict=True):
             if share > 0 and size == 0:
                 seen = (test.ones if verdict else test.size - test.ones) / test.size
                 return refusal(
@@ -94,14 +92,9 @@ class _Conditional(Estimator):
         fewest = min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0)
         few = "fewer than 10 labels for one verdict: the interval is approximate"
         warnings = (f"{few}; label more rows of that verdict",) if fewest < 10 else ()
+        around = float(centre), float(se)
         return widen(
-            sample,
-            theta,
-            influence,
-            confidence_level,
-            se=plain,
-            around=(float(centre), float(se)),
-            warnings=warnings,
+            sample, theta, influence, confidence_level, se=plain, around=around, warnings=warnings
         )
 
     def assumption_for(self, sample: Sample) -> str:
@@ -123,9 +116,7 @@ def adjust(
     z: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Centre and standard error of the interval before clipping; elementwise on arrays."""
-    p, r1, r0, size1, size0 = (
-        np.asarray(value, dtype=np.float64) for value in (p, r1, r0, size1, size0)
-    )
+    p, r1, r0, size1, size0 = (np.asarray(x, dtype=np.float64) for x in (p, r1, r0, size1, size0))
     n_ = n + z**2
     p_ = (n * p + z**2 / 2) / n_
     a1, a0 = (size1 * r1 + 1) / (size1 + 2), (size0 * r0 + 1) / (size0 + 2)

@@ -20,12 +20,11 @@ from adjudge.estimation.estimators.base import (
     refusal,
     refuse_everything,
     refuse_outside,
-    variance_floor,
     why_outside,
     widen,
 )
 from adjudge.estimation.profile import profile_interval
-from adjudge.estimation.sample import Counts, Sample, counts_of, missing
+from adjudge.estimation.sample import Counts, Sample, counts_of, missing, variance_floor
 from adjudge.statistics.numbers import normal_quantile, slices
 from adjudge.validation import BoolArray, FloatArray, Seed, open_unit
 
@@ -92,10 +91,8 @@ def corrected_variance(
     """
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
     theta = corrected_rate(p, q0, q1, clipped=False).estimate
-    spread_of = (
-        p * (1 - p) / n + (1 - theta) ** 2 * q0 * (1 - q0) / m0 + theta**2 * q1 * (1 - q1) / m1
-    )
-    return np.asarray(spread_of / (q0 + q1 - 1) ** 2)
+    v0, v1 = (1 - theta) ** 2 * q0 * (1 - q0) / m0, theta**2 * q1 * (1 - q1) / m1
+    return np.asarray((p * (1 - p) / n + v0 + v1) / (q0 + q1 - 1) ** 2)
 
 
 def corrected_interval(
@@ -139,10 +136,9 @@ def corrected_interval(
         return _bounds(values, z)
     # Single numbers stay single, everything else becomes one array to be cut into blocks.
     flat = [v if v.ndim == 0 else np.broadcast_to(v, shape).reshape(-1) for v in values]
-    blocks = [
-        _bounds([v if v.ndim == 0 else v[at] for v in flat], z) for at in slices(size, _BLOCK)
-    ]
-    return Bounds(*(np.concatenate(part).reshape(shape) for part in zip(*blocks, strict=True)))
+    parts = ([v if v.ndim == 0 else v[at] for v in flat] for at in slices(size, _BLOCK))
+    ends = zip(*(_bounds(part, z) for part in parts), strict=True)
+    return Bounds(*(np.concatenate(end).reshape(shape) for end in ends))
 
 
 #: Data sets per block, so that all intermediate arrays stay in the processor's cache.
@@ -159,7 +155,7 @@ def _bounds(values: Sequence[FloatArray], z: float) -> Bounds:
     low, high = (np.minimum(np.maximum(end, 0), 1) for end in (centre - half, centre + half))
     if not informative.all():
         low, high = np.where(informative, low, 0.0), np.where(informative, high, 1.0)
-    return Bounds(low, high, informative)
+    return Bounds(low, high, np.broadcast_to(informative, low.shape))
 
 
 def adjust(
@@ -312,9 +308,8 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     test, negative, positive = sample.sums.test, sample.sums.negative, sample.sums.positive
     for name, rows in (("1", positive), ("0", negative)):
         if rows.size < 2:
-            return refusal(
-                f"one row with human label {name}: its spread is unknown; label more rows"
-            )
+            alone = f"one row with human label {name}"
+            return refusal(f"{alone}: its spread is unknown; label more rows")
     if sample.n < 2:
         return refusal("one test row: the spread of probabilities is unknown; judge more rows")
     fit = correct_means(sample)
@@ -394,12 +389,10 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     - theta)^2 / n; the second term is the noise of the shares themselves. V_s and the centres are
     those of Eq. 6 per stratum before clipping; only the final number is clipped. With one stratum
     this is Eq. 5 to 8. Every stratum with test rows needs labels of both classes. Eq. 7 moves each
-    stratum's sensitivity towards one half, so strata with fewer than about 20 labels per class bias
-    the rate.
+    stratum's sensitivity towards one half: strata with fewer than about 20 labels a class bias it.
 
     Refused if the entire interval of one stratum lies outside [0, 1] at the level shared among the
-    strata. A stratum that lies outside only at the plain level gives a warning, because among many
-    strata some do by chance.
+    strata. One outside only at the plain level gives a warning: among many some are by chance.
     """
     if sample.strata is None or sample.n == 0:
         return refusal("no test rows to stratify")

@@ -9,15 +9,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from adjudge.estimation.estimators.base import (
-    Estimator,
-    Outcome,
-    clamp,
-    refusal,
-    variance_floor,
-    widen,
-)
-from adjudge.estimation.sample import Sample, Sums
+from adjudge.estimation.estimators.base import Estimator, Outcome, refusal, widen
+from adjudge.estimation.sample import Sample, Sums, clamp, variance_floor
 from adjudge.validation import FloatArray
 
 
@@ -85,16 +78,10 @@ class _Ppi(Estimator):
         # The four added labels: their mean after the correction, and their squared deviations, 1.
         added = 0.5 - lam * (n * on_test + m * on_labelled) / (n + m)
         centre = lam * on_test + (m * correction + 4 * added) / (m + 4)
-        around = squares + 1 + 4 * m / (m + 4) * (correction - added) ** 2
-        adjusted = math.sqrt(of_test + around / ((m + 3) * (m + 4)))
+        spread = squares + 1 + 4 * m / (m + 4) * (correction - added) ** 2
+        around = centre, math.sqrt(of_test + spread / ((m + 3) * (m + 4)))
         return widen(
-            sample,
-            theta,
-            influence,
-            confidence_level,
-            se=se,
-            around=(centre, adjusted),
-            freedom=m - 1,
+            sample, theta, influence, confidence_level, se=se, around=around, freedom=m - 1
         )
 
 
