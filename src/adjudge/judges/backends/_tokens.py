@@ -18,7 +18,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 from adjudge.errors import JudgeRefusedError
@@ -50,7 +50,7 @@ class ChatSegments:
         self._model = model
         self._marker = f"zqdata{secrets.token_hex(8)}n"
         self._cut = re.compile(self._marker + r"(\d+)z")
-        self._known: dict[Skeleton, tuple[str, ...]] = {}
+        self._frame = lru_cache(_CACHE_LIMIT)(self._render_frame)
 
     def __call__(self, messages: Sequence[Message]) -> tuple[str | Data, ...]:
         """Text (special tokens on) and Data (special tokens off), in reading order."""
@@ -59,21 +59,11 @@ class ChatSegments:
             (turn.role, tuple(None if isinstance(part, Data) else part for part in turn.parts))
             for turn in messages
         )
-        frame = self._known.get(skeleton)
-        if frame is None:
-            frame = self._frame(skeleton, len(data))
-            if len(self._known) >= _CACHE_LIMIT:
-                self._known.clear()
-            self._known[skeleton] = frame
-        pieces: list[str | Data] = []
-        for position, words in enumerate(frame):
-            if words:
-                pieces.append(words)
-            if position < len(data):
-                pieces.append(data[position])
-        return tuple(pieces)
+        words = self._frame(skeleton, len(data))
+        pieces = chain.from_iterable(zip_longest(words, data))
+        return tuple(piece for piece in pieces if piece)
 
-    def _frame(self, skeleton: Skeleton, holes: int) -> tuple[str, ...]:
+    def _render_frame(self, skeleton: Skeleton, holes: int) -> tuple[str, ...]:
         """The template's text around each hole: one piece more than there are holes."""
         numbers = iter(range(holes))
         turns = [
@@ -104,9 +94,10 @@ class ChatTokens(ABC):
     def __init__(self, model: str) -> None:
         self.model = model
         self._segments = ChatSegments(self.render, model=model)
-        self._own: dict[tuple[str, bool], list[int]] = {}
-        self._texts: dict[str, list[int]] = {}
-        self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
+        # An answer is in many pairs, a prompt in more, the frame in all.
+        self._data = lru_cache(_CACHE_LIMIT)(self.data)
+        self._encode = lru_cache(_CACHE_LIMIT)(self.encode)
+        self.options = lru_cache(self._option_tokens)
 
     @abstractmethod
     def render(self, turns: list[dict[str, str]]) -> str:
@@ -125,17 +116,9 @@ class ChatTokens(ABC):
         tokens: list[int] = []
         for position, piece in enumerate(self._segments(question.messages)):
             if isinstance(piece, Data):
-                # Cached: an answer is in many pairs, a prompt in more.
-                if piece.text not in self._texts:
-                    if len(self._texts) >= _CACHE_LIMIT:
-                        self._texts.clear()
-                    self._texts[piece.text] = self.data(piece.text)
-                tokens += self._texts[piece.text]
-                continue
-            key = piece, position == 0
-            if key not in self._own:
-                self._own[key] = self.encode(piece, special=True, begin=position == 0)
-            tokens += self._own[key]
+                tokens += self._data(piece.text)
+            else:
+                tokens += self._encode(piece, special=True, begin=position == 0)
         return tokens
 
     def response(self, text: str) -> list[int]:
@@ -145,16 +128,14 @@ class ChatTokens(ABC):
             raise CannotAnswerError("the response is empty: there is no token to score")
         return tokens
 
-    def options(self, options: tuple[str, ...]) -> tuple[int, ...]:
+    def _option_tokens(self, options: tuple[str, ...]) -> tuple[int, ...]:
         """The one token of each option."""
-        if options not in self._option_ids:
-            ids = [self.encode(option, special=False) for option in options]
-            for option, tokens in zip(options, ids, strict=True):
-                if len(tokens) != 1:
-                    problem = f"{self.model}: option {option!r} is not one token of this model"
-                    raise JudgeRefusedError(f"{problem}; choose options of one letter or digit")
-            self._option_ids[options] = tuple(tokens[0] for tokens in ids)
-        return self._option_ids[options]
+        ids = [self.encode(option, special=False) for option in options]
+        for option, tokens in zip(options, ids, strict=True):
+            if len(tokens) != 1:
+                problem = f"{self.model}: option {option!r} is not one token of this model"
+                raise JudgeRefusedError(f"{problem}; choose options of one letter or digit")
+        return tuple(tokens[0] for tokens in ids)
 
 
 class HubTokens(ChatTokens):
@@ -171,7 +152,7 @@ class HubTokens(ChatTokens):
             raise JudgeRefusedError(f"{problem}; choose an instruct model")
         super().__init__(model)
         self._tokenizer = tokenizer
-        self._spellings: dict[tuple[str, ...], dict[str, list[int]]] = {}
+        self.spellings = lru_cache(self._find_spellings)
 
     def data(self, text: str) -> list[int]:
         tokens = self.encode(text, special=False)
@@ -188,15 +169,13 @@ class HubTokens(ChatTokens):
     def text(self, tokens: list[int]) -> str:
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
 
-    def spellings(self, options: tuple[str, ...]) -> dict[str, list[int]]:
+    def _find_spellings(self, options: tuple[str, ...]) -> dict[str, list[int]]:
         """Every token of the vocabulary that names an option."""
-        if options not in self._spellings:
-            named: dict[str, list[int]] = {option: [] for option in options}
-            for token, number in self._tokenizer.get_vocab().items():
-                if bare(token) in named:
-                    named[bare(token)].append(number)
-            self._spellings[options] = named
-        return self._spellings[options]
+        named: dict[str, list[int]] = {option: [] for option in options}
+        for token, number in self._tokenizer.get_vocab().items():
+            if bare(token) in named:
+                named[bare(token)].append(number)
+        return named
 
     @property
     def pad(self) -> int | None:
