@@ -378,6 +378,10 @@ class PromptProtocol(JudgeProtocol):
         self.prompt = check_prompt(prompt, required=required, optional=optional)
         self.prompt_columns = PromptColumns(prompt, (*required, *optional))
 
+    def shown(self, pair: Pair, order: Order) -> dict[str, Value]:
+        """The values of a pair, with the columns that the prompt names."""
+        return pair_values(pair, order, self.prompt_columns)
+
 
 class ChoiceProtocol(PromptProtocol):
     """A protocol that asks for one of a few options. Call `use_prompt`, then `ask_for`.
@@ -428,12 +432,17 @@ class ChoiceProtocol(PromptProtocol):
         return answer.status, answer.detail
 
     def choice_questions(
-        self, values: Mapping[str, Value], *, order: Order | None = None, slot: str = ""
+        self,
+        values: Mapping[str, Value],
+        *,
+        opening: tuple[Message, ...] = (),
+        order: Order | None = None,
+        slot: str = "",
     ) -> list[Question]:
         """The prompt with these values, once for each sample."""
-        messages = fill(self.prompt, values)
-        if self.opening:
-            messages = (*self.opening, *(m for m in messages if m.role != "system"))
+        messages, opening = fill(self.prompt, values), opening or self.opening
+        if opening:
+            messages = (*opening, *(m for m in messages if m.role != "system"))
         return [
             Question(messages, self.asking.want, order=order, repeat=repeat, slot=slot)
             for repeat in range(self.asking.repeats)
@@ -462,8 +471,8 @@ class LetterProtocol(ChoiceProtocol):
 
     def _shown(self, pair: Pair) -> tuple[Pair, Mapping[str, Value], str | None]:
         order = seeded_order(pair.prompt, 0)
-        values = pair_values(pair, order, self.prompt_columns)
-        return pair, values, letter_shown(pair, order) if pair.label in ("A", "B") else None
+        letter = letter_shown(pair, order) if pair.label in ("A", "B") else None
+        return pair, self.shown(pair, order), letter
 
     def settings(self) -> Mapping[str, Any]:
         return {
@@ -480,7 +489,7 @@ class LetterProtocol(ChoiceProtocol):
         self.demonstrations.refuse(pair)
         asked: list[Question] = []
         for order in self.orders.of(pair):
-            shown = {**pair_values(pair, order, self.prompt_columns), **(values or {})}
+            shown = {**self.shown(pair, order), **(values or {})}
             asked += self.choice_questions(shown, order=order, slot=slot)
         return asked
 

@@ -12,7 +12,7 @@ import numpy as np
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing import WHOLE
-from adjudge.judges.prompting import builtin_prompt, fill
+from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols._choices import (
     LETTERS,
     PLACEHOLDERS,
@@ -23,7 +23,6 @@ from adjudge.judges.protocols._choices import (
     judgment,
     labelled_pairs,
     letter_shown,
-    pair_values,
     seeded_order,
     smallest_mass,
     worst,
@@ -89,10 +88,7 @@ class Annotators(ChoiceProtocol):
         ]
         # The system message and the persona's comparisons, in the form of the question.
         self._openings = [
-            self.turns(
-                (pair_values(pair, order, self.prompt_columns), letter_shown(pair, order))
-                for pair, order in persona
-            )
+            self.turns((self.shown(*shown), letter_shown(*shown)) for shown in persona)
             for persona in self.personas
         ]
 
@@ -117,12 +113,11 @@ class Annotators(ChoiceProtocol):
         pair = self.pair(subject)
         self.demonstrations.refuse(pair)
         order = seeded_order(pair.id, self.seed)
-        asked = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
-        last = tuple(message for message in asked if message.role != "system")
-        return [
-            Question(opening + last, self.asking.want, order=order, slot=f"persona {number}")
-            for number, opening in enumerate(self._openings, start=1)
-        ]
+        asked: list[Question] = []
+        for number, opening in enumerate(self._openings, start=1):
+            slot, shown = f"persona {number}", self.shown(pair, order)
+            asked += self.choice_questions(shown, opening=opening, order=order, slot=slot)
+        return asked
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
