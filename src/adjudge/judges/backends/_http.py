@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -45,6 +45,7 @@ _KEPT_RAW = 64 << 10
 _LARGEST_ERROR = 2 * _KEPT_RAW
 _LONGEST_WORDS = 300
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,8 +399,13 @@ def shorten(text: str) -> str:
 
 def error_in(payload: Any) -> dict[str, Any]:
     """The object `error` of an answer; empty if there is none."""
-    error = payload.get("error") if isinstance(payload, dict) else None
-    return error if isinstance(error, dict) else {}
+    return field_of(payload, "error", dict)
+
+
+def field_of(answer: object, name: str, kind: type[T]) -> T:
+    """A field of an answer if it is of this kind; otherwise an empty value of the kind."""
+    value = answer.get(name) if isinstance(answer, dict) else None
+    return value if isinstance(value, kind) else kind()
 
 
 def _proxy_for(base_url: str) -> str | None:

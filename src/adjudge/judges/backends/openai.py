@@ -17,7 +17,6 @@ import asyncio
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,7 +36,7 @@ from adjudge.judges.backends._chat_server import (
 )
 from adjudge.judges.backends._http import Exchange, error_in
 from adjudge.judges.backends._tokens import bare
-from adjudge.judges.interface import Choice, Likelihood, Question, Reasoned, Text
+from adjudge.judges.interface import Choice, Likelihood, Question, Reasoned, Text, Want
 from adjudge.records import MEASURED, Reply
 
 if TYPE_CHECKING:
@@ -88,19 +87,13 @@ class OpenAIBackend(ChatServerBackend):
     _route: str | None = None
     _route_is_fixed = False
 
-    @cached_property
-    def _native(self) -> NativeApi:
-        return NativeApi(self)
-
-    @cached_property
-    def _by_id(self) -> dict[tuple[str, ...], dict[int, str]]:
-        """Options -> the ids and spellings of their tokens."""
-        return {}
-
-    @cached_property
-    def _asked_before(self) -> list[tuple[Question, Reply]]:
-        """Questions that were asked to see the route, and not yet by the run."""
-        return []
+    def __init__(self, model: str, **options: Any) -> None:
+        super().__init__(model, **options)
+        self._native = NativeApi(self)
+        #: Options -> the ids and spellings of their tokens.
+        self._by_id: dict[tuple[str, ...], dict[int, str]] = {}
+        #: Questions that were asked to see the route, and not yet by the run.
+        self._asked_before: list[tuple[Question, Reply]] = []
 
     def headers(self, key: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
@@ -157,11 +150,10 @@ class OpenAIBackend(ChatServerBackend):
         await super().start()
 
     async def ask(self, question: Question) -> Reply:
-        if self._asked_before:
-            for at, (asked, reply) in enumerate(self._asked_before):
-                if asked == question:
-                    del self._asked_before[at]
-                    return reply
+        for at, (asked, reply) in enumerate(self._asked_before):
+            if asked == question:
+                del self._asked_before[at]
+                return reply
         kind = self._kind or await self._recognise()
         want = question.want
         if isinstance(want, Likelihood):
@@ -201,36 +193,28 @@ class OpenAIBackend(ChatServerBackend):
         want = question.want
         body: dict[str, Any] = {"model": self.model, "messages": as_chat(question.messages)}
         if isinstance(want, Choice):
-            body[self._length_field] = 1
-            body["temperature"] = 0
-            body["logprobs"] = True
-            body["top_logprobs"] = self._top_logprobs
-            if self._route == _LETTERS["vllm"] and self._by_id.get(want.options):
-                body["logprob_token_ids"] = list(self._by_id[want.options])
+            body |= {self._length_field: 1, "temperature": 0}
         elif isinstance(want, Text | Reasoned):
             body[self._length_field] = want.max_tokens
             if self._takes_temperature:
                 body["temperature"] = want.temperature
-            if isinstance(want, Reasoned):
-                body["logprobs"] = True
-                body["top_logprobs"] = self._top_logprobs
-            elif want.json_schema is not None and self._takes_schema:
-                body["response_format"] = {
-                    "type": "json_schema",
-                    "json_schema": {
-                        "name": "judgment",
-                        "strict": True,
-                        "schema": dict(want.json_schema),
-                    },
-                }
-        body.update(self.extra_body)
-        return body
+        if isinstance(want, Choice | Reasoned):
+            body |= {"logprobs": True, "top_logprobs": self._top_logprobs}
+        if ids := self._ids_sent(want):
+            body["logprob_token_ids"] = list(ids)
+        if isinstance(want, Text) and want.json_schema is not None and self._takes_schema:
+            schema = {"name": "judgment", "strict": True, "schema": dict(want.json_schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body | self.extra_body
+
+    def _ids_sent(self, want: Want) -> Mapping[int, str]:
+        """The tokens that a question to vLLM names by id."""
+        if self._route == _LETTERS["vllm"] and isinstance(want, Choice):
+            return self._by_id.get(want.options, {})
+        return {}
 
     def read(self, exchange: Exchange, question: Question) -> Reply:
-        want, by_id = question.want, 0
-        if self._route == _LETTERS["vllm"] and isinstance(want, Choice):
-            by_id = len(self._by_id.get(want.options, ()))
-        server = self.server_name(exchange.payload)
+        by_id, server = len(self._ids_sent(question.want)), self.server_name(exchange.payload)
         return read_reply(exchange, question, server=server, by_id=by_id)
 
     def server_name(self, payload: Any) -> str | None:
@@ -400,16 +384,12 @@ class NativeApi:
 
     async def _chat(self, question: Question) -> list[int] | None:
         """The ids of a chat as the model reads it, up to the assistant's first token."""
-        messages = as_chat(question.messages)
-        return await self._tokens(
-            {"messages": messages, "add_generation_prompt": True, **self._template}
-        )
+        chat = {"messages": as_chat(question.messages), "add_generation_prompt": True}
+        return await self._tokens(chat | self._template)
 
     async def _tokens(self, asked: Mapping[str, Any]) -> list[int] | None:
-        body = {"model": self._backend.model, **asked}
-        answer = await self._server.post_json(
-            self._server.at_root("/tokenize"), body, largest=_LARGEST
-        )
+        path, body = self._server.at_root("/tokenize"), {"model": self._backend.model, **asked}
+        answer = await self._server.post_json(path, body, largest=_LARGEST)
         tokens = answer.payload.get("tokens") if _is_good(answer) else None
         whole = isinstance(tokens, list) and all(type(token) is int for token in tokens)
         return tokens if whole and tokens else None

@@ -18,11 +18,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Self, TypeVar
+from typing import IO, Any, Self
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, read_reply
-from adjudge.judges.backends._http import Exchange, shorten, too_large_words
+from adjudge.judges.backends._http import Exchange, field_of, shorten, too_large_words
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Choice, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
@@ -40,7 +40,6 @@ _MOST_BYTES = 64 << 20
 _LARGEST_ANSWERS = 4 << 30
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _LONGEST_ID = 64
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -322,12 +321,6 @@ class OpenAIBatches:
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
         self._path(job, ".calls").unlink(missing_ok=True)
-
-
-def field_of(answer: object, name: str, kind: type[T]) -> T:
-    """A field of an answer if it is of this kind; otherwise an empty value of the kind."""
-    value = answer.get(name) if isinstance(answer, dict) else None
-    return value if isinstance(value, kind) else kind()
 
 
 def answer_lines(file: IO[bytes], largest: int) -> Iterator[tuple[str, bool]]:
