@@ -17,6 +17,7 @@ import asyncio
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -87,13 +88,19 @@ class OpenAIBackend(ChatServerBackend):
     _route: str | None = None
     _route_is_fixed = False
 
-    def __init__(self, model: str, **options: Any) -> None:
-        super().__init__(model, **options)
-        self._native = NativeApi(self)
-        #: Options -> the ids and spellings of their tokens.
-        self._by_id: dict[tuple[str, ...], dict[int, str]] = {}
-        #: Questions that were asked to see the route, and not yet by the run.
-        self._asked_before: list[tuple[Question, Reply]] = []
+    @cached_property
+    def _native(self) -> NativeApi:
+        return NativeApi(self)
+
+    @cached_property
+    def _by_id(self) -> dict[tuple[str, ...], dict[int, str]]:
+        """Options -> the ids and spellings of their tokens."""
+        return {}
+
+    @cached_property
+    def _asked_before(self) -> list[tuple[Question, Reply]]:
+        """Questions that were asked to see the route, and not yet by the run."""
+        return []
 
     def headers(self, key: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
