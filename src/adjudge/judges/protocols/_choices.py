@@ -32,6 +32,7 @@ from adjudge.judges.interface import (
 )
 from adjudge.judges.parsing import WHOLE, check_format, locate_option, unread, write_option
 from adjudge.judges.prompting import PromptColumns, Value, check_prompt, fill
+from adjudge.judges.subjects import texts_of
 from adjudge.present.text import percent, safe
 from adjudge.records import (
     MEASURED,
@@ -279,12 +280,13 @@ def seeded_order(pair_id: str, seed: int) -> Order:
     return "ab" if drawn[0] & 1 else "ba"
 
 
-def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) -> dict[str, Value]:
-    """The pair's text as shown ("ba": response_b as A), with `columns` that the prompt names."""
-    shown = [Data(pair.response_a), Data(pair.response_b)]
-    first, second = shown if order == "ab" else shown[::-1]
-    named = {} if columns is None else columns.values(pair, order)
-    return {**named, "prompt": Data(pair.prompt), "response_a": first, "response_b": second}
+def shown_texts(subject: Subject, order: Order = "ab") -> dict[str, Value]:
+    """The prompt and what is judged, as shown in this order ("ba": response_b as A)."""
+    texts = texts_of(subject)
+    if order == "ba":
+        a, b = texts["response_a"], texts["response_b"]
+        texts |= {"response_a": b, "response_b": a}
+    return {name: Data(text) for name, text in texts.items()}
 
 
 def labelled_pairs(pairs: Iterable[Subject]) -> list[Pair]:
@@ -351,11 +353,7 @@ class Demonstrations:
 
 def content_of(subject: Subject) -> frozenset[str]:
     """The texts of a subject; a swapped pair has the same texts."""
-    if isinstance(subject, Pair):
-        responses = (f"r{subject.response_a}", f"r{subject.response_b}")
-    else:
-        responses = (f"r{subject.response}",) * 2
-    return frozenset((f"p{subject.prompt}", *responses))
+    return frozenset(f"{name[0]}{text}" for name, text in texts_of(subject).items())
 
 
 def digest_of(messages: Iterable[Message]) -> str:
@@ -378,9 +376,9 @@ class PromptProtocol(JudgeProtocol):
         self.prompt = check_prompt(prompt, required=required, optional=optional)
         self.prompt_columns = PromptColumns(prompt, (*required, *optional))
 
-    def shown(self, pair: Pair, order: Order) -> dict[str, Value]:
-        """The values of a pair, with the columns that the prompt names."""
-        return pair_values(pair, order, self.prompt_columns)
+    def shown(self, subject: Subject, order: Order = "ab") -> dict[str, Value]:
+        """The texts of a subject, with the columns that the prompt names."""
+        return {**self.prompt_columns.values(subject, order), **shown_texts(subject, order)}
 
 
 class ChoiceProtocol(PromptProtocol):
