@@ -61,11 +61,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One message of a template: fixed text and slots; `message` is it if it has no slots."""
+    """One message of a template: fixed text and slots."""
 
     role: Role
     parts: tuple[str | Slot, ...]
-    message: Message | None = None
 
 
 def make_prompt(name: str, text: str) -> Prompt:
@@ -192,9 +191,6 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
     """
     messages = []
     for section in template(prompt):
-        if section.message is not None:
-            messages.append(section.message)
-            continue
         parts: list[Part] = []
         for part in section.parts:
             value = part if isinstance(part, str) else values[part.name]
@@ -224,14 +220,12 @@ class PromptHash:
         self._parts: list[bytes | str] = []
         for section in template(prompt):
             self._add(frame([section.role]))
-            if section.message is not None:
-                self._add(frame([section.message.text]))
-                continue
             texts = [
                 f"%({part.name})s" if isinstance(part, Slot) else part.replace("%", "%%")
                 for part in section.parts
             ]
-            self._add("".join(texts))
+            fixed = not any(isinstance(part, Slot) for part in section.parts)
+            self._add(frame(["".join(texts) % {}]) if fixed else "".join(texts))
         self._add(frame(end))
 
     def __reduce__(self) -> tuple[type[PromptHash], tuple[Prompt, Sequence[str]]]:
@@ -267,9 +261,7 @@ def _section(role: Role, body: str) -> Section:
             continue
         parts += [words, Slot(match[2])]
         words = ""
-    parts = [part for part in (*parts, words + body[position:]) if part]
-    texts = tuple(part for part in parts if isinstance(part, str))
-    return Section(role, tuple(parts), Message(role, texts) if len(texts) == len(parts) else None)
+    return Section(role, tuple(part for part in (*parts, words + body[position:]) if part))
 
 
 _OWN = {Pair: ("id", "model_a", "model_b", "prompt_id"), Item: ("id", "doc_id", "model")}
