@@ -289,10 +289,6 @@ def shown_texts(subject: Subject, order: Order = "ab") -> dict[str, Value]:
     return {name: Data(text) for name, text in texts.items()}
 
 
-def labelled_pairs(pairs: Iterable[Subject]) -> list[Pair]:
-    return [pair for pair in pairs if isinstance(pair, Pair) and pair.label in ("A", "B")]
-
-
 def letter_shown(pair: Pair, order: Order) -> str:
     """The letter under which the better response is shown."""
     return "A" if (pair.label == "A") == (order == "ab") else "B"

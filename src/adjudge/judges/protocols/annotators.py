@@ -21,7 +21,6 @@ from adjudge.judges.protocols._choices import (
     Demonstrations,
     digest_of,
     judgment,
-    labelled_pairs,
     letter_shown,
     seeded_order,
     smallest_mass,
@@ -67,7 +66,8 @@ class Annotators(ChoiceProtocol):
             remedy = "every persona votes once: give 1, or leave it out"
             raise ArgumentError("samples", samples, remedy)
         self.ask_for(LETTERS, samples=samples, temperature=0.0, **how)
-        labelled = labelled_pairs(demonstrations)
+        pairs = (pair for pair in demonstrations if isinstance(pair, Pair))
+        labelled = [pair for pair in pairs if pair.label in ("A", "B")]
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:
             needs = f"annotators need your own labelled pairs, at least {k} with label A or B"
