@@ -169,22 +169,16 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
     }
     parts["protocol"] = protocol.name
     parts |= {f"protocol.{name}": plain(value) for name, value in protocol.settings().items()}
-    return Judge(
-        backend=backend,
-        protocol=protocol,
-        fingerprint=sha256_json(parts),
-        fingerprint_parts=parts,
-        repeats=repeats,
-    )
+    return Judge(backend=backend, protocol=protocol, fingerprint_parts=parts, repeats=repeats)
 
 
 def by_route(judge: Judge) -> dict[str, Judge]:
     """The judge by each route that its server can allow; empty if there is no choice."""
-    judges = {}
-    for route in judge.backend.routes(judge.protocol.wants):
-        parts = {**judge.fingerprint_parts, "route": route}
-        judges[route] = replace(judge, fingerprint=sha256_json(parts), fingerprint_parts=parts)
-    return judges
+    parts = judge.fingerprint_parts
+    return {
+        route: replace(judge, fingerprint_parts={**parts, "route": route})
+        for route in judge.backend.routes(judge.protocol.wants)
+    }
 
 
 def question_hash(question: Question, subject: Pair | Item | None = None) -> str:

@@ -27,7 +27,6 @@ from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Choice, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
 from adjudge.store.sqlite import make_private_folder, open_privately
-from adjudge.validation import positive
 
 #: A server's ids of files and batches, and the field of a line that names its call.
 ID = re.compile(r"[\w.:-]{1,200}", re.ASCII)
@@ -93,13 +92,12 @@ class OpenAIBatches:
                 self._lock.close()
                 self._lock = None
 
-    async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
-        """Send the calls that are not in flight yet; returns the number sent.
+    async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> None:
+        """Send the calls that are not in flight yet.
 
         A call is (key, question, meta); meta is returned with the reply and must be plain JSON.
         """
         await self._recover()
-        sent = 0
         for chunk in _chunks(self._lines(calls, self.pending())):
             job = Job(name=f"adjudge-{uuid.uuid4().hex}", calls=len(chunk))
             make_private_folder(self._folder)
@@ -110,8 +108,6 @@ class OpenAIBatches:
             job.file_id = await self._upload(job, b"".join(body for _, body in chunk))
             self._save(job)
             await self._create(job)
-            sent += len(chunk)
-        return sent
 
     async def collect(
         self,
@@ -125,7 +121,6 @@ class OpenAIBatches:
         A job is removed only after all its replies were taken: save each before the next. If
         `stopped` returns true, the waiting ends, and the batches continue.
         """
-        positive(poll_s, "poll_s")
         await self._recover()
         while (jobs := self.jobs()) and not stopped():
             states = [await self._state(job) for job in jobs]

@@ -67,7 +67,6 @@ class Report:
     number of blocks not started. `idle`: all its blocks are done. `passed`: it had a usable reply.
     """
 
-    fingerprint: str = ""
     parts: Mapping[str, Any] | None = None
     tally: Tally
     unread: int = 0
@@ -123,7 +122,6 @@ class Worker:
         done = runner.open_calls == self._held
         return replace(
             basis,
-            fingerprint=context.judge.fingerprint,
             parts=context.judge.fingerprint_parts,
             unread=len(self._blocks),
             idle=done and not self._blocks and not self._in_work,
@@ -394,14 +392,12 @@ class _Work:
 
     def _check_judge(self, report: Report) -> None:
         """All workers must be one judge. It is the judge of the rows: workers have the device."""
-        context = self._context
+        context, parts = self._context, report.parts or {}
         if not self._judge_known:
             self._judge_known = True
-            parts, fingerprint = report.parts or {}, report.fingerprint
-            judge = replace(context.judge, fingerprint=fingerprint, fingerprint_parts=parts)
-            context.judge = judge
-        elif report.fingerprint != context.judge.fingerprint:
-            differ = differing_parts(report.parts or {}, context.judge.fingerprint_parts)
+            context.judge = replace(context.judge, fingerprint_parts=parts)
+        elif parts != context.judge.fingerprint_parts:
+            differ = differing_parts(parts, context.judge.fingerprint_parts)
             raise JudgeError(
                 f"{context.judge.backend.name} is not the same judge on all machines of the "
                 f"cluster: {', '.join(differ) or 'route'} differ; give all the same versions"
