@@ -164,7 +164,7 @@ class OpenAIBackend(ChatServerBackend):
             if route is None:
                 raise JudgeRefusedError(
                     f"{self.name} cannot be asked for likelihoods: that needs a vLLM or SGLang "
-                    f"server, and this one is {kind or 'not recognised'}; or use a local judge"
+                    f"server, and this one is {str(kind) or 'not recognised'}; or use a local judge"
                 )
             return await self._score(question, want, at_vllm="prompt" in route)
         if isinstance(want, Choice) and self._route is not None:
