@@ -205,8 +205,6 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
 class PromptHash:
     """`content_hash` of a prompt's messages as `fill` gives them, and of the texts in `end`.
 
-    The beginning that does not depend on the row is hashed once.
-
     >>> from adjudge.store.interface import content_hash
     >>> asked = PromptHash(make_prompt("p", "Q: {prompt}"), end=["choice"])
     >>> asked.fill({"prompt": "2+2?"}).hexdigest() == content_hash(["user", "Q: 2+2?", "choice"])
@@ -214,40 +212,27 @@ class PromptHash:
     """
 
     def __init__(self, prompt: Prompt, end: Sequence[str] = ()) -> None:
-        self._given = prompt, end
-        self._begun = hashlib.sha256()
-        #: After the beginning: frames, and texts with slots.
+        #: Frames, and texts with slots.
         self._parts: list[bytes | str] = []
         for section in template(prompt):
-            self._add(frame([section.role]))
             texts = [
                 f"%({part.name})s" if isinstance(part, Slot) else part.replace("%", "%%")
                 for part in section.parts
             ]
             fixed = not any(isinstance(part, Slot) for part in section.parts)
-            self._add(frame(["".join(texts) % {}]) if fixed else "".join(texts))
-        self._add(frame(end))
-
-    def __reduce__(self) -> tuple[type[PromptHash], tuple[Prompt, Sequence[str]]]:
-        # Protocols are sent to workers, and a hash that has begun cannot be pickled.
-        return PromptHash, self._given
+            text = "".join(texts)
+            self._parts += [frame([section.role]), frame([text % {}]) if fixed else text]
+        self._parts.append(frame(end))
 
     def fill(self, values: Mapping[str, str]) -> hashlib._Hash:
         """The hash with every slot filled; it can be updated with more frames."""
-        digest = self._begun.copy()
+        digest = hashlib.sha256()
         for part in self._parts:
-            if isinstance(part, bytes):
-                digest.update(part)
-            else:
+            if isinstance(part, str):
                 filled = (part % values).encode("utf-8", "surrogatepass")
-                digest.update(b"%d:%b" % (len(filled), filled))
+                part = b"%d:%b" % (len(filled), filled)
+            digest.update(part)
         return digest
-
-    def _add(self, part: bytes | str) -> None:
-        if isinstance(part, bytes) and not self._parts:
-            self._begun.update(part)
-        else:
-            self._parts.append(part)
 
 
 def _section(role: Role, body: str) -> Section:
