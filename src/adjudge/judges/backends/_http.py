@@ -153,7 +153,6 @@ class Server:
         self.rate_limited = 0
         self._headers = dict(headers)
         self._session: aiohttp.ClientSession | None = None
-        self._urls: dict[str, URL] = {}
         self._proxy = _proxy_for(self.base_url)
 
     async def open(self) -> None:
@@ -238,11 +237,7 @@ class Server:
             # A connection opened here, for a question that waited while the judge was closed,
             # would never be closed.
             raise JudgeError(f"{self.base_url} is not open; start the judge before asking it")
-        url = self._urls.get(path)
-        if url is None:
-            # Parsed once: with one-token answers the client is the bottleneck.
-            whole_path = self.base_url + path if path.startswith("/") else path
-            url = self._urls[path] = URL(whole_path, encoded=True)
+        url = URL(self.base_url + path if path.startswith("/") else path, encoded=True)
         began = time.perf_counter()
         try:
             async with session.request(

@@ -50,7 +50,7 @@ class ChatSegments:
         self._model = model
         self._marker = f"zqdata{secrets.token_hex(8)}n"
         self._cut = re.compile(self._marker + r"(\d+)z")
-        self._frame = lru_cache(_CACHE_LIMIT)(self._render_frame)
+        self._known: dict[Skeleton, tuple[str, ...]] = {}
 
     def __call__(self, messages: Sequence[Message]) -> tuple[str | Data, ...]:
         """Text (special tokens on) and Data (special tokens off), in reading order."""
@@ -59,11 +59,16 @@ class ChatSegments:
             (turn.role, tuple(None if isinstance(part, Data) else part for part in turn.parts))
             for turn in messages
         )
-        words = self._frame(skeleton, len(data))
-        pieces = chain.from_iterable(zip_longest(words, data))
+        frame = self._known.get(skeleton)
+        if frame is None:
+            frame = self._frame(skeleton, len(data))
+            if len(self._known) >= _CACHE_LIMIT:
+                self._known.clear()
+            self._known[skeleton] = frame
+        pieces = chain.from_iterable(zip_longest(frame, data))
         return tuple(piece for piece in pieces if piece)
 
-    def _render_frame(self, skeleton: Skeleton, holes: int) -> tuple[str, ...]:
+    def _frame(self, skeleton: Skeleton, holes: int) -> tuple[str, ...]:
         """The template's text around each hole: one piece more than there are holes."""
         numbers = iter(range(holes))
         turns = [
@@ -94,10 +99,9 @@ class ChatTokens(ABC):
     def __init__(self, model: str) -> None:
         self.model = model
         self._segments = ChatSegments(self.render, model=model)
-        # An answer is in many pairs, a prompt in more, the frame in all.
-        self._data = lru_cache(_CACHE_LIMIT)(self.data)
-        self._encode = lru_cache(_CACHE_LIMIT)(self.encode)
-        self.options = lru_cache(self._option_tokens)
+        self._own: dict[tuple[str, bool], list[int]] = {}
+        self._texts: dict[str, list[int]] = {}
+        self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     @abstractmethod
     def render(self, turns: list[dict[str, str]]) -> str:
@@ -116,9 +120,17 @@ class ChatTokens(ABC):
         tokens: list[int] = []
         for position, piece in enumerate(self._segments(question.messages)):
             if isinstance(piece, Data):
-                tokens += self._data(piece.text)
-            else:
-                tokens += self._encode(piece, special=True, begin=position == 0)
+                # Cached: an answer is in many pairs, a prompt in more.
+                if piece.text not in self._texts:
+                    if len(self._texts) >= _CACHE_LIMIT:
+                        self._texts.clear()
+                    self._texts[piece.text] = self.data(piece.text)
+                tokens += self._texts[piece.text]
+                continue
+            key = piece, position == 0
+            if key not in self._own:
+                self._own[key] = self.encode(piece, special=True, begin=position == 0)
+            tokens += self._own[key]
         return tokens
 
     def response(self, text: str) -> list[int]:
@@ -128,14 +140,16 @@ class ChatTokens(ABC):
             raise CannotAnswerError("the response is empty: there is no token to score")
         return tokens
 
-    def _option_tokens(self, options: tuple[str, ...]) -> tuple[int, ...]:
+    def options(self, options: tuple[str, ...]) -> tuple[int, ...]:
         """The one token of each option."""
-        ids = [self.encode(option, special=False) for option in options]
-        for option, tokens in zip(options, ids, strict=True):
-            if len(tokens) != 1:
-                problem = f"{self.model}: option {option!r} is not one token of this model"
-                raise JudgeRefusedError(f"{problem}; choose options of one letter or digit")
-        return tuple(tokens[0] for tokens in ids)
+        if options not in self._option_ids:
+            ids = [self.encode(option, special=False) for option in options]
+            for option, tokens in zip(options, ids, strict=True):
+                if len(tokens) != 1:
+                    problem = f"{self.model}: option {option!r} is not one token of this model"
+                    raise JudgeRefusedError(f"{problem}; choose options of one letter or digit")
+            self._option_ids[options] = tuple(tokens[0] for tokens in ids)
+        return self._option_ids[options]
 
 
 class HubTokens(ChatTokens):
@@ -152,7 +166,7 @@ class HubTokens(ChatTokens):
             raise JudgeRefusedError(f"{problem}; choose an instruct model")
         super().__init__(model)
         self._tokenizer = tokenizer
-        self.spellings = lru_cache(self._find_spellings)
+        self._spellings: dict[tuple[str, ...], dict[str, list[int]]] = {}
 
     def data(self, text: str) -> list[int]:
         tokens = self.encode(text, special=False)
@@ -169,13 +183,15 @@ class HubTokens(ChatTokens):
     def text(self, tokens: list[int]) -> str:
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
 
-    def _find_spellings(self, options: tuple[str, ...]) -> dict[str, list[int]]:
+    def spellings(self, options: tuple[str, ...]) -> dict[str, list[int]]:
         """Every token of the vocabulary that names an option."""
-        named: dict[str, list[int]] = {option: [] for option in options}
-        for token, number in self._tokenizer.get_vocab().items():
-            if bare(token) in named:
-                named[bare(token)].append(number)
-        return named
+        if options not in self._spellings:
+            named: dict[str, list[int]] = {option: [] for option in options}
+            for token, number in self._tokenizer.get_vocab().items():
+                if bare(token) in named:
+                    named[bare(token)].append(number)
+            self._spellings[options] = named
+        return self._spellings[options]
 
     @property
     def pad(self) -> int | None:
