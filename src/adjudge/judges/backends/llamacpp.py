@@ -64,11 +64,7 @@ class LlamaCppBackend(Backend):
     concurrency = 1
 
     def __init__(
-        self,
-        model: str,
-        *,
-        context: int = _DEFAULT_CONTEXT,
-        threads: int | None = None,
+        self, model: str, *, context: int = _DEFAULT_CONTEXT, threads: int | None = None
     ) -> None:
         self.name = f"llamacpp:{model}"
         self._model = model
