@@ -188,9 +188,12 @@ def test_likelihoods_over_http(habits: Habits, habit: str) -> None:
 
 
 def test_likelihoods_are_refused_where_no_server_gives_them(habits: Habits) -> None:
-    with pytest.raises(JudgeRefusedError, match="needs a vLLM or SGLang server"):
+    needs = "needs a vLLM or SGLang server, and this one is"
+    with pytest.raises(JudgeRefusedError, match=f"{needs} not recognised;"):
         ask(habits, "plain", protocol="likelihood")
     assert {row["path"] for row in habits.log("plain")} == {"models"}
+    with pytest.raises(JudgeRefusedError, match=rf"{needs} ollama 0\.12\.3;"):
+        ask(habits, "ollama", protocol="likelihood")
 
 
 def test_a_server_with_five_log_probabilities_is_asked_for_five(habits: Habits) -> None:

@@ -60,7 +60,10 @@ def read_labelled(subjects: Iterable[Subject]) -> tuple[list[Labelled], dict[str
     rows: dict[str, Labelled] = {}
     dropped: Counter[str] = Counter()
     for subject in subjects:
-        _refuse_chosen(subject)
+        for column, (values, remedy) in _REFUSED.items():
+            if (value := subject.extra.get(column)) in values:
+                row = f"row {subject.id!r}"
+                raise DataError(row, f"is {value}", column=column, remedy=remedy)
         label: object = subject.label if isinstance(subject, Pair) else human_of(subject)
         if label not in ("A", "B", 0, 1):
             dropped["no label" if label is None else "label is a tie or a share"] += 1
@@ -72,13 +75,6 @@ def read_labelled(subjects: Iterable[Subject]) -> tuple[list[Labelled], dict[str
         shown = label if isinstance(label, str) else f"{label:g}"
         rows.setdefault(key, Labelled(subject, shown, question_of(subject)))
     return list(rows.values()), dict(dropped)
-
-
-def _refuse_chosen(subject: Subject) -> None:
-    for column, (values, remedy) in _REFUSED.items():
-        if (value := subject.extra.get(column)) in values:
-            problem = f"is {value}"
-            raise DataError(f"row {subject.id!r}", problem, column=column, remedy=remedy)
 
 
 def check_labels(rows: Sequence[Labelled]) -> None:

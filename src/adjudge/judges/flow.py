@@ -264,9 +264,7 @@ class Tally:
         tallies = list(parts)
         self.made = sum((tally.made for tally in tallies), Counter())
         self.reused = sum((tally.reused for tally in tallies), Counter())
-        for name in (
-            *("in_flight", "prompt_tokens", "completion_tokens", "cost", "without_tokens"),
-        ):
+        for name in ("in_flight", "prompt_tokens", "completion_tokens", "without_tokens", "cost"):
             setattr(self, name, sum(getattr(tally, name) for tally in tallies))
 
     @property

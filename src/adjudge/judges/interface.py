@@ -12,12 +12,14 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.flow import IDLE, Pace, ServerLoad
 from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
+from adjudge.store.interface import sha256_json
 
 if TYPE_CHECKING:
     from adjudge.judges.backends.openai_batch import OpenAIBatches
@@ -303,12 +305,15 @@ class JudgeProtocol(ABC):
         return subject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Judge:
     """A backend asked by a protocol, `repeats` times; that is not part of the fingerprint."""
 
     backend: Backend
     protocol: JudgeProtocol
-    fingerprint: str
-    fingerprint_parts: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint_parts: Mapping[str, Any]
     repeats: int = 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return sha256_json(self.fingerprint_parts)

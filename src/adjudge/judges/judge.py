@@ -11,7 +11,6 @@ store asks the server, with a question of the run, whose reply is kept.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ from typing import Any, TypeVar
 
 from adjudge.data.rows import Identity
 from adjudge.errors import ArgumentError, BackendMissingError, PolicyMismatchError
-from adjudge.judges.flow import NotSentError
 from adjudge.judges.interface import (
     Backend,
     Choice,
@@ -37,8 +35,7 @@ from adjudge.plugins import Builtin, Registry
 from adjudge.present.result import plain
 from adjudge.records import Item, Pair, Subject
 from adjudge.store import StorePlace, read_judge_parts
-from adjudge.store.interface import Store, call_key, content_hash, sha256_json
-from adjudge.store.thread import StoreThread
+from adjudge.store.interface import Store, content_hash, sha256_json
 
 Kind = TypeVar("Kind", type[Backend], type[JudgeProtocol])
 _BACKENDS = "adjudge.judges.backends."
@@ -85,8 +82,6 @@ _WANT_NAMES = {
 }
 #: Questions that can fail before the usual route is taken.
 _QUESTIONS = 3
-#: Seconds between two checks whether another process has learnt the route.
-_POLL_S = 0.1
 
 
 def parse_judge(spec: str, **options: Any) -> Backend:
@@ -174,22 +169,16 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
     }
     parts["protocol"] = protocol.name
     parts |= {f"protocol.{name}": plain(value) for name, value in protocol.settings().items()}
-    return Judge(
-        backend=backend,
-        protocol=protocol,
-        fingerprint=sha256_json(parts),
-        fingerprint_parts=parts,
-        repeats=repeats,
-    )
+    return Judge(backend=backend, protocol=protocol, fingerprint_parts=parts, repeats=repeats)
 
 
 def by_route(judge: Judge) -> dict[str, Judge]:
     """The judge by each route that its server can allow; empty if there is no choice."""
-    judges = {}
-    for route in judge.backend.routes(judge.protocol.wants):
-        parts = {**judge.fingerprint_parts, "route": route}
-        judges[route] = replace(judge, fingerprint=sha256_json(parts), fingerprint_parts=parts)
-    return judges
+    parts = judge.fingerprint_parts
+    return {
+        route: replace(judge, fingerprint_parts={**parts, "route": route})
+        for route in judge.backend.routes(judge.protocol.wants)
+    }
 
 
 def question_hash(question: Question, subject: Pair | Item | None = None) -> str:
@@ -264,40 +253,6 @@ def usual_route(judge: Judge) -> Judge:
     route, usual = next(iter(routed.items()))
     judge.backend.take_route(route)
     return usual
-
-
-async def settle(
-    judge: Judge, store: StoreThread, subjects: Iterable[Subject], *, batch: bool
-) -> tuple[Judge, set[str]]:
-    """The judge with its complete fingerprint, and the claimed calls.
-
-    If several processes start together on one store, one asks. The others take its result, once it
-    has claimed its first calls and stored the judge.
-    """
-    if not judge.backend.routes(judge.protocol.wants):
-        return judge, set()
-    claimed = call_key(judge.fingerprint, "route", None, 0, "")
-    try:
-        while True:
-            claim = await store.do_apart(lambda opened: opened.claim([claimed], retry=(), since=0))
-            settled = await store.do(lambda opened: kept_route(judge, opened))
-            if settled is not None:
-                return settled, {claimed} & claim.ours
-            if claimed in claim.ours:
-                break
-            await asyncio.sleep(_POLL_S)
-        if batch:
-            return usual_route(judge), {claimed}
-        await judge.backend.start()
-        return await ask_route(judge, subjects), {claimed}
-    except NotSentError:
-        # Stopped before its turn: nothing more is asked.
-        await judge.backend.close()
-        return judge, {claimed}
-    except BaseException:
-        await judge.backend.close()
-        await store.do(lambda opened: opened.release([claimed]))
-        raise
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,14 @@ def without_thinking(text: str) -> str:
     return rest
 
 
+def _answer_in(text: str | None, *, longest: int = _LONGEST) -> str:
+    """The reply without its thoughts; "" if it is too long to be read, or only thoughts."""
+    if not text or len(text) > longest:
+        return ""
+    answer = without_thinking(text)
+    return "" if _UNCLOSED.match(answer) else answer
+
+
 def parse_letter(text: str | None) -> str | None:
     """A or B if the reply is only that letter, otherwise None.
 
@@ -95,9 +103,7 @@ def parse_letter(text: str | None) -> str | None:
     >>> [parse_letter(t) for t in ("A or B", "A better answer would", "Both", "", None, "C")]
     [None, None, None, None, None, None]
     """
-    if not text or len(text) > _LONGEST:
-        return None
-    place = _option_alone(without_thinking(text), ("A", "B"))
+    place = _option_alone(_answer_in(text), ("A", "B"))
     return None if place is None else place.option
 
 
@@ -149,11 +155,7 @@ def first_json_object(text: str | None) -> dict[str, Any] | None:
     >>> first_json_object('{"a": 1, "a": 2}') is None, first_json_object('{"a": 1,}') is None
     (True, True)
     """
-    if not text or len(text) > _LONGEST_JSON:
-        return None
-    answer = without_thinking(text)
-    if _UNCLOSED.match(answer):
-        return None
+    answer = _answer_in(text, longest=_LONGEST_JSON)
     return next((value for value, _, _ in _json_objects(answer)), None)
 
 
@@ -219,11 +221,7 @@ def parse_claim(text: str | None, *, top: float = 1) -> Claim | None:
     >>> [parse_claim(t) for t in ("Verdict: A\\nConfidence: 85%", "A", "Verdict: A or B\\n0.5")]
     [None, None, None]
     """
-    if not text or len(text) > _LONGEST:
-        return None
-    answer = without_thinking(text)
-    if _UNCLOSED.match(answer):
-        return None
+    answer = _answer_in(text)
     alone, with_letter = _claim_patterns(top > 1)
     terse = with_letter.fullmatch(answer.strip()) if len(answer) < 200 else None
     if terse:
@@ -351,9 +349,7 @@ def parse_score(
     >>> [parse_score(t, low=1, high=5) for t in ("7", "4/10", "3-4", "4.5", "four", "4 or 5", "")]
     [None, None, None, None, None, None, None]
     """
-    if not text or len(text) > _LONGEST:
-        return None
-    answer = without_thinking(text).strip()
+    answer = _answer_in(text).strip()
     match = _SCORE.fullmatch(answer) if len(answer) <= 120 else None
     if match is None:
         return None
@@ -415,18 +411,16 @@ def locate_option(text: str | None, options: tuple[str, ...], format: str) -> Lo
     >>> locate_option("[[A]] or [[B]]", ("A", "B"), "[[A]]") is None
     True
     """
-    if not text or len(text) > _LONGEST_JSON:
-        return None
-    answer = without_thinking(text)
-    if _UNCLOSED.match(answer):
-        return None
-    begin = len(text) - len(answer)
+    answer = _answer_in(text, longest=_LONGEST_JSON)
+    begin = len(text or "") - len(answer)
     if format in (WHOLE, LAST_LINE):
-        line = answer.rstrip().rfind("\n") + 1 if format == LAST_LINE else 0
-        alone = answer.rstrip()[line:] if format == LAST_LINE else answer
-        place = _option_alone(alone, options)
-        return None if place is None else Located(place.option, begin + line + place.start)
-    if format == BRACKETS:
+        if format == LAST_LINE:
+            answer = answer.rstrip()
+            line = answer.rfind("\n") + 1
+            begin, answer = begin + line, answer[line:]
+        place = _option_alone(answer, options)
+        located = [] if place is None else [place]
+    elif format == BRACKETS:
         located = list(_brackets(answer, options))
     else:
         field = _FIELD.fullmatch(format)

@@ -61,11 +61,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One message of a template: fixed text and slots; `message` is it if it has no slots."""
+    """One message of a template: fixed text and slots."""
 
     role: Role
     parts: tuple[str | Slot, ...]
-    message: Message | None = None
 
 
 def make_prompt(name: str, text: str) -> Prompt:
@@ -192,9 +191,6 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
     """
     messages = []
     for section in template(prompt):
-        if section.message is not None:
-            messages.append(section.message)
-            continue
         parts: list[Part] = []
         for part in section.parts:
             value = part if isinstance(part, str) else values[part.name]
@@ -209,8 +205,6 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
 class PromptHash:
     """`content_hash` of a prompt's messages as `fill` gives them, and of the texts in `end`.
 
-    The beginning that does not depend on the row is hashed once.
-
     >>> from adjudge.store.interface import content_hash
     >>> asked = PromptHash(make_prompt("p", "Q: {prompt}"), end=["choice"])
     >>> asked.fill({"prompt": "2+2?"}).hexdigest() == content_hash(["user", "Q: 2+2?", "choice"])
@@ -218,42 +212,27 @@ class PromptHash:
     """
 
     def __init__(self, prompt: Prompt, end: Sequence[str] = ()) -> None:
-        self._given = prompt, end
-        self._begun = hashlib.sha256()
-        #: After the beginning: frames, and texts with slots.
+        #: Frames, and texts with slots.
         self._parts: list[bytes | str] = []
         for section in template(prompt):
-            self._add(frame([section.role]))
-            if section.message is not None:
-                self._add(frame([section.message.text]))
-                continue
             texts = [
                 f"%({part.name})s" if isinstance(part, Slot) else part.replace("%", "%%")
                 for part in section.parts
             ]
-            self._add("".join(texts))
-        self._add(frame(end))
-
-    def __reduce__(self) -> tuple[type[PromptHash], tuple[Prompt, Sequence[str]]]:
-        # Protocols are sent to workers, and a hash that has begun cannot be pickled.
-        return PromptHash, self._given
+            fixed = not any(isinstance(part, Slot) for part in section.parts)
+            text = "".join(texts)
+            self._parts += [frame([section.role]), frame([text % {}]) if fixed else text]
+        self._parts.append(frame(end))
 
     def fill(self, values: Mapping[str, str]) -> hashlib._Hash:
         """The hash with every slot filled; it can be updated with more frames."""
-        digest = self._begun.copy()
+        digest = hashlib.sha256()
         for part in self._parts:
-            if isinstance(part, bytes):
-                digest.update(part)
-            else:
+            if isinstance(part, str):
                 filled = (part % values).encode("utf-8", "surrogatepass")
-                digest.update(b"%d:%b" % (len(filled), filled))
+                part = b"%d:%b" % (len(filled), filled)
+            digest.update(part)
         return digest
-
-    def _add(self, part: bytes | str) -> None:
-        if isinstance(part, bytes) and not self._parts:
-            self._begun.update(part)
-        else:
-            self._parts.append(part)
 
 
 def _section(role: Role, body: str) -> Section:
@@ -267,9 +246,7 @@ def _section(role: Role, body: str) -> Section:
             continue
         parts += [words, Slot(match[2])]
         words = ""
-    parts = [part for part in (*parts, words + body[position:]) if part]
-    texts = tuple(part for part in parts if isinstance(part, str))
-    return Section(role, tuple(parts), Message(role, texts) if len(texts) == len(parts) else None)
+    return Section(role, tuple(part for part in (*parts, words + body[position:]) if part))
 
 
 _OWN = {Pair: ("id", "model_a", "model_b", "prompt_id"), Item: ("id", "doc_id", "model")}

@@ -55,9 +55,7 @@ _CUT_ESCAPE = re.compile(r'(?:[%&]|\\[ux\\])[\\#;\w]*"')
 #: Letters in answers, the most common first; letters not listed are rarer.
 _USUAL = "e0123456789tanoirslcpgdbumhkfyvwx-_.ATISCMBRPDEHLNOFWGUVYJKqjzXQZ"
 #: The strings of a JSON text (a colon follows a name), and the brackets of a level.
-_STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?'
-_STRINGS = re.compile(f"({_STRING})")
-_PARTS = re.compile(rf"({_STRING}|[{{\[}}\]])")
+_PARTS = re.compile(r'("([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[{\[}\]])')
 
 
 def environment_secrets(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -241,13 +239,11 @@ def _may_cut_escapes(raw: str) -> bool:
 
 def _strings(raw: str) -> list[tuple[int, str, bool]]:
     """The strings of a JSON text, their level (for alternatives), and whether it is a name."""
-    if raw.count('"top_logprobs"') < 2:
-        return [(0, string, bool(colon)) for _, string, colon in _STRINGS.findall(raw)]
-    strings, level = [], 0
+    strings, level, has_levels = [], 0, raw.count('"top_logprobs"') > 1
     for whole, string, colon in _PARTS.findall(raw):
         if whole[0] == '"':
             strings.append((level, string, bool(colon)))
-        else:
+        elif has_levels:
             level += 1 if whole in "{[" else -1
     return strings
 

@@ -29,7 +29,7 @@ from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, StoreError, UnusableRepliesError
 from adjudge.judges.flow import NotSentError, Pace, ServerLoad, Tally
 from adjudge.judges.interface import Judge
-from adjudge.judges.judge import settle
+from adjudge.judges.judge import ask_route, kept_route, usual_route
 from adjudge.judges.options import BATCH_STORE, JudgingOptions
 from adjudge.judges.redact import Redactor, check_reply, environment_secrets, without_raw
 from adjudge.judges.rows import RowMaker, outdated_calls
@@ -43,7 +43,7 @@ from adjudge.judges.subjects import (
     take,
 )
 from adjudge.records import Reply, Status, Subject
-from adjudge.store.interface import Store
+from adjudge.store.interface import Store, call_key
 from adjudge.store.tables import CALL_ID, Call, CallRow, Claim, answered, decode_reply
 from adjudge.store.thread import StoreThread
 
@@ -108,9 +108,36 @@ class RunContext:
         self.pace = None if backend.keep_pace(pace) else pace
 
     async def settle(self, subjects: Iterable[Subject]) -> None:
-        """Complete the judge's fingerprint, with these subjects if its server has to be asked."""
-        batch = self.options.batch
-        self.judge, self.claimed = await settle(self.judge, self.store, subjects, batch=batch)
+        """Complete the judge's fingerprint, with these subjects if its server has to be asked.
+
+        If several processes start together on one store, one asks. The others take its result, once
+        it has claimed its first calls and stored the judge.
+        """
+        judge = self.judge
+        if not judge.backend.routes(judge.protocol.wants):
+            return
+        key = call_key(judge.fingerprint, "route", None, 0, "")
+        try:
+            while True:
+                claim = await self.store.do_apart(
+                    lambda store: store.claim([key], retry=(), since=0)
+                )
+                self.claimed |= claim.ours
+                settled = await self.store.do(lambda store: kept_route(judge, store))
+                if settled is not None or key in claim.ours:
+                    break
+                await asyncio.sleep(_POLL_S)
+            if settled is None and self.options.batch:
+                settled = usual_route(judge)
+            elif settled is None:
+                await judge.backend.start()
+                settled = await ask_route(judge, subjects)
+            self.judge = settled
+        except NotSentError:
+            return  # stopped before its turn: nothing more is asked
+        except BaseException:
+            await self.release()
+            raise
 
     def make_maker(self) -> RowMaker:
         price, store = self.tally.price, self.store.name

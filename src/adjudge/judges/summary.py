@@ -29,8 +29,6 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import clip_names, count, left_out, number, percent
 
-_NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
-_FREE = Fact("cost", "none")
 _RESUME = "Run the same command again to resume."
 #: If the letters that were asked for have less, most of what the judge writes is something else.
 _LOW_MASS = 0.5
@@ -159,13 +157,9 @@ class Judging(Result):
         return ", ".join([*parts, f"{self.reused:,} reused"])
 
     def _cost(self) -> Fact:
-        if self.cost_this_run is None:
-            return _NO_PRICE
-        if self.cost_this_run == 0 and self.cost == 0:
-            return _FREE
         all_rows = "" if self.cost is None else f"${self.cost:,.4f} for all rows; "
-        this_run = f"${self.cost_this_run:,.4f}"
-        return Fact("cost this run", this_run, f"{all_rows}{self.price_source}")
+        source, free = f"{all_rows}{self.price_source}", self.cost == 0
+        return _cost_fact("cost this run", self.cost_this_run, source, free=free)
 
 
 @frozen
@@ -276,12 +270,6 @@ class JudgingPlan(Result):
     unknown_parts: tuple[str, ...] = ()
 
     def view(self) -> list[Block]:
-        if self.cost_estimate is None:
-            cost = _NO_PRICE
-        elif self.cost_estimate == 0:
-            cost = _FREE
-        else:
-            cost = Fact("cost, about", f"${self.cost_estimate:,.4f}", str(self.price_source))
         parts = ", ".join(self.unknown_parts)
         unknown = f"fingerprint: {parts} unknown until the server has answered a first question"
         asked = f"{self.judge} asked by {self.protocol}, {count(self.subjects, 'subject')}"
@@ -290,7 +278,7 @@ class JudgingPlan(Result):
             Fact("calls", number(self.calls), f"{self.kept:,} of them in the store already"),
             Fact("tokens to read, about", read, "characters / 4"),
             Fact("tokens to write, at most", written),
-            cost,
+            _cost_fact("cost, about", self.cost_estimate, str(self.price_source)),
         ]
         headline = Headline(f"{asked}: {count(self.to_ask, 'call')} to make")
         return [headline, Facts(facts), *notes_of([unknown] if parts else [])]
@@ -356,6 +344,13 @@ def _notes(runs: Sequence[Judging], written: str) -> list[str]:
         *([] if runs[0].output is None else [written]),
         *(f"note: {note}" for note in runs[0].notes),
     ]
+
+
+def _cost_fact(name: str, cost: float | None, source: str, *, free: bool = True) -> Fact:
+    """A cost; without the name of its price if there is none, or if all rows are `free`."""
+    if cost is None:
+        return Fact("cost", "unknown", "no price for this model: give --prices FILE")
+    return Fact("cost", "none") if free and cost == 0 else Fact(name, f"${cost:,.4f}", source)
 
 
 def _dollars(cost: float | None) -> str:

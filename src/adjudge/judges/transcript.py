@@ -17,12 +17,12 @@ from adjudge.judges.criteria import Criterion
 from adjudge.judges.interface import Data, JudgeProtocol, Message, Prompt
 from adjudge.judges.judge import PROTOCOLS, question_hash
 from adjudge.judges.prompting import Value, fill, placeholders
-from adjudge.judges.protocols._choices import pair_values, softmax
+from adjudge.judges.protocols._choices import shown_texts, softmax
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.present.blocks import Block, Heading, Headline, Note, notes_of
 from adjudge.present.result import Check, Count, Proportion, Result, at_most, frozen, plain
 from adjudge.present.text import count, percent
-from adjudge.records import MEASURED, MIN_ANSWER_MASS, STATUSES, Pair, Reply, Status, Subject
+from adjudge.records import MEASURED, MIN_ANSWER_MASS, STATUSES, Reply, Status, Subject
 from adjudge.store import store_name, use_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.store.tables import Call, KnownJudge, KnownPrompt
@@ -295,11 +295,7 @@ class _Question:
         elif self.prompt is not None:
             values: dict[str, Value] = {name: f"{{{name}}}" for name in placeholders(self.prompt)}
             values |= {name: Data(str(value)) for name, value in subject.extra.items()}
-            if isinstance(subject, Pair):
-                values |= pair_values(subject, call.order or "ab")
-            else:
-                values |= {"prompt": Data(subject.prompt), "response": Data(subject.response)}
-            messages = fill(self.prompt, values)
+            messages = fill(self.prompt, values | shown_texts(subject, call.order or "ab"))
         return tuple(AskedMessage(role=m.role, text=m.text) for m in messages) or None
 
 

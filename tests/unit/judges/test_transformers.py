@@ -18,7 +18,7 @@ hub = pytest.importorskip("transformers", reason="transformers is not installed"
 from tiny_judge import write_judge  # noqa: E402
 
 from adjudge.errors import BackendMissingError, JudgeRefusedError  # noqa: E402
-from adjudge.judges.backends._causal import Row, fill_batches  # noqa: E402
+from adjudge.judges.backends._causal import fill_batches  # noqa: E402
 from adjudge.judges.backends.transformers import TransformersBackend  # noqa: E402
 from adjudge.judges.interface import (  # noqa: E402
     Choice,
@@ -294,12 +294,12 @@ def test_memory_running_out_halves_the_batch(loop, backend, monkeypatch):
 
 def test_batches_hold_every_row_once_within_the_budget():
     rng = np.random.default_rng(3)
-    rows = [Row([0] * int(n), int(k)) for n, k in rng.integers(1, 300, size=(200, 2))]
-    batches = list(fill_batches(rows, tokens=1000, logits=500))
+    lengths, kept = rng.integers(1, 300, size=(2, 200)).tolist()
+    batches = list(fill_batches(lengths, tokens=1000, kept=kept, most_kept=500))
     assert sorted(at for batch in batches for at in batch) == list(range(200))
     for batch in batches:
-        widest = max(len(rows[at].tokens) for at in batch)
-        most = max(rows[at].keep for at in batch)
+        widest = max(lengths[at] for at in batch)
+        most = max(kept[at] for at in batch)
         assert len(batch) == 1 or (len(batch) * widest <= 1000 and len(batch) * most <= 500)
 
 

@@ -42,35 +42,29 @@ _KNOWN_LAYERS = frozenset({"full_attention", "sliding_attention"})
 _SLOW = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a batch: its tokens, and how many of its last columns need logits."""
+def fill_batches(
+    lengths: Sequence[int], *, tokens: int, kept: Sequence[int], most_kept: int
+) -> Iterator[list[int]]:
+    """Positions of prompts of these `lengths` in batches of similar length, longest first.
 
-    tokens: Tokens
-    keep: int
+    `kept[i]` is the number of the last columns of prompt i whose logits are needed. A batch has at
+    most `tokens` cells and `most_kept` rows of logits, padding counted. A larger prompt makes a
+    batch alone. Longest first, so that a lack of memory shows immediately.
 
-
-def fill_batches(rows: Sequence[Row], *, tokens: int, logits: int) -> Iterator[list[int]]:
-    """Positions of `rows` in batches of similar length, longest first.
-
-    A batch has at most `tokens` cells, padding counted, and `logits` rows of logits. A larger row
-    makes a batch alone. Longest first, so that a lack of memory shows immediately.
-
-    >>> sizes = [3, 9, 4, 10]
-    >>> list(fill_batches([Row([0] * n, 1) for n in sizes], tokens=20, logits=99))
+    >>> list(fill_batches([3, 9, 4, 10], tokens=20, kept=[1, 1, 1, 1], most_kept=99))
     [[3, 1], [2, 0]]
     """
     batch: list[int] = []
-    width = keep = 0
-    for position in sorted(range(len(rows)), key=lambda at: -len(rows[at].tokens)):
-        row = rows[position]
-        wider, more = max(width, len(row.tokens)), max(keep, row.keep)
-        size = len(batch) + 1
-        if batch and (size * wider > tokens or size * more > logits):
+    width = logits = 0
+    for at in sorted(range(len(lengths)), key=lambda at: -lengths[at]):
+        size, more = len(batch) + 1, max(logits, kept[at])
+        if batch and (size * width > tokens or size * more > most_kept):
             yield batch
-            batch, wider, more = [], len(row.tokens), row.keep
-        batch.append(position)
-        width, keep = wider, more
+            batch, more = [], kept[at]
+        if not batch:
+            width = lengths[at]
+        batch.append(at)
+        logits = more
     if batch:
         yield batch
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import aiohttp
 
 from adjudge.errors import JudgeError, JudgeRefusedError
-from adjudge.judges.backends._http import Exchange, Server, error_in, key_from, shorten
+from adjudge.judges.backends._http import Exchange, Server, error_in, field_of, key_from, shorten
 from adjudge.judges.backends._tokens import NEVER, bare, option_logprobs
 from adjudge.judges.flow import Pace, ServerLoad
 from adjudge.judges.interface import Backend, Choice, Message, Question, Reasoned, Text, Want
@@ -211,8 +211,7 @@ def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
 def is_content_refusal(payload: Any, words: str) -> bool:
     """Whether a rejection is about the content of the messages, by its codes or words."""
     error = error_in(payload)
-    inner = error.get("innererror")
-    levels = (error, inner if isinstance(inner, dict) else {})
+    levels = (error, field_of(error, "innererror", dict))
     codes = {str(level.get(field)) for level in levels for field in ("code", "type")}
     return bool(codes & _REFUSAL_CODES) or "flagged" in words.lower()
 
@@ -245,22 +244,17 @@ class ServerKind:
 
 async def recognise(server: Server, model: str) -> ServerKind:
     """The program that answers, by its list of models, and its version if it has one."""
-    listed = await look(server, "/models")
-    models = listed.get("data")
-    every = models if isinstance(models, list) else []
-    entries = [entry for entry in every if isinstance(entry, dict)]
+    listed = field_of(await look(server, "/models"), "data", list)
+    entries = [entry for entry in listed if isinstance(entry, dict)]
     named = [entry for entry in entries if entry.get("id") == model] or entries
     owner = _word(named[0].get("owned_by")) if named else ""
     name = _OWNERS.get(owner.lower(), "")
-    if not name and owner not in ("openai", "system"):
-        # An older Ollama lists its models with the name of their maker.
-        version = _word((await look(server, server.at_root("/api/version"))).get("version"))
-        if version:
-            return ServerKind("ollama", version)
-    for path, field in _VERSIONS.get(name, ()):
+    # An older Ollama lists its models with the name of their maker.
+    program = name or ("" if owner in ("openai", "system") else "ollama")
+    for path, field in _VERSIONS.get(program, ()):
         version = _word((await look(server, server.at_root(path))).get(field))
         if version:
-            return ServerKind(name, version)
+            return ServerKind(program, version)
     return ServerKind(name or owner)
 
 
@@ -282,8 +276,7 @@ def _word(value: object, most: int = _LONGEST_NAME) -> str:
 
 def named_in(payload: object, field: str) -> str | None:
     """The name that an answer has in a field: `model`, `system_fingerprint`."""
-    value = payload.get(field) if isinstance(payload, dict) else None
-    return _word(value, _LONGEST_MODEL).strip() or None
+    return _word(field_of(payload, field, str), _LONGEST_MODEL).strip() or None
 
 
 def read_reply(
@@ -416,13 +409,8 @@ def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
         return []
     try:
         pairs = [(entry["token"], entry["logprob"]) for entry in top]
-    except (KeyError, TypeError):
-        return None
-    if {type(token) for token, _ in pairs} == {str} and {type(v) for _, v in pairs} == {float}:
-        return pairs
-    try:
         if all(isinstance(token, str) and type(value) in (int, float) for token, value in pairs):
             return [(token, float(value)) for token, value in pairs]
-    except OverflowError:  # a whole number too large for a float
+    except (KeyError, TypeError, OverflowError):  # a whole number can be too large for a float
         pass
     return None

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -45,6 +45,7 @@ _KEPT_RAW = 64 << 10
 _LARGEST_ERROR = 2 * _KEPT_RAW
 _LONGEST_WORDS = 300
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,6 @@ class Server:
         self.rate_limited = 0
         self._headers = dict(headers)
         self._session: aiohttp.ClientSession | None = None
-        self._urls: dict[str, URL] = {}
         self._proxy = _proxy_for(self.base_url)
 
     async def open(self) -> None:
@@ -237,11 +237,7 @@ class Server:
             # A connection opened here, for a question that waited while the judge was closed,
             # would never be closed.
             raise JudgeError(f"{self.base_url} is not open; start the judge before asking it")
-        url = self._urls.get(path)
-        if url is None:
-            # Parsed once: with one-token answers the client is the bottleneck.
-            whole_path = self.base_url + path if path.startswith("/") else path
-            url = self._urls[path] = URL(whole_path, encoded=True)
+        url = URL(self.base_url + path if path.startswith("/") else path, encoded=True)
         began = time.perf_counter()
         try:
             async with session.request(
@@ -398,8 +394,13 @@ def shorten(text: str) -> str:
 
 def error_in(payload: Any) -> dict[str, Any]:
     """The object `error` of an answer; empty if there is none."""
-    error = payload.get("error") if isinstance(payload, dict) else None
-    return error if isinstance(error, dict) else {}
+    return field_of(payload, "error", dict)
+
+
+def field_of(answer: object, name: str, kind: type[T]) -> T:
+    """A field of an answer if it is of this kind; otherwise an empty value of the kind."""
+    value = answer.get(name) if isinstance(answer, dict) else None
+    return value if isinstance(value, kind) else kind()
 
 
 def _proxy_for(base_url: str) -> str | None:

@@ -18,7 +18,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 from adjudge.errors import JudgeRefusedError
@@ -65,13 +65,8 @@ class ChatSegments:
             if len(self._known) >= _CACHE_LIMIT:
                 self._known.clear()
             self._known[skeleton] = frame
-        pieces: list[str | Data] = []
-        for position, words in enumerate(frame):
-            if words:
-                pieces.append(words)
-            if position < len(data):
-                pieces.append(data[position])
-        return tuple(pieces)
+        pieces = chain.from_iterable(zip_longest(frame, data))
+        return tuple(piece for piece in pieces if piece)
 
     def _frame(self, skeleton: Skeleton, holes: int) -> tuple[str, ...]:
         """The template's text around each hole: one piece more than there are holes."""

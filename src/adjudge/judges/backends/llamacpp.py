@@ -64,21 +64,13 @@ class LlamaCppBackend(Backend):
     concurrency = 1
 
     def __init__(
-        self,
-        model: str,
-        *,
-        context: int = _DEFAULT_CONTEXT,
-        threads: int | None = None,
-        reuse_prefix: bool = False,
+        self, model: str, *, context: int = _DEFAULT_CONTEXT, threads: int | None = None
     ) -> None:
         self.name = f"llamacpp:{model}"
         self._model = model
         self._path = resolve(model)
         self._context = context
-        self._reuse_prefix = reuse_prefix
-        self._server = LlamaServer(
-            self.name, self._path, context=context, threads=threads, reuse_prefix=reuse_prefix
-        )
+        self._server = LlamaServer(self.name, self._path, context=context, threads=threads)
         # One thread: one slot, and the engine frees the GIL while it works.
         self._worker: ThreadPoolExecutor | None = None
 
@@ -100,7 +92,7 @@ class LlamaCppBackend(Backend):
             "weights_sha256": self._sha256,
             "engine": f"xllamacpp {llama_package().__version__}",
             "context": self._context,
-            "reuse_prefix": self._reuse_prefix,
+            "reuse_prefix": False,
             "slots": 1,
         }
 
@@ -150,9 +142,7 @@ class LlamaCppBackend(Backend):
     def _choose(self, prompt: list[int], options: tuple[str, ...]) -> dict[str, Any]:
         ids = self._server.options(options)
         self._server.must_fit(len(prompt) + 1)
-        done = self._server.complete(
-            prompt, n_predict=1, n_probs=_LIKELIEST, cache_prompt=self._reuse_prefix
-        )
+        done = self._server.complete(prompt, n_predict=1, n_probs=_LIKELIEST)
         shown = done["choices"][0]["logprobs"]
         top = shown["content"][0]["top_logprobs"] if shown else []
         likeliest = [(str(entry["token"]), float(entry["logprob"])) for entry in top]
@@ -236,7 +226,7 @@ class LlamaCppBackend(Backend):
             logit_bias=[[token, _FORCE]],
             # After the first token the prefix is that of this question: the engine adds one token
             # to it, as when writing. Only the first step could reuse another question's prefix.
-            cache_prompt=not fresh or self._reuse_prefix,
+            cache_prompt=not fresh,
         )
         shown = done["choices"][0]["logprobs"]
         if not shown or shown["content"][0]["id"] != token:
@@ -310,9 +300,7 @@ def _usage(done: Mapping[str, Any]) -> dict[str, int]:
 class LlamaServer(ChatTokens):
     """A GGUF file, loaded by `load` and freed by `unload`; `model` is its name in errors."""
 
-    def __init__(
-        self, model: str, path: Path, *, context: int, threads: int | None, reuse_prefix: bool
-    ) -> None:
+    def __init__(self, model: str, path: Path, *, context: int, threads: int | None) -> None:
         super().__init__(model)
         self.key = secrets.token_urlsafe(32)
         #: The context size once it is loaded, and the size the model was trained for.
@@ -321,7 +309,6 @@ class LlamaServer(ChatTokens):
         self._path = path
         self._asked_context = context
         self._threads = threads
-        self._reuse_prefix = reuse_prefix
         self._port: int | None = None
 
     def load(self) -> None:
@@ -372,7 +359,7 @@ class LlamaServer(ChatTokens):
             "temperature": 1.0,
             "samplers": ["temperature"],
             "seed": 0,
-            "cache_prompt": self._reuse_prefix,
+            "cache_prompt": False,
             **options,
         }
         done: dict[str, Any] = self.engine.handle_completions(request)

@@ -37,7 +37,7 @@ from adjudge.judges.backends._chat_server import (
 )
 from adjudge.judges.backends._http import Exchange, error_in
 from adjudge.judges.backends._tokens import bare
-from adjudge.judges.interface import Choice, Likelihood, Question, Reasoned, Text
+from adjudge.judges.interface import Choice, Likelihood, Question, Reasoned, Text, Want
 from adjudge.records import MEASURED, Reply
 
 if TYPE_CHECKING:
@@ -87,10 +87,6 @@ class OpenAIBackend(ChatServerBackend):
     _kind: ServerKind | None = None
     _route: str | None = None
     _route_is_fixed = False
-
-    @cached_property
-    def _native(self) -> NativeApi:
-        return NativeApi(self)
 
     @cached_property
     def _by_id(self) -> dict[tuple[str, ...], dict[int, str]]:
@@ -157,11 +153,10 @@ class OpenAIBackend(ChatServerBackend):
         await super().start()
 
     async def ask(self, question: Question) -> Reply:
-        if self._asked_before:
-            for at, (asked, reply) in enumerate(self._asked_before):
-                if asked == question:
-                    del self._asked_before[at]
-                    return reply
+        for at, (asked, reply) in enumerate(self._asked_before):
+            if asked == question:
+                del self._asked_before[at]
+                return reply
         kind = self._kind or await self._recognise()
         want = question.want
         if isinstance(want, Likelihood):
@@ -169,14 +164,14 @@ class OpenAIBackend(ChatServerBackend):
             if route is None:
                 raise JudgeRefusedError(
                     f"{self.name} cannot be asked for likelihoods: that needs a vLLM or SGLang "
-                    f"server, and this one is {kind or 'not recognised'}; or use a local judge"
+                    f"server, and this one is {str(kind) or 'not recognised'}; or use a local judge"
                 )
-            return await self._native.likelihood(question, want, at_vllm="prompt" in route)
+            return await self._score(question, want, at_vllm="prompt" in route)
         if isinstance(want, Choice) and self._route is not None:
             if want.options not in self._by_id:
-                self._by_id[want.options] = await self._native.letters(want.options)
+                self._by_id[want.options] = await self._find_ids(want.options)
             if self._route == _LETTERS["sglang"] and self._by_id[want.options]:
-                exact = await self._native.choice(question, want, self._by_id[want.options])
+                exact = await self._choose(question, want, self._by_id[want.options])
                 if exact is not None:
                     return exact
         reply = await super().ask(question)
@@ -201,36 +196,28 @@ class OpenAIBackend(ChatServerBackend):
         want = question.want
         body: dict[str, Any] = {"model": self.model, "messages": as_chat(question.messages)}
         if isinstance(want, Choice):
-            body[self._length_field] = 1
-            body["temperature"] = 0
-            body["logprobs"] = True
-            body["top_logprobs"] = self._top_logprobs
-            if self._route == _LETTERS["vllm"] and self._by_id.get(want.options):
-                body["logprob_token_ids"] = list(self._by_id[want.options])
+            body |= {self._length_field: 1, "temperature": 0}
         elif isinstance(want, Text | Reasoned):
             body[self._length_field] = want.max_tokens
             if self._takes_temperature:
                 body["temperature"] = want.temperature
-            if isinstance(want, Reasoned):
-                body["logprobs"] = True
-                body["top_logprobs"] = self._top_logprobs
-            elif want.json_schema is not None and self._takes_schema:
-                body["response_format"] = {
-                    "type": "json_schema",
-                    "json_schema": {
-                        "name": "judgment",
-                        "strict": True,
-                        "schema": dict(want.json_schema),
-                    },
-                }
-        body.update(self.extra_body)
-        return body
+        if isinstance(want, Choice | Reasoned):
+            body |= {"logprobs": True, "top_logprobs": self._top_logprobs}
+        if ids := self._ids_sent(want):
+            body["logprob_token_ids"] = list(ids)
+        if isinstance(want, Text) and want.json_schema is not None and self._takes_schema:
+            schema = {"name": "judgment", "strict": True, "schema": dict(want.json_schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body | self.extra_body
+
+    def _ids_sent(self, want: Want) -> Mapping[int, str]:
+        """The tokens that a question to vLLM names by id."""
+        if self._route == _LETTERS["vllm"] and isinstance(want, Choice):
+            return self._by_id.get(want.options, {})
+        return {}
 
     def read(self, exchange: Exchange, question: Question) -> Reply:
-        want, by_id = question.want, 0
-        if self._route == _LETTERS["vllm"] and isinstance(want, Choice):
-            by_id = len(self._by_id.get(want.options, ()))
-        server = self.server_name(exchange.payload)
+        by_id, server = len(self._ids_sent(question.want)), self.server_name(exchange.payload)
         return read_reply(exchange, question, server=server, by_id=by_id)
 
     def server_name(self, payload: Any) -> str | None:
@@ -293,55 +280,41 @@ class OpenAIBackend(ChatServerBackend):
             words += "; check the model's name, and --base-url: for most servers it ends in /v1"
         return super().refusal(status, words, question)
 
+    # --- native calls of vLLM and SGLang: letters by token id, where nothing is censored and
+    # answer_mass is the probability of these tokens, and likelihoods ---------------------------
 
-def _likeliest(number: int) -> str:
-    return f"top_logprobs {number}"
-
-
-class NativeApi:
-    """The native calls of vLLM and SGLang: exact log probabilities by token id, and likelihoods.
-
-    The ids are those of the options' usual spellings ("A", " A", "(A", "A." ...) that are one token
-    in the server's tokenizer. Nothing is censored then, and `answer_mass` is their probability.
-    """
-
-    def __init__(self, backend: OpenAIBackend) -> None:
-        self._backend = backend
-        self._server = backend.server
-        template = backend.extra_body.get("chat_template_kwargs")
-        self._template = {} if template is None else {"chat_template_kwargs": template}
-
-    async def letters(self, options: tuple[str, ...]) -> dict[int, str]:
-        """id -> spelling, for the spellings that are one token; empty if an option has none."""
+    async def _find_ids(self, options: tuple[str, ...]) -> dict[int, str]:
+        """id -> spelling, for the options' usual spellings ("A", " A", "(A", "A." ...) that are one
+        token in the server's tokenizer; empty if an option has none."""
         spellings = spell(options)
-        read = await asyncio.gather(*map(self._text, spellings))
+        read = await asyncio.gather(*map(self._tokens_of_text, spellings))
         ids = {
             tokens[0]: spelling
             for spelling, tokens in zip(spellings, read, strict=True)
             if tokens is not None and len(tokens) == 1
         }
-        line_end = await self._text("\n")
+        line_end = await self._tokens_of_text("\n")
         for option in options if line_end else ():
             # Some tokenizers put a blank before a text: the letter alone only follows other text.
-            after = await self._text("\n" + option)
+            after = await self._tokens_of_text("\n" + option)
             if after is not None and after[:-1] == line_end:
                 ids.setdefault(after[-1], option)
         complete = {bare(spelling) for spelling in ids.values()} >= set(options)
         return ids if complete else {}
 
-    async def choice(self, question: Question, want: Choice, ids: dict[int, str]) -> Reply | None:
+    async def _choose(self, question: Question, want: Choice, ids: dict[int, str]) -> Reply | None:
         """Exact letters by SGLang's /generate; None if it does not give them."""
-        prompt = await self._chat(question)
+        prompt = await self._tokens_of_chat(question)
         if prompt is None:
             return None
         body = {**_generate(prompt, start=-1), "token_ids_logprob": list(ids)}
-        answer = await self._post(self._server.at_root("/generate"), body, question)
+        answer = await self._post(self.server.at_root("/generate"), body, question)
         if isinstance(answer, Reply):
             return answer
         meta = answer.payload.get("meta_info")
         text = answer.payload.get("text")
         measured = measure(answer, text, meta, "prompt_tokens", "completion_tokens")
-        measured["server"] = self._backend.server_name(answer.payload)
+        measured["server"] = self.server_name(answer.payload)
         try:
             first = meta["output_token_ids_logprobs"][0]
             pairs = [(ids[entry[1]], _logprob(entry[0], least=-math.inf)) for entry in first]
@@ -349,17 +322,18 @@ class NativeApi:
             return None
         return read_choice(pairs, want.options, measured, by_id=len(ids))
 
-    async def likelihood(self, question: Question, want: Likelihood, *, at_vllm: bool) -> Reply:
+    async def _score(self, question: Question, want: Likelihood, *, at_vllm: bool) -> Reply:
         """The mean log probability of the tokens of a continuation."""
-        prompt, tail = await self._chat(question), await self._text(want.continuation.text)
+        prompt = await self._tokens_of_chat(question)
+        tail = await self._tokens_of_text(want.continuation.text)
         if prompt is None or tail is None:
             return Reply(status="error", error=_UNTOKENISED)
-        path = self._server.at_root("/generate")
+        path = self.server.at_root("/generate")
         body = _generate([*prompt, *tail], start=len(prompt) - 1)
         if at_vllm:
             path = "/completions"
             body = {
-                "model": self._backend.model,
+                "model": self.model,
                 "prompt": [*prompt, *tail],
                 "prompt_logprobs": 0,
                 "max_tokens": 1,
@@ -380,39 +354,41 @@ class NativeApi:
             prompt_tokens=len(prompt) + len(tail),
             completion_tokens=1,
             latency_s=answer.latency_s,
-            server=self._backend.server_name(answer.payload),
+            server=self.server_name(answer.payload),
             served_model=named_in(answer.payload, "model"),
             raw=answer.raw,
         )
 
     async def _post(self, path: str, body: dict[str, Any], question: Question) -> Exchange | Reply:
         """The server's successful answer; otherwise a reply with the reason."""
-        answer = await self._server.post_json(path, body, largest=_LARGEST)
+        answer = await self.server.post_json(path, body, largest=_LARGEST)
         if answer.http_status is None or answer.trouble is not None:
             return failed_reply(answer, "error", answer.trouble or "no answer")
         if answer.http_status >= 300:
-            return self._backend.read_rejection(answer, question)
+            return self.read_rejection(answer, question)
         return answer if _is_good(answer) else shapeless_reply(answer)
 
-    async def _text(self, text: str) -> list[int] | None:
+    async def _tokens_of_text(self, text: str) -> list[int] | None:
         """The ids of a text alone; None if the server does not give them."""
         return await self._tokens({"prompt": text, "add_special_tokens": False})
 
-    async def _chat(self, question: Question) -> list[int] | None:
+    async def _tokens_of_chat(self, question: Question) -> list[int] | None:
         """The ids of a chat as the model reads it, up to the assistant's first token."""
-        messages = as_chat(question.messages)
-        return await self._tokens(
-            {"messages": messages, "add_generation_prompt": True, **self._template}
-        )
+        chat = {"messages": as_chat(question.messages), "add_generation_prompt": True}
+        if (template := self.extra_body.get("chat_template_kwargs")) is not None:
+            chat["chat_template_kwargs"] = template
+        return await self._tokens(chat)
 
     async def _tokens(self, asked: Mapping[str, Any]) -> list[int] | None:
-        body = {"model": self._backend.model, **asked}
-        answer = await self._server.post_json(
-            self._server.at_root("/tokenize"), body, largest=_LARGEST
-        )
+        path, body = self.server.at_root("/tokenize"), {"model": self.model, **asked}
+        answer = await self.server.post_json(path, body, largest=_LARGEST)
         tokens = answer.payload.get("tokens") if _is_good(answer) else None
         whole = isinstance(tokens, list) and all(type(token) is int for token in tokens)
         return tokens if whole and tokens else None
+
+
+def _likeliest(number: int) -> str:
+    return f"top_logprobs {number}"
 
 
 def spell(options: Sequence[str]) -> list[str]:

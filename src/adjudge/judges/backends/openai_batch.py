@@ -18,16 +18,15 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Self, TypeVar
+from typing import IO, Any, Self
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, read_reply
-from adjudge.judges.backends._http import Exchange, shorten, too_large_words
+from adjudge.judges.backends._http import Exchange, field_of, shorten, too_large_words
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Choice, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
 from adjudge.store.sqlite import make_private_folder, open_privately
-from adjudge.validation import positive
 
 #: A server's ids of files and batches, and the field of a line that names its call.
 ID = re.compile(r"[\w.:-]{1,200}", re.ASCII)
@@ -40,7 +39,6 @@ _MOST_BYTES = 64 << 20
 _LARGEST_ANSWERS = 4 << 30
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _LONGEST_ID = 64
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -94,13 +92,12 @@ class OpenAIBatches:
                 self._lock.close()
                 self._lock = None
 
-    async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
-        """Send the calls that are not in flight yet; returns the number sent.
+    async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> None:
+        """Send the calls that are not in flight yet.
 
         A call is (key, question, meta); meta is returned with the reply and must be plain JSON.
         """
         await self._recover()
-        sent = 0
         for chunk in _chunks(self._lines(calls, self.pending())):
             job = Job(name=f"adjudge-{uuid.uuid4().hex}", calls=len(chunk))
             make_private_folder(self._folder)
@@ -111,8 +108,6 @@ class OpenAIBatches:
             job.file_id = await self._upload(job, b"".join(body for _, body in chunk))
             self._save(job)
             await self._create(job)
-            sent += len(chunk)
-        return sent
 
     async def collect(
         self,
@@ -126,7 +121,6 @@ class OpenAIBatches:
         A job is removed only after all its replies were taken: save each before the next. If
         `stopped` returns true, the waiting ends, and the batches continue.
         """
-        positive(poll_s, "poll_s")
         await self._recover()
         while (jobs := self.jobs()) and not stopped():
             states = [await self._state(job) for job in jobs]
@@ -322,12 +316,6 @@ class OpenAIBatches:
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
         self._path(job, ".calls").unlink(missing_ok=True)
-
-
-def field_of(answer: object, name: str, kind: type[T]) -> T:
-    """A field of an answer if it is of this kind; otherwise an empty value of the kind."""
-    value = answer.get(name) if isinstance(answer, dict) else None
-    return value if isinstance(value, kind) else kind()
 
 
 def answer_lines(file: IO[bytes], largest: int) -> Iterator[tuple[str, bool]]:

@@ -15,6 +15,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from adjudge.errors import ArgumentError
+from adjudge.judges.backends._chat_server import named_in
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Question
 
@@ -92,10 +93,8 @@ class OpenRouterBackend(_Service):
         return {"provider": routing, **super().request_body(question)}
 
     def server_name(self, payload: Any) -> str | None:
-        provider = payload.get("provider") if isinstance(payload, dict) else None
-        if isinstance(provider, str) and provider.isprintable():
-            return f"openrouter {provider[:40]}"
-        return super().server_name(payload)
+        provider = named_in(payload, "provider")
+        return f"openrouter {provider[:40]}" if provider else super().server_name(payload)
 
 
 class AzureBackend(_Service):

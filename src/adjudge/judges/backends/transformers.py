@@ -270,8 +270,12 @@ class TransformersBackend(Backend):
                 most_kept=most,
             )
             planned_batches += [[fit[at] for at in row] for row in planned]
-            rows = [self._causal.Row(job.prompt + job.tail, len(job.tail) + 1) for job in rest]
-            batches = self._causal.fill_batches(rows, tokens=self._budget, logits=most)
+            batches = self._causal.fill_batches(
+                [job.length for job in rest],
+                tokens=self._budget,
+                kept=[len(job.tail) + 1 for job in rest],
+                most_kept=most,
+            )
             planned_batches += [[rest[at] for at in batch] for batch in batches]
         return planned_batches
 

@@ -126,7 +126,7 @@ class RayCluster:
         """`work` of every block, in their order."""
         most, _ = self.seats(uses_gpu=False)
         shared = self._ray.put(work)
-        task = self._ray.remote(num_cpus=1)(_apply)
+        task = self._ray.remote(num_cpus=1)(lambda work, block: work(block))
         refs: list[Any] = []
         for at, block in enumerate(blocks):
             if at >= most:
@@ -187,10 +187,6 @@ def _end_head(head: subprocess.Popen[bytes]) -> None:
     """Close the keeper's standard input, so that it ends Ray."""
     with suppress(subprocess.TimeoutExpired):  # then it ends Ray by itself
         head.communicate(timeout=_END_S)
-
-
-def _apply(work: Callable[[Block], T], block: Block) -> T:
-    return work(block)
 
 
 def _connect(ray: Any, address: str) -> None:

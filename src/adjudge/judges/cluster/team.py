@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -66,7 +67,6 @@ class Report:
     number of blocks not started. `idle`: all its blocks are done. `passed`: it had a usable reply.
     """
 
-    fingerprint: str = ""
     parts: Mapping[str, Any] | None = None
     tally: Tally
     unread: int = 0
@@ -122,7 +122,6 @@ class Worker:
         done = runner.open_calls == self._held
         return replace(
             basis,
-            fingerprint=context.judge.fingerprint,
             parts=context.judge.fingerprint_parts,
             unread=len(self._blocks),
             idle=done and not self._blocks and not self._in_work,
@@ -210,22 +209,36 @@ class Team:
     """Asks with Ray workers instead of this process, one judge after the other."""
 
     def __init__(self, options: JudgingOptions) -> None:
-        self._options = options
         self._cluster = RayCluster(
             options.ray_address, workers=options.workers, announce=options.announce
         )
 
     async def ask(self, context: RunContext, subjects: Iterable[Subject], judge: OneJudge) -> None:
         """Ask about all subjects, as `Runner.run` does."""
-        cluster = self._cluster
-        await cluster.join()
-        cluster.check_store(self._options.store)
-        backend = context.judge.backend
-        workers, gpus = cluster.seats(uses_gpu=backend.uses_gpu)
+        await self._cluster.join()
+        self._cluster.check_store(context.options.store)
+        context.tally.began = time.monotonic()  # without the time in which Ray started
+        await _Work(context, self._cluster, subjects, judge).run()
+
+    def close(self) -> None:
+        self._cluster.leave()
+
+
+class _Work:
+    """One judge asked by one team."""
+
+    def __init__(
+        self, context: RunContext, cluster: RayCluster, subjects: Iterable[Subject], judge: OneJudge
+    ) -> None:
+        self._context = context
+        self._cluster = cluster
+        self._stop = context.options.stop
+        backend, protocol = context.judge.backend, context.judge.protocol
+        workers, self._gpus = cluster.seats(uses_gpu=backend.uses_gpu)
         keys = {key for key in backend.secrets() if key}
-        order = WorkOrder(
-            options=self._options.for_worker(
-                judge, context.judge.protocol, workers=workers, spent=context.spent
+        self._order = WorkOrder(
+            options=context.options.for_worker(
+                judge, protocol, workers=workers, spent=context.spent
             ),
             price=context.tally.price,
             since=context.since,
@@ -238,29 +251,12 @@ class Team:
                 if value.strip() in keys or name in backend.variables or name.startswith("PG")
             },
         )
-        context.tally.began = time.monotonic()  # without the time in which Ray started
-        await _Work(context, cluster, order, gpus=gpus, workers=workers).run(subjects)
-
-    def close(self) -> None:
-        """Leave the cluster."""
-        self._cluster.leave()
-
-
-class _Work:
-    """One judge asked by one team."""
-
-    def __init__(
-        self, context: RunContext, cluster: RayCluster, order: WorkOrder, *, gpus: int, workers: int
-    ) -> None:
-        self._context = context
-        self._cluster = cluster
-        self._order = order
-        self._gpus = gpus
-        self._stop = context.options.stop
         self._seats = [Seat() for _ in range(workers)]
-        self._queue: asyncio.Queue[tuple[int, Sequence[Subject]]] = asyncio.Queue(workers)
-        #: Blocks that are not known to be done, and those of them whose worker has died.
-        self._open: set[int] = set()
+        size = min(-(-context.count // (_BLOCKS_EACH * workers)), _LARGEST_BLOCK)
+        self._cut = partial(cut_blocks, subjects, size)
+        self._blocks: Iterator[tuple[int, Sequence[Subject]]] = enumerate(self._cut())
+        self._all_given = False
+        #: Blocks whose worker has died.
         self._lost: set[int] = set()
         #: The only worker that asks until a reply is usable, so that a bad judge costs ten calls.
         self._first_seat: Seat | None = None
@@ -271,14 +267,14 @@ class _Work:
         self._asked_again: Counter[str] = Counter()
         self._ready_at = time.monotonic()
 
-    async def run(self, subjects: Iterable[Subject]) -> None:
-        """Ask about all of them, or until the run is stopped."""
-        handing = asyncio.create_task(self._hand_out(subjects))
+    async def run(self) -> None:
+        """Ask about all subjects, or until the run is stopped."""
+        watching = asyncio.create_task(self._watch())
         tending = [asyncio.create_task(self._tend(seat)) for seat in self._seats]
-        tasks: list[asyncio.Task[None]] = [handing, *tending]
+        tasks: list[asyncio.Task[None]] = [watching, *tending]
         try:
             waiting = set(tasks)
-            while not handing.done():
+            while not watching.done():
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 failures = [error for task in done if (error := task.exception()) is not None]
                 if failures:
@@ -300,37 +296,30 @@ class _Work:
             self._context.remarks += (died,)
         self._context.show(force=True)
 
-    async def _hand_out(self, subjects: Iterable[Subject]) -> None:
-        """Give every block to a worker, again if the worker dies, until all are done."""
-        total = self._context.count
-        size = min(-(-total // (_BLOCKS_EACH * len(self._seats))), _LARGEST_BLOCK)
-        todo: set[int] | None = None
-        while todo is None or todo:
-            for number, block in enumerate(cut_blocks(subjects, size)):
-                if todo is not None and number not in todo:
-                    continue
-                self._open.add(number)
-                while self._queue.full() and not self._stop.requested:
-                    await self._wait()
-                if self._stop.requested:
-                    break
-                self._queue.put_nowait((number, block))
-            while self._open - self._lost and not self._stop.requested:
-                await self._wait()
-            todo, self._lost = self._lost, set()
-            if self._stop.requested:
-                break
-        self._over = True
+    def _next_block(self) -> tuple[int, Sequence[Subject]] | None:
+        """The next block and its number; after the last one those whose worker has died."""
+        block = next(self._blocks, None)
+        if block is None and self._lost:
+            lost, self._lost = self._lost, set()
+            self._blocks = (again for again in enumerate(self._cut()) if again[0] in lost)
+            block = next(self._blocks)
+        self._all_given = block is None
+        return block
 
-    async def _wait(self) -> None:
-        await asyncio.sleep(_POLL_S)
-        now = time.monotonic()
-        if any(seat.report for seat in self._seats):
-            self._ready_at = now
-        elif now - self._ready_at > START_S:
-            raise JudgeError(f"no worker was placed within {START_S:g} s; see `ray status`")
-        if all(seat.out_of_money for seat in self._seats):
-            self._stop.request("max_cost")
+    async def _watch(self) -> None:
+        """Wait until all blocks are done, or the run is stopped."""
+        while not self._stop.requested:
+            if self._all_given and not self._lost and not any(s.blocks for s in self._seats):
+                break
+            await asyncio.sleep(_POLL_S)
+            now = time.monotonic()
+            if any(seat.report for seat in self._seats):
+                self._ready_at = now
+            elif now - self._ready_at > START_S:
+                raise JudgeError(f"no worker was placed within {START_S:g} s; see `ray status`")
+            if all(seat.out_of_money for seat in self._seats):
+                self._stop.request("max_cost")
+        self._over = True
 
     async def _tend(self, seat: Seat) -> None:
         """Keep one seat working; a worker that dies is replaced.
@@ -368,16 +357,16 @@ class _Work:
             if not leaving and (self._over or self._stop.requested):
                 leaving = True
                 await seat.actor.end.remote(self._stop.reason)
-            elif self._may_have_more(seat, report):
-                number, block = self._queue.get_nowait()
+            elif self._may_have_more(seat, report) and (block := self._next_block()) is not None:
+                number, subjects = block
                 seat.blocks.add(number)
-                await seat.actor.give.remote(block, trusted=self._trusted)
+                await seat.actor.give.remote(subjects, trusted=self._trusted)
                 continue
             await asyncio.sleep(_POLL_S)
         await work
 
     def _may_have_more(self, seat: Seat, report: Report) -> bool:
-        if report.parts is None or report.unread >= _UNREAD or self._queue.empty():
+        if report.parts is None or report.unread >= _UNREAD:
             return False
         if not self._trusted:
             # The worker that decided the route comes first: it has already asked.
@@ -393,7 +382,6 @@ class _Work:
             self._check_judge(report)
         self._trusted = self._trusted or report.passed
         if report.idle:
-            self._open -= seat.blocks
             seat.blocks.clear()
             seat.certain = report.tally
         if report.ended and report.stopped == "max_cost":
@@ -404,14 +392,12 @@ class _Work:
 
     def _check_judge(self, report: Report) -> None:
         """All workers must be one judge. It is the judge of the rows: workers have the device."""
-        context = self._context
+        context, parts = self._context, report.parts or {}
         if not self._judge_known:
             self._judge_known = True
-            parts, fingerprint = report.parts or {}, report.fingerprint
-            judge = replace(context.judge, fingerprint=fingerprint, fingerprint_parts=parts)
-            context.judge = judge
-        elif report.fingerprint != context.judge.fingerprint:
-            differ = differing_parts(report.parts or {}, context.judge.fingerprint_parts)
+            context.judge = replace(context.judge, fingerprint_parts=parts)
+        elif parts != context.judge.fingerprint_parts:
+            differ = differing_parts(parts, context.judge.fingerprint_parts)
             raise JudgeError(
                 f"{context.judge.backend.name} is not the same judge on all machines of the "
                 f"cluster: {', '.join(differ) or 'route'} differ; give all the same versions"

@@ -32,6 +32,7 @@ from adjudge.judges.interface import (
 )
 from adjudge.judges.parsing import WHOLE, check_format, locate_option, unread, write_option
 from adjudge.judges.prompting import PromptColumns, Value, check_prompt, fill
+from adjudge.judges.subjects import texts_of
 from adjudge.present.text import percent, safe
 from adjudge.records import (
     MEASURED,
@@ -279,16 +280,13 @@ def seeded_order(pair_id: str, seed: int) -> Order:
     return "ab" if drawn[0] & 1 else "ba"
 
 
-def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) -> dict[str, Value]:
-    """The pair's text as shown ("ba": response_b as A), with `columns` that the prompt names."""
-    shown = [Data(pair.response_a), Data(pair.response_b)]
-    first, second = shown if order == "ab" else shown[::-1]
-    named = {} if columns is None else columns.values(pair, order)
-    return {**named, "prompt": Data(pair.prompt), "response_a": first, "response_b": second}
-
-
-def labelled_pairs(pairs: Iterable[Subject]) -> list[Pair]:
-    return [pair for pair in pairs if isinstance(pair, Pair) and pair.label in ("A", "B")]
+def shown_texts(subject: Subject, order: Order = "ab") -> dict[str, Value]:
+    """The prompt and what is judged, as shown in this order ("ba": response_b as A)."""
+    texts = texts_of(subject)
+    if order == "ba":
+        a, b = texts["response_a"], texts["response_b"]
+        texts |= {"response_a": b, "response_b": a}
+    return {name: Data(text) for name, text in texts.items()}
 
 
 def letter_shown(pair: Pair, order: Order) -> str:
@@ -351,11 +349,7 @@ class Demonstrations:
 
 def content_of(subject: Subject) -> frozenset[str]:
     """The texts of a subject; a swapped pair has the same texts."""
-    if isinstance(subject, Pair):
-        responses = (f"r{subject.response_a}", f"r{subject.response_b}")
-    else:
-        responses = (f"r{subject.response}",) * 2
-    return frozenset((f"p{subject.prompt}", *responses))
+    return frozenset(f"{name[0]}{text}" for name, text in texts_of(subject).items())
 
 
 def digest_of(messages: Iterable[Message]) -> str:
@@ -377,6 +371,10 @@ class PromptProtocol(JudgeProtocol):
         """Fill this prompt; names other than these are columns of the row."""
         self.prompt = check_prompt(prompt, required=required, optional=optional)
         self.prompt_columns = PromptColumns(prompt, (*required, *optional))
+
+    def shown(self, subject: Subject, order: Order = "ab") -> dict[str, Value]:
+        """The texts of a subject, with the columns that the prompt names."""
+        return {**self.prompt_columns.values(subject, order), **shown_texts(subject, order)}
 
 
 class ChoiceProtocol(PromptProtocol):
@@ -428,12 +426,17 @@ class ChoiceProtocol(PromptProtocol):
         return answer.status, answer.detail
 
     def choice_questions(
-        self, values: Mapping[str, Value], *, order: Order | None = None, slot: str = ""
+        self,
+        values: Mapping[str, Value],
+        *,
+        opening: tuple[Message, ...] = (),
+        order: Order | None = None,
+        slot: str = "",
     ) -> list[Question]:
         """The prompt with these values, once for each sample."""
-        messages = fill(self.prompt, values)
-        if self.opening:
-            messages = (*self.opening, *(m for m in messages if m.role != "system"))
+        messages, opening = fill(self.prompt, values), opening or self.opening
+        if opening:
+            messages = (*opening, *(m for m in messages if m.role != "system"))
         return [
             Question(messages, self.asking.want, order=order, repeat=repeat, slot=slot)
             for repeat in range(self.asking.repeats)
@@ -462,8 +465,8 @@ class LetterProtocol(ChoiceProtocol):
 
     def _shown(self, pair: Pair) -> tuple[Pair, Mapping[str, Value], str | None]:
         order = seeded_order(pair.prompt, 0)
-        values = pair_values(pair, order, self.prompt_columns)
-        return pair, values, letter_shown(pair, order) if pair.label in ("A", "B") else None
+        letter = letter_shown(pair, order) if pair.label in ("A", "B") else None
+        return pair, self.shown(pair, order), letter
 
     def settings(self) -> Mapping[str, Any]:
         return {
@@ -480,7 +483,7 @@ class LetterProtocol(ChoiceProtocol):
         self.demonstrations.refuse(pair)
         asked: list[Question] = []
         for order in self.orders.of(pair):
-            shown = {**pair_values(pair, order, self.prompt_columns), **(values or {})}
+            shown = {**self.shown(pair, order), **(values or {})}
             asked += self.choice_questions(shown, order=order, slot=slot)
         return asked
 

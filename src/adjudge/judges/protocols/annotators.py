@@ -12,7 +12,7 @@ import numpy as np
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing import WHOLE
-from adjudge.judges.prompting import builtin_prompt, fill
+from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols._choices import (
     LETTERS,
     PLACEHOLDERS,
@@ -21,9 +21,7 @@ from adjudge.judges.protocols._choices import (
     Demonstrations,
     digest_of,
     judgment,
-    labelled_pairs,
     letter_shown,
-    pair_values,
     seeded_order,
     smallest_mass,
     worst,
@@ -68,7 +66,8 @@ class Annotators(ChoiceProtocol):
             remedy = "every persona votes once: give 1, or leave it out"
             raise ArgumentError("samples", samples, remedy)
         self.ask_for(LETTERS, samples=samples, temperature=0.0, **how)
-        labelled = labelled_pairs(demonstrations)
+        pairs = (pair for pair in demonstrations if isinstance(pair, Pair))
+        labelled = [pair for pair in pairs if pair.label in ("A", "B")]
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:
             needs = f"annotators need your own labelled pairs, at least {k} with label A or B"
@@ -89,10 +88,7 @@ class Annotators(ChoiceProtocol):
         ]
         # The system message and the persona's comparisons, in the form of the question.
         self._openings = [
-            self.turns(
-                (pair_values(pair, order, self.prompt_columns), letter_shown(pair, order))
-                for pair, order in persona
-            )
+            self.turns((self.shown(*shown), letter_shown(*shown)) for shown in persona)
             for persona in self.personas
         ]
 
@@ -117,12 +113,11 @@ class Annotators(ChoiceProtocol):
         pair = self.pair(subject)
         self.demonstrations.refuse(pair)
         order = seeded_order(pair.id, self.seed)
-        asked = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
-        last = tuple(message for message in asked if message.role != "system")
-        return [
-            Question(opening + last, self.asking.want, order=order, slot=f"persona {number}")
-            for number, opening in enumerate(self._openings, start=1)
-        ]
+        asked: list[Question] = []
+        for number, opening in enumerate(self._openings, start=1):
+            slot, shown = f"persona {number}", self.shown(pair, order)
+            asked += self.choice_questions(shown, opening=opening, order=order, slot=slot)
+        return asked
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)

@@ -118,9 +118,7 @@ class GradeProtocol(ChoiceProtocol):
                 text = Data(write_value(value))
                 material += [f"\n[{title} begins]\n", text, f"\n[{title} ends]\n"]
         return {
-            **self.prompt_columns.values(item),
-            "prompt": Data(item.prompt),
-            "response": Data(item.response),
+            **self.shown(item),
             "material": material,
             "criterion": " and ".join(criterion.name for criterion in self.criteria),
             "definition": self.criteria[0].in_full

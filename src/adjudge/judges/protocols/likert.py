@@ -14,7 +14,7 @@ from adjudge.judges.criteria import (
     our_criteria,
     write_scale,
 )
-from adjudge.judges.interface import Data, Prompt, Question
+from adjudge.judges.interface import Prompt, Question
 from adjudge.judges.parsing import WHOLE, parse_score, unread
 from adjudge.judges.prompting import Value, builtin_prompt
 from adjudge.judges.protocols._choices import BOUNDED, CUT_OFF, ChoiceProtocol, reason, worst
@@ -92,9 +92,7 @@ class Likert(ChoiceProtocol):
         asked: list[Question] = []
         for criterion in self.criteria:
             values: dict[str, Value] = {
-                **self.prompt_columns.values(item),
-                "prompt": Data(item.prompt),
-                "response": Data(item.response),
+                **self.shown(item),
                 "criterion": criterion.name,
                 "definition": criterion.in_full,
                 "low": str(low),

@@ -16,7 +16,6 @@ from adjudge.judges.protocols._choices import (
     PLACEHOLDERS,
     PromptProtocol,
     judgment,
-    pair_values,
     reason,
     worst,
 )
@@ -86,14 +85,9 @@ class Rubric(PromptProtocol):
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         pair = self.pair(subject)
-        return [
-            Question(
-                fill(self.prompt, {**pair_values(pair, order, self.prompt_columns), **self._words}),
-                self._want,
-                order,
-            )
-            for order in BOTH_ORDERS
-        ]
+        shown = [{**self.shown(pair, order), **self._words} for order in BOTH_ORDERS]
+        asked = zip(shown, BOTH_ORDERS, strict=True)
+        return [Question(fill(self.prompt, values), self._want, order) for values, order in asked]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)

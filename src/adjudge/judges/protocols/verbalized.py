@@ -15,7 +15,6 @@ from adjudge.judges.protocols._choices import (
     Orders,
     PromptProtocol,
     judgment,
-    pair_values,
 )
 from adjudge.records import MEASURED, Judgment, Reply, Status, Subject
 from adjudge.validation import count, one_of
@@ -80,7 +79,7 @@ class Verbalized(PromptProtocol):
     def questions(self, subject: Subject) -> Sequence[Question]:
         pair = self.pair(subject)
         (order,) = self.orders.of(pair)
-        messages = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
+        messages = fill(self.prompt, self.shown(pair, order))
         return [Question(messages, Text(self.max_tokens), order=order)]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
