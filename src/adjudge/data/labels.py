@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import polars as pl
 
@@ -50,19 +50,23 @@ LABEL_COLUMNS = Layout(
     apart=("rater",),
     texts_needed=True,
 )
-
-
-def _of_answers(usual: str, **label: Any) -> Layout:
-    """The columns of labels of single answers."""
-    others = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
-    columns = [*others, Column(name="label", required=True, **label)]
-    return Layout("labels", *columns, apart=("rater",), texts_needed=True, usual=usual)
-
-
-#: In `label` or in `human`: pass or fail, or any words.
-GRADE_LABEL_COLUMNS = _of_answers("grade_labels")
-#: In `label` or in `human_score`.
-SCORE_LABEL_COLUMNS = _of_answers("score_labels", type="whole", low=0)
+_OF_ANSWERS = [column for column in LABEL_COLUMNS.columns if column.name != "label"]
+#: Labels of single answers, in `label` or in `human`: pass or fail, or any words.
+GRADE_LABEL_COLUMNS = Layout(
+    "labels",
+    *(*_OF_ANSWERS, Column(name="label", required=True)),
+    apart=LABEL_COLUMNS.apart,
+    texts_needed=True,
+    usual="grade_labels",
+)
+#: Scores of single answers, in `label` or in `human_score`.
+SCORE_LABEL_COLUMNS = Layout(
+    "labels",
+    *(*_OF_ANSWERS, Column(name="label", type="whole", low=0, required=True)),
+    apart=LABEL_COLUMNS.apart,
+    texts_needed=True,
+    usual="score_labels",
+)
 
 
 def read_labels(source: TableLike, *, about: About | Literal["scores"] = "pairs") -> pl.DataFrame:

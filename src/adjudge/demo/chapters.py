@@ -25,10 +25,10 @@ from adjudge.judges.judging import judge_pairs
 from adjudge.monitoring import draw_audits
 from adjudge.policy.audits import monitor_figure
 from adjudge.present.blocks import Table, table_of
+from adjudge.present.figure import panel
 from adjudge.present.text import count, interval, level, number, percent, show_interval
 from adjudge.ranking.evaluation_view import draw_intervals
 from adjudge.ranking.rank import rank
-from adjudge.ranking.temperature import panel
 from adjudge.records import MEASURED, Interval, Pair
 from adjudge.report import write_report
 from adjudge.selection import all_guarantees, calibrate, evaluate, select

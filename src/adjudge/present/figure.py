@@ -7,7 +7,7 @@ already has.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -116,6 +116,14 @@ def new_figure(width: float = 7.2, height: float = 4.2) -> Figure:
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
+    return figure
+
+
+def panel(draw: Callable[[Axes, Any], None], size: tuple[float, float], drawn: Any) -> Figure:
+    """A figure of one panel: `draw` on its axes what is `drawn`."""
+    with themed():
+        figure = new_figure(*size)
+        draw(figure.add_subplot(), drawn)
     return figure
 
 

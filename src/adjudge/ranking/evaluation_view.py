@@ -25,9 +25,10 @@ from adjudge.present.figure import (
     add_legend,
     draw_interval,
     new_figure,
+    panel,
     themed,
 )
-from adjudge.ranking.temperature import draw_calibration, panel
+from adjudge.ranking.temperature import draw_calibration
 from adjudge.records import Interval
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from adjudge.present.blocks import (
     remarks_of,
     table_of,
 )
-from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows
+from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows, panel
 from adjudge.present.result import (
     Correlation,
     Count,
@@ -40,7 +40,7 @@ from adjudge.ranking.evaluation_view import (
 from adjudge.ranking.orders import RankAgreement, agreement_facts
 from adjudge.ranking.shift import spell_mix
 from adjudge.ranking.targets import JurorRow
-from adjudge.ranking.temperature import GroupRow, Temperature, panel, temperature_blocks
+from adjudge.ranking.temperature import GroupRow, Temperature, temperature_blocks
 from adjudge.records import Interval
 
 if TYPE_CHECKING:

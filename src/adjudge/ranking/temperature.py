@@ -9,10 +9,9 @@ p into 1 - p.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +22,7 @@ from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present import text
 from adjudge.present.blocks import Block, Figure, table_of
-from adjudge.present.figure import draw_reliability, new_figure, themed
+from adjudge.present.figure import draw_reliability, panel
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion
 from adjudge.records import Interval
 from adjudge.statistics.numbers import (
@@ -36,7 +35,6 @@ from adjudge.validation import FloatArray, IntArray, optional_numbers, same_leng
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 
 _MAX_STEPS = 200
@@ -476,14 +474,6 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
         draw = partial(panel, draw_calibration, (5.0, 4.6), fit)
         blocks.append(Figure("reliability", draw, how_often))
     return blocks
-
-
-def panel(draw: Callable[[Axes, Any], None], size: tuple[float, float], drawn: Any) -> Drawing:
-    """A figure of one panel: `draw` on its axes what is `drawn`."""
-    with themed():
-        figure = new_figure(*size)
-        draw(figure.add_subplot(), drawn)
-    return figure
 
 
 def draw_calibration(axes: Axes, temperature: Temperature) -> None:

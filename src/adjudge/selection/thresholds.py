@@ -450,8 +450,8 @@ class SplitCounts:
         exact = passes(wrong.within(split, word), rows.within(split, word), split)
         last = last_passing(exact & cuts.bits(np.zeros_like(word), word).view(np.bool_))
         # Words are in ascending order: of several that pass, the last remains.
-        cut, found = np.zeros(len(self), dtype=np.int64), last >= 0
-        cut[split[found]] = 64 * word[found] + last[found]
+        cut, passing = np.zeros(len(self), dtype=np.int64), last >= 0
+        cut[split[passing]] = 64 * word[passing] + last[passing]
         return cut
 
     def below_threshold(self, cut: IntArray) -> SplitOutcome:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from adjudge.data.formats import Converter, Format, Kind, Row, UnusableRow, columns, signature
+from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import is_missing
 from adjudge.data.names import quote
@@ -88,15 +89,18 @@ def _label(winner: str | None) -> str | None:
     return None if winner is None else {"model_a": "A", "model_b": "B"}.get(winner, "tie")
 
 
+# One vote per row: as a battle without the conversations, or as a pair with its number of
+# `exchanges`, so that single turns can be kept.
+
 _Reader = Callable[[Row], Any]
 
 
-def _votes(ids: _Reader, winner: _Reader, talk: _Reader = _talk) -> Mapping[Kind, Converter]:
-    """One vote per row: a battle, or a pair with its `exchanges`: single turns can be kept."""
-    return {
-        "pairs": lambda row: [{**ids(row), "label": _label(winner(row)), **talk(row)}],
-        "battles": lambda row: [{**ids(row), "winner": winner(row)}],
-    }
+def _vote_battle(ids: _Reader, winner: _Reader, row: Row) -> Iterator[Record]:
+    yield {**ids(row), "winner": winner(row)}
+
+
+def _vote_pair(ids: _Reader, winner: _Reader, talk: _Reader, row: Row) -> Iterator[Record]:
+    yield {**ids(row), "label": _label(winner(row)), **talk(row)}
 
 
 # LMArena (Chatbot Arena): 33k conversations, and the 55k, 100k and 140k preferences.
@@ -150,7 +154,10 @@ CONVERSATIONS_33K = Format(
     signature=signature(
         f"question_id turn judge {_BATTLE}", "anony tstamp toxic_chat_tag openai_moderation"
     ),
-    gives=_votes(_arena_ids, _arena_winner),
+    gives={
+        "pairs": partial(_vote_pair, _arena_ids, _arena_winner, _talk),
+        "battles": partial(_vote_battle, _arena_ids, _arena_winner),
+    },
     used=columns("question_id id model_a model_b winner"),
     texts=columns("conversation_a conversation_b full_conversation"),
     notes=_NOTES,
@@ -161,7 +168,10 @@ PREFERENCES_55K = Format(
     signature=signature(
         "id model_a model_b prompt response_a response_b winner_model_a winner_model_b winner_tie"
     ),
-    gives=_votes(_arena_ids, _winner_55k, _talk_55k),
+    gives={
+        "pairs": partial(_vote_pair, _arena_ids, _winner_55k, _talk_55k),
+        "battles": partial(_vote_battle, _arena_ids, _winner_55k),
+    },
     used=columns("id model_a model_b winner_model_a winner_model_b winner_tie"),
     texts=columns("prompt response_a response_b"),
     notes=_NOTES,
@@ -216,7 +226,10 @@ COMPARIA = Format(
     name="comparia",
     title="the ComparIA votes",
     signature=signature("model_a_name model_b_name chosen_model_name both_equal"),
-    gives=_votes(_comparia_ids, _comparia_winner),
+    gives={
+        "pairs": partial(_vote_pair, _comparia_ids, _comparia_winner, _talk),
+        "battles": partial(_vote_battle, _comparia_ids, _comparia_winner),
+    },
     used=columns("id model_a_name model_b_name chosen_model_name both_equal"),
     texts=columns("conversation_a conversation_b"),
     notes=("a row with no choice and no tie has no winner", _COMPLETE),
