@@ -24,6 +24,8 @@ from adjudge.statistics.numbers import sort_values
 from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 
 _SAFE = 2**62
+#: Thresholds that are looked at together.
+_CANDIDATES = 65_536
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +88,18 @@ def loosest_rows(scores: FloatArray, wrong: FloatArray, level: Fraction) -> int:
     `scores` and those of the `wrong` rows are sorted. Candidate i is the threshold just before the
     i-th error: it accepts i errors and all rows below. Within a tie block only the first candidate
     is real. The others count more errors for the same rows, so they never pass if it does not.
+    Candidates are looked at from the loosest one that can pass.
     """
-    budget = np.arange(1, len(wrong) + 2)
-    rows = np.append(np.searchsorted(scores, wrong, side="left"), len(scores))
-    return int(np.max(rows[within_ratio(budget, rows, level)], initial=0))
+    n = len(scores)
+    if len(wrong) + 1 <= level * n:
+        return n
+    for end in range(min(len(wrong), int(level * n)), 0, -_CANDIDATES):
+        first = max(end - _CANDIDATES, 0)
+        rows = np.searchsorted(scores, wrong[first:end], side="left")
+        passes = within_ratio(np.arange(first + 1, end + 1), rows, level)
+        if passes.any():
+            return int(rows[passes][-1])
+    return 0
 
 
 def threshold_at(
@@ -136,8 +146,9 @@ def order_by_lot(scores: FloatArray, seed: Seed, finer: FloatArray | None = None
     bits = (scores + 0.0).view(np.int64)  # without -0.0
     keys: IntArray = np.where(bits < 0, bits ^ (2**63 - 1), bits) >> low << low | place
     rows = lot[sort_values(keys) & ((1 << low) - 1)]
-    again = np.argsort(scores[rows], kind="stable")
-    return ScoreOrder(rows[again], scores[rows[again]])
+    ordered = scores[rows]
+    again = np.argsort(ordered, kind="stable")
+    return ScoreOrder(rows[again], ordered[again])
 
 
 def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:

@@ -136,9 +136,11 @@ def corrected_interval(
         return _bounds(values, z)
     # Single numbers stay single, everything else becomes one array to be cut into blocks.
     flat = [v if v.ndim == 0 else np.broadcast_to(v, shape).reshape(-1) for v in values]
-    parts = ([v if v.ndim == 0 else v[at] for v in flat] for at in slices(size, _BLOCK))
-    ends = zip(*(_bounds(part, z) for part in parts), strict=True)
-    return Bounds(*(np.concatenate(end).reshape(shape) for end in ends))
+    low, high, informative = np.empty(size), np.empty(size), np.empty(size, dtype=np.bool_)
+    for at in slices(size, _BLOCK):
+        block = [v if v.ndim == 0 else v[at] for v in flat]
+        low[at], high[at], informative[at] = _bounds(block, z)
+    return Bounds(low.reshape(shape), high.reshape(shape), informative.reshape(shape))
 
 
 #: Data sets per block, so that all intermediate arrays stay in the processor's cache.

@@ -354,7 +354,8 @@ def pac_thresholds(
 
 def _labels_by_lot(scores: ArrayLike, errors: ArrayLike, seed: Seed) -> Labels:
     s, e = paired(scores, errors)
-    return Labels(s, e).take(order_by_lot(s, seed).rows)
+    order = order_by_lot(s, seed)
+    return Labels(order.scores, e[order.rows])
 
 
 def _threshold(labels: Labels, alpha: Fraction, delta: Fraction) -> Threshold:
