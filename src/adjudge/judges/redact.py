@@ -155,8 +155,10 @@ class Redactor:
         server = None if reply.server is None else self.exact(reply.server)
         model = None if reply.served_model is None else self.exact(reply.served_model)
         words = None if reply.error is None else self(reply.error)
-        clean = replace(reply, text=text, error=words, raw=raw, server=server, served_model=model)
-        return reply if clean == reply else clean
+        fields = {"text": text, "error": words, "raw": raw, "server": server, "served_model": model}
+        if all(getattr(reply, name) == value for name, value in fields.items()):
+            return reply
+        return replace(reply, **fields)
 
     def _strike(self, text: str, spellings: list[str]) -> str:
         if not spellings:
@@ -238,8 +240,18 @@ def _may_cut_escapes(raw: str) -> bool:
 
 
 def _strings(raw: str) -> list[tuple[int, str, bool]]:
-    """The strings of a JSON text, their level (for alternatives), and whether it is a name."""
-    strings, level, has_levels = [], 0, raw.count('"top_logprobs"') > 1
+    """The strings of a JSON text, their level (for alternatives), and whether it is a name.
+
+    In most answers quotes alone separate the strings, which takes a third of the time.
+    """
+    has_levels = raw.count('"top_logprobs"') > 1
+    if not has_levels and '\\"' not in raw:
+        parts = raw.split('"')
+        return [
+            (0, string, after.lstrip()[:1] == ":")
+            for string, after in zip(parts[1::2], parts[2::2], strict=False)
+        ]
+    strings, level = [], 0
     for whole, string, colon in _PARTS.findall(raw):
         if whole[0] == '"':
             strings.append((level, string, bool(colon)))
