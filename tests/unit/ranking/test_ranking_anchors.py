@@ -61,6 +61,7 @@ def test_a_new_model_lands_on_peoples_scale(
     assert len(board.models) == 14
     assert board.interval == "conformal"
     assert board.covers_judge_error
+    assert board.confidence_level == pytest.approx(0.9)
     for row in placed.values():
         low, high = row.ends
         assert low is not None

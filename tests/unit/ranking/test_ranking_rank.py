@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.data import prepare_battles
 from adjudge.errors import ArgumentError, DataError
-from adjudge.ranking import METHODS, make_anchors, rank, rank_correlations
+from adjudge.ranking import METHODS, fit_temperature, make_anchors, rank, rank_correlations
 from adjudge.ranking.bradley_terry import count_wins, structure
 from adjudge.simulate.battles import simulate_battles
 
@@ -52,6 +52,39 @@ def test_auto_looks_at_what_there_is(frame: pl.DataFrame) -> None:
     assert rank(judged, interval="none").method == "hard-elo"
     named = votes.with_columns(gpt=pl.col("human_pref"))
     assert rank(named, verdict="gpt", interval="none").outcome == "gpt"
+
+
+def test_an_interval_of_a_win_rate_is_around_it_and_wider_at_a_higher_level(
+    frame: pl.DataFrame,
+) -> None:
+    half, most = (
+        rank(frame, method="win-rate", replicates=200, confidence_level=level, seed=1).models
+        for level in (0.5, 0.95)
+    )
+    for narrow, wide in zip(half, most, strict=True):
+        (low, high), (lowest, highest) = narrow.ends, wide.ends
+        assert lowest < low < high < highest
+        assert lowest < wide.score < highest
+
+
+def test_of_many_models_that_won_or_lost_all_five_are_named() -> None:
+    rows = [(f"m{k}", "loser", "model_a") for k in range(6)]
+    board = rank(pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row"))
+    [text] = [text for text in board.warnings if "won all" in text]
+    assert "m4 (won all) and 2 more: the penalty alone determines the Elo" in text
+
+
+def test_bins_of_agreement_follow_each_other_and_hold_every_vote() -> None:
+    rng = np.random.default_rng(0)
+    score = rng.normal(0, 2, 400)
+    human = np.where(rng.random(400) < 1 / (1 + np.exp(-score)), 1.0, 0.0)
+    bins = fit_temperature(score, human).agreement
+    assert sum(row.n for row in bins) == 400
+    assert [row.low for row in bins[1:]] == [row.high for row in bins[:-1]]
+    for row in bins[1:]:
+        inside = (np.abs(score) > row.low) & (np.abs(score) <= row.high)
+        assert inside.sum() == row.n
+        assert row.agreement == pytest.approx(((score > 0) == (human == 1))[inside].mean())
 
 
 def test_bootstrap_and_sandwich_agree(frame: pl.DataFrame) -> None:
