@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Generic, Literal, TypeVar, Unpack
 
@@ -235,12 +236,14 @@ class SeenIds:
         self._ids = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         self._ids.execute("CREATE TABLE seen (id TEXT PRIMARY KEY, at INTEGER) WITHOUT ROWID")
         self._ids.execute("BEGIN")
+        # Also closed if an iteration that began is never finished.
+        self._close = weakref.finalize(self, self._ids.close)
 
     def __enter__(self) -> SeenIds:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ids.close()
+        self._close()
 
     def add(self, key: str, row: int) -> None:
         """Store one id; refuse it if it was seen before."""
