@@ -1,7 +1,7 @@
 """Registries: objects by name, the built-in ones and those of installed packages.
 
-A package adds a backend, protocol, format, store, guarantee, verb or kind of result by an entry
-point in the group of that name, such as `adjudge.backends`. Built-in objects are listed in a
+A package adds a backend, protocol, format, store, guarantee, doubt, verb or kind of result by an
+entry point in the group of that name, such as `adjudge.backends`. Built-in objects are listed in a
 `Registry`, one line each, and imported when they are used. They take precedence: a package cannot
 replace `openai` by its own object of that name.
 """

@@ -19,13 +19,18 @@ LABELLED: Mapping[About, str] = {"pairs": "pairs", "grades": "answers", "choices
 #: What the judge gives in each case, as a singular noun.
 GIVEN: Mapping[About, str] = {"pairs": "verdict", "grades": "verdict", "choices": "choice"}
 LabelValue = Literal["A", "B", "tie"]
-SampledBy = Literal["random", "plan", "doubt", "surest", "audit"]
+SampledBy = Literal["random", "plan", "verdict", "doubt", "surest", "audit", "browsed"]
 LabelledBy = Literal["person", "model"]
 #: What a label started from: an empty answer, or the judge's, which the person could keep.
 StartedFrom = Literal["nothing", "judge"]
 Status = Literal["ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"]
 
 STATUSES: tuple[Status, ...] = get_args(Status)
+#: The status of a row of a log if the judge answered, and a policy did not accept its verdict: it
+#: is neither a grade nor a failure of the judge.
+ABSTAINED = "abstained"
+#: The statuses of rows. No reply of a judge is an abstention.
+ROW_STATUSES: tuple[str, ...] = (*STATUSES, ABSTAINED)
 #: Below this probability of the requested letters, the judge was about to write something else.
 MIN_ANSWER_MASS = 0.1
 #: The only statuses whose rows have a score.
@@ -98,6 +103,28 @@ class Item:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image in a text: the hash of its bytes, or the path or URL at which they are.
+
+    `alt` is for people: the path as it was written, or a description.
+    """
+
+    sha256: str | None = None
+    alt: str = ""
+    place: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The image as words: for hashes and lengths, and for judges that look at no image."""
+        return f"[image {self.place or f'sha256:{self.sha256}'}]"
+
+    @property
+    def name(self) -> str:
+        """The image for people, in one line."""
+        return " ".join((self.alt or self.place or "image").split())[:200]
+
+
 #: What a judge is asked about.
 Subject = Pair | Item
 
@@ -111,8 +138,9 @@ class Reply:
     often each option was sampled from a judge without log probabilities. `answer_mass` is the
     probability of all spellings of all options together. It is computed from the server's most
     likely tokens, so it is a lower bound, unless `exact_mass`. `cut_off`: the text ends at the
-    token limit. `server` is the program that answered and its version, `served_model` the model, if
-    it states them.
+    token limit. Of the `prompt_tokens` the provider read `cached_tokens` from its cache and wrote
+    `cache_write_tokens` to it. `server` is the program that answered and its version,
+    `served_model` the model, if it states them.
     """
 
     status: Status
@@ -127,6 +155,8 @@ class Reply:
     scored_tokens: int | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     latency_s: float | None = None
     error: str | None = None
     server: str | None = None
@@ -214,7 +244,8 @@ class Grade:
 class Label:
     """The label of one person (or a model) for one pair or answer, and how it was shown.
 
-    `label` is A, B or tie for a pair, pass or fail for an answer, or its score.
+    `label` is A, B or tie for a pair, pass or fail for an answer, or its score. `shown_texts` has a
+    hash of each text that was shown, None if unknown.
     """
 
     id: str
@@ -224,6 +255,7 @@ class Label:
     started_from: StartedFrom | None = None
     sampled_by: SampledBy | None = None
     shown_order: Order | None = None
+    shown_texts: str | None = None
 
 
 #: The part of an alignment that a row is in, as `judge` writes it.

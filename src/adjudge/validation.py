@@ -80,6 +80,11 @@ def one_of(value: str, choices: Sequence[str], name: str) -> str:
     return value
 
 
+def known_seed(seed: Seed) -> int | None:
+    """The seed as a result states it: a Generator's state is not known."""
+    return seed if isinstance(seed, int) else None
+
+
 def generator(seed: Seed) -> np.random.Generator:
     """A numpy Generator from a seed, a Generator (used unchanged) or None (fresh entropy)."""
     if isinstance(seed, np.random.Generator):

@@ -2,6 +2,7 @@
 
 from adjudge.data.battles import Battles, prepare_battles, read_battles
 from adjudge.data.conversion import LogRows, LogSummary, convert_log, read_public, sniff
+from adjudge.data.exporting import export_scores
 from adjudge.data.formats import FORMATS, Format, Row, UnusableRow, kinds_of
 from adjudge.data.grades import Grades, prepare_grades, read_grades
 from adjudge.data.judgments import Judgments, prepare_judgments, read_judgments
@@ -39,6 +40,7 @@ __all__ = [
     "Table",
     "UnusableRow",
     "convert_log",
+    "export_scores",
     "iter_items",
     "iter_pairs",
     "iter_rows",

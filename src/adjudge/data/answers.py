@@ -54,7 +54,8 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
     >>> [answer.model for answer in same_answers(rows, [1] * 20)]
     ['null']
     """
-    for_a = np.asarray(wins, dtype=np.float64)
+    wins_of_a = np.asarray(wins, dtype=np.float64)
+    wins_of = {"a": wins_of_a, "b": 1 - wins_of_a}
     column = next(
         (c for c in _KNOWN_BY if {f"{c}_a", f"{c}_b", "model_a", "model_b"} <= set(frame.columns)),
         None,
@@ -64,42 +65,28 @@ def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]
     prompts = next((c for c in ("prompt_id", "prompt", "id") if c in frame.columns), None)
     every = pl.Series(range(frame.height))
     prompt = every if prompts is None else columns_as_text(frame, [prompts]).to_series()
-    answers = pl.concat(
-        pl.DataFrame(
-            {
-                "model": as_text(frame[f"model_{side}"]),
-                "answer": as_text(frame[f"{column}_{side}"]),
-                "prompt": prompt,
-                "won": for_a if side == "a" else 1 - for_a,
-            }
-        )
-        for side in ("a", "b")
-    ).drop_nulls(["model", "answer"])
+    sides = []
+    for side, won in wins_of.items():
+        model = as_text(frame[f"model_{side}"])
+        answer = as_text(frame[f"{column}_{side}"])
+        sides.append(pl.DataFrame({"model": model, "answer": answer, "prompt": prompt, "won": won}))
+    answers = pl.concat(sides).drop_nulls(["model", "answer"])
     # Few models can have one answer to most prompts, and to count its prompts takes longest.
-    likely = (
-        answers.group_by("model", maintain_order=True)
-        .agg(
-            pl.col("prompt").n_unique().alias("prompts"),
-            pl.col("won").drop_nans().mean().alias("win_share"),
-            pl.col("answer").unique_counts().max().alias("rows"),
-        )
-        .filter(
-            pl.col("prompts") >= _FEWEST_PROMPTS,
-            pl.col("rows") >= _MOST * pl.col("prompts"),
-            pl.col("win_share") > 0.5,
-        )
+    models = answers.group_by("model", maintain_order=True).agg(
+        prompts=pl.col("prompt").n_unique(),
+        win_share=pl.col("won").drop_nans().mean(),
+        rows=pl.col("answer").unique_counts().max(),
     )
-    repeats = (
+    most = _MOST * pl.col("prompts")
+    likely = models.filter(
+        pl.col("prompts") >= _FEWEST_PROMPTS, pl.col("rows") >= most, pl.col("win_share") > 0.5
+    )
+    per_answer = (
         answers.join(likely, on="model", how="semi")
         .group_by("model", "answer")
-        .agg(pl.col("prompt").n_unique().alias("same"))
-        .group_by("model")
-        .agg(pl.col("same").max())
+        .agg(same=pl.col("prompt").n_unique())
     )
-    odd = likely.join(repeats, on="model", maintain_order="left")
-    return tuple(
-        SameAnswer(known_by=_KNOWN_BY[column], **row)
-        for row in odd.filter(pl.col("same") >= _MOST * pl.col("prompts"))
-        .select("model", "same", "prompts", "win_share")
-        .to_dicts()
-    )
+    repeats = per_answer.group_by("model").agg(pl.col("same").max())
+    odd = likely.join(repeats, on="model", maintain_order="left").filter(pl.col("same") >= most)
+    rows = odd.select("model", "same", "prompts", "win_share").to_dicts()
+    return tuple(SameAnswer(known_by=_KNOWN_BY[column], **row) for row in rows)

@@ -19,18 +19,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from adjudge.data.answers import describe_same_answer, same_answers
-from adjudge.data.columns import Column, Layout, check_columns, each, settle_status
+from adjudge.data.columns import Column, Layout, check_columns, each
 from adjudge.data.files import Handle
-from adjudge.data.labels import usable_labels
 from adjudge.data.names import (
     PAIR,
     WINNER,
+    bare_name,
     columns_here,
     drop_missing,
-    plain_name,
     quote,
     read_choices,
-    refuse_duplicates,
     refuse_values,
     refuse_where,
     usual_names,
@@ -48,14 +46,17 @@ from adjudge.data.rows import (
     Rows,
     cluster_column,
     code_clusters,
-    distinct_rows,
-    first_repeats,
     has_values,
     identities,
     merge_dropped,
     text_column,
 )
 from adjudge.data.source import Needs, Reading, Source
+from adjudge.data.steps.judges import check_judges
+from adjudge.data.steps.labels import take_labels
+from adjudge.data.steps.repeats import first_repeats, leave_out_repeats
+from adjudge.data.steps.status import FAILURES, mark_failures
+from adjudge.data.style import length_differences, style_columns, style_differences
 from adjudge.data.tables import TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.text import count
@@ -95,13 +96,22 @@ def read_battles(
     and without one there are no votes. score_a and score_b are the judge's numbers. If the file has
     per-criterion objects scores_a and scores_b instead (also as text, JSON or Python), score_a and
     score_b are the means over the criteria that both sides have. `as_is` are columns that the
-    caller uses for something else: they are not read as one of ours.
+    caller uses as verdict, score or human: they are not read as one of ours. A battle that failed
+    by its status has no answer of the judge; if no judge is in the file, it has no vote.
 
     >>> read_battles({"model_a": ["x"], "model_b": ["y"], "human_pref": ["B"]})["winner"].to_list()
     ['model_b']
     """
-    frame, name = BATTLE_COLUMNS.read(source, as_is=as_is), source_name(source)
+    name = source_name(source)
     words = labels_as_of(source)
+    roles = as_is or {}
+    judged = [column for role, column in roles.items() if role != "human"]
+    frame = BATTLE_COLUMNS.load(source, as_is=roles)
+    frame = BATTLE_COLUMNS.check(frame, name, answers=judged, labels_as=words)
+    if not {*BATTLE_COLUMNS.answers, *judged} & {*frame.columns}:
+        people = [column for column in (roles.get("human"), *_HUMAN) if column is not None]
+        # A person's vote that is no outcome is refused, also if a judge would have failed by it.
+        frame = mark_failures(frame, name, people, classes=FAILURES)
     if not votes_required and not {"winner", "human_pref"} & set(frame.columns):
         votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)
         frame = check_columns(frame.with_columns(winner=votes), [_WINNER], name, labels_as=words)
@@ -130,11 +140,11 @@ def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> 
         return frame
     if "human_pref" not in frame.columns:
         raise BATTLE_COLUMNS.missing(frame, "winner", source, "give winner or human_pref")
-    given = frame.get_column("human_pref")
-    if not (given.dtype in (pl.String, pl.Null) or given.dtype.is_numeric()):
+    human_pref = frame.get_column("human_pref")
+    if not (human_pref.dtype in (pl.String, pl.Null) or human_pref.dtype.is_numeric()):
         problem, remedy = "has neither letters nor numbers", "use A, B or tie"
         raise DataError(source, problem, row=1, column="human_pref", remedy=remedy)
-    texts = drop_missing(as_text(given))
+    texts = drop_missing(as_text(human_pref))
     numbers = texts.cast(pl.Float64, strict=False)
     if words or texts.is_null().all() or numbers.null_count() > texts.null_count():
         read = frame.with_columns(texts.alias("human_pref"))
@@ -220,8 +230,10 @@ class Battles:
     difference (positive favours model_a), `other` the targets of a second opinion to compare with;
     NaN if a battle has none. `panel` has a column of scores for each judge of a jury. `prompts`
     are codes of the column `cluster`, `groups` the values of the grouping column `by`. `weights`
-    count each battle more or less (`ranking.shift`; None: all once). `failed` is the status of a
-    battle that the judge failed, else empty. `source`
+    count each battle more or less (`ranking.shift`; None: all once). `length` is the difference in
+    length of the answers, `style` has a column for each feature in `control`, whose kinds are
+    `style_kinds` (`data.style`). `failed` is the status of a
+    battle that the judge failed (without a judge: whose vote failed), else empty. `source`
     names the columns of the score (None: the judge gave none), `named` the verdict column that the
     user named, `identities` the judges. `voters` is whose votes `human` are, `of_people` whether
     that is people; `command` ranks the same battles again.
@@ -241,6 +253,10 @@ class Battles:
     groups: tuple[str, ...] | None = None
     group_codes: IntArray | None = None
     weights: FloatArray | None = None
+    length: FloatArray | None = None
+    style: FloatArray | None = None
+    control: tuple[str, ...] = ()
+    style_kinds: tuple[str, ...] = ()
     failed: NDArray[np.str_] | None = None
     source: str | None = None
     named: str | None = None
@@ -298,6 +314,7 @@ def prepare_battles(
     cluster: str | None = "auto",
     by: str | None = None,
     against: str | None = None,
+    control: Sequence[str] | None = None,
     model_labels: bool = False,
     jury: bool = False,
     **reading: Unpack[Reading],
@@ -315,30 +332,34 @@ def prepare_battles(
     if (done := source.prepared(Battles, prepare_battles, locals())) is not None:
         return done
     with source:
-        columns = (human, verdict, score, cluster, by, against, *source.columns.values())
+        columns = [human, verdict, score, cluster, by, against, *source.columns.values()]
+        columns += style_columns(control or ())
         source.narrow(Needs(("battles",), columns, texts=True))
         # A column that is named as the judge's, or as people's, is not also taken for the other's.
         roles = {"verdict": verdict, "score": score, "human": human}
         as_is = {role: column for role, column in roles.items() if column is not None}
         reader: dict[str, Any] = {"votes_required": False, "as_is": as_is}
         table = source.open("battles", format, baseline=baseline, **reader)
-        words, said = labels_as_of(source.rows), None
-    named = [column for column in (verdict, score) if column is not None]
-    frame = settle_status(table.frame, table.name, named, labels_as=words)
-    frame = read_verdicts(frame, (human, verdict, against), table.name, words)
-    apart = [name for name in ("judge", by, against) if name is not None]
-    rows = Rows(frame, table.dropped)
-    if not jury or "judge" in frame.columns:
-        rows = distinct_rows(rows, table.name, apart=apart)
-    rows = first_repeats(rows)
+        words = labels_as_of(source.rows)
+    frame = read_verdicts(table.frame, (human, verdict, against), table.name, words)
     if jury:
-        rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
+        refuse_unnamed_members(frame)
+    apart = [name for name in ("judge", by, against) if name is not None]
+    rows = leave_out_repeats(Rows(frame, table.dropped), table.name, apart=apart)
+    rows = first_repeats(rows)
+    judged = None
+    if jury:
+        rows, judged = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
-    rows, makers = usable_labels(rows, votes, table.name, model_labels=model_labels)
-    options = {"cluster": cluster, "by": by, "against": against}
-    coded = code_battles(
-        rows.frame, said=said, **roles, **options, labels_as=words, unread=rows.dropped
-    )
+    taken = take_labels(rows, votes, table.name, model_labels=model_labels)
+    rows = taken.rows
+    if not jury and judged_columns(rows.frame, verdict=verdict, score=score, votes=votes):
+        apart = [column for column in (by, against) if column is not None]
+        check_judges(rows.frame, table.name, measure="board", apart=apart)
+    options: dict[str, Any] = {"cluster": cluster, "by": by, "against": against}
+    control = list(dict.fromkeys(control or ())) or None
+    options |= {"control": control, **roles}
+    coded = code_battles(rows.frame, judged=judged, **options, labels_as=words, unread=rows.dropped)
     command = ["adjudge", "rank", source.name if isinstance(source.data, Handle) else "FILE"]
     spelled = {"format": format, "human": human, "verdict": verdict, "score": score}
     command += [part for name, value in spelled.items() if value for part in (f"--{name}", value)]
@@ -346,12 +367,22 @@ def prepare_battles(
         command += ["--column", f"{ours}={theirs}"]
     here = source.data.first or {} if isinstance(source.data, Handle) else {}
     if votes is not None and human is None and votes not in here:
-        usual = (source.columns.get(votes), "human_pref", *usual_names(votes, "battles"))
-        theirs = next((name for name in here if name in usual or plain_name(name) in usual), votes)
+        usual = {*map(bare_name, ("human_pref", *usual_names(votes, "battles")))}
+        named = source.columns.get(votes)
+        theirs = next((name for name in here if name == named or bare_name(name) in usual), votes)
         coded = replace(coded, voters=coded.voters.replace(f" in {votes}", f" in {theirs}"))
-    if makers:
+    if taken.makers:
         coded = replace(coded, voters="labels that a model made", of_people=False)
-    return replace(coded, warnings=(*makers, *coded.warnings), command=shlex.join(command))
+    command += ["--control", ",".join(coded.control)] * bool(coded.control)
+    return replace(coded, warnings=(*taken.makers, *coded.warnings), command=shlex.join(command))
+
+
+def judged_columns(
+    frame: pl.DataFrame, *, verdict: str | None, score: str | None, votes: str | None
+) -> list[str]:
+    """The columns with answers of a judge, not votes: `judge` can also name people who voted."""
+    answers = (verdict, score, *BATTLE_COLUMNS.answers)
+    return [name for name in answers if name in frame.columns and name != votes]
 
 
 def read_verdicts(
@@ -384,15 +415,16 @@ def code_battles(
     cluster: str | None = None,
     by: str | None = None,
     against: str | None = None,
+    control: Sequence[str] | None = None,
     labels_as: Mapping[str, str] | None = None,
     unread: Mapping[str, int] | None = None,
-    said: JudgeScores | None = None,
+    judged: JudgeScores | None = None,
 ) -> Battles:
     """Coded battles from a frame that was read; options as in `prepare_battles`.
 
-    `human`, `verdict` and `score` name columns; without them the usual names are used. `said` has a
-    jury's answers instead. Rows without both names and battles of a model with itself are left out
-    and counted.
+    `human`, `verdict` and `score` name columns; without them the usual names are used. `judged` has
+    a jury's answers instead. Rows without both names and battles of a model with itself are left
+    out and counted.
 
     >>> columns = {"model_a": ["x", "y"], "model_b": ["y", "y"], "winner": ["tie", "tie"]}
     >>> battles = code_battles(pl.DataFrame(columns))
@@ -420,63 +452,87 @@ def code_battles(
     second = y if against == "votes" else None
     if other is not None:
         second = outcome_targets(frame[other], other, labels_as)
-    if said is None:
-        said = judge_scores(frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as)
+    if judged is None:
+        judged = judge_scores(
+            frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as
+        )
     doubted = []
-    voters, of_people = f"people's votes in {votes}", True
-    if y is not None and votes != human and said.source is None and has_values(frame, "judge"):
-        judges = as_text(frame["judge"]).drop_nulls().unique().sort().to_list()
-        of_people = all(_PERSON.match(name) for name in judges)
-        more = f" and {len(judges) - 3} more" if len(judges) > 3 else ""
-        voters = f"the {votes} that {', '.join(judges[:3])}{more} gave"
+    voters = f"people's votes in {votes}"
+    of_people = True
+    if y is not None and votes != human and judged.source is None and has_values(frame, "judge"):
+        voters, of_people = _who_voted(frame, str(votes))
         if not of_people:
             doubted.append(
                 "the file names a judge without verdicts, so its winners are that judge's: if "
                 f"people gave them, add --human {votes} (human=)"
             )
-    wins = y if said.verdict is None else said.verdict
+    wins = y if judged.verdict is None else judged.verdict
     alike = () if wins is None else same_answers(frame, wins)
     column = cluster_column(frame, cluster)
     groups = group_codes = None
     if by == "difficulty" and by not in frame.columns:
-        groups, group_codes = _DIFFICULTIES, _grade_difficulty(frame, said.score)
+        groups, group_codes = _DIFFICULTIES, _grade_difficulty(frame, judged.score)
     elif by is not None:
         groups, group_codes = code_sorted(text_column(frame, by, "by"))
-    failed = None
-    if "status" in frame.columns:
-        status = frame["status"].fill_null("").replace(dict.fromkeys(MEASURED, ""))
-        failed = status.to_numpy().astype(np.str_)
+    style = None
+    kinds: tuple[str, ...] = ()
+    without_style = np.zeros(len(a), dtype=bool)
+    if control:
+        style, kinds = style_differences(frame, control, "battles")
+        without_style |= ~np.isfinite(style).all(axis=1)
+    out = nameless | itself | without_style
+    unnamed_style = without_style & ~nameless & ~itself
     coded = Battles(
         names=names,
         a=a,
         b=b,
         human=y,
-        verdict=said.verdict,
-        score=said.score,
-        panel=said.panel,
+        verdict=judged.verdict,
+        score=judged.score,
+        panel=judged.panel,
         other=second,
         prompts=None if column is None else code_clusters(frame[column]),
         cluster=column,
         by=by,
         groups=groups,
         group_codes=group_codes,
-        failed=failed,
-        source=said.source,
+        length=length_differences(frame, "battles"),
+        style=style if control else None,
+        control=tuple(control or ()),
+        style_kinds=kinds,
+        failed=_failed_status(frame),
+        source=judged.source,
         named=verdict,
         voters=voters,
         of_people=of_people,
-        identities=said.identities or tuple(identities(frame)),
+        identities=judged.identities or tuple(identities(frame)),
         dropped=merge_dropped(
             unread or {},
             {
                 "a model's name is missing": int(nameless.sum()),
                 "battle of a model with itself": int(itself.sum()),
+                f"no {' or '.join(control or ())}": int(unnamed_style.sum()),
             },
         ),
-        warnings=(*said.warnings, *doubted, *map(describe_same_answer, alike)),
+        warnings=(*judged.warnings, *doubted, *map(describe_same_answer, alike)),
     )
-    out = nameless | itself
     return coded.take(~out) if out.any() else coded
+
+
+def _failed_status(frame: pl.DataFrame) -> NDArray[np.str_] | None:
+    """The status of each battle that the judge failed, and "" of the others."""
+    if "status" not in frame.columns:
+        return None
+    status = frame["status"].fill_null("").replace(dict.fromkeys(MEASURED, ""))
+    return status.to_numpy().astype(np.str_)
+
+
+def _who_voted(frame: pl.DataFrame, votes: str) -> tuple[str, bool]:
+    """Who gave the votes, by a column of judges without verdicts, and whether all are people."""
+    judges = as_text(frame["judge"]).drop_nulls().unique().sort().to_list()
+    more = f" and {len(judges) - 3} more" if len(judges) > 3 else ""
+    voters = f"the {votes} that {', '.join(judges[:3])}{more} gave"
+    return voters, all(_PERSON.match(name) for name in judges)
 
 
 #: Thirds of the prompts, by how far apart the judge scores their answers.
@@ -502,6 +558,14 @@ def _grade_difficulty(frame: pl.DataFrame, score: FloatArray | None) -> IntArray
     return third[code]
 
 
+def refuse_unnamed_members(frame: pl.DataFrame) -> None:
+    """Refuse rows of a jury that do not name their battle and their judge."""
+    for column in ("id", "judge"):
+        if column not in frame.columns or frame[column].null_count():
+            remedy = "give every row its battle's id and its judge's name"
+            raise DataError("battles", "is missing", column=column, remedy=remedy)
+
+
 def gather_jury(
     rows: Rows,
     *,
@@ -515,18 +579,15 @@ def gather_jury(
     is the mean of theirs, each divided by that judge's mean |s|. This is a simple scale, which
     `soft-elo` replaces by temperatures fitted to votes.
     """
-    frame = rows.frame
-    for column in ("id", "judge"):
-        if column not in frame.columns or frame[column].null_count():
-            remedy = "give every row its battle's id and its judge's name"
-            raise DataError("battles", "is missing", column=column, remedy=remedy)
-    frame = frame.with_columns(as_text(frame["judge"]), as_text(frame["id"]))
+    refuse_unnamed_members(rows.frame)
+    # A member answers a battle once, by whatever protocol and in whatever order it was asked.
+    rows = leave_out_repeats(rows, "battles", usual=(), apart=["judge"])
+    frame = rows.frame.with_columns(as_text(rows.frame["judge"]), as_text(rows.frame["id"]))
     judges = frame["judge"].unique().sort().to_list()
     if len(judges) < 2:
-        problem, remedy = "a jury needs two judges or more", "add rows of another judge"
+        remedy = "add rows of another judge"
+        problem = "a jury needs two judges or more"
         raise DataError("battles", problem, column="judge", remedy=remedy)
-    remedy = "give one row per battle and judge"
-    refuse_duplicates(frame, ("id", "judge"), source="battles", remedy=remedy)
     whole = frame.filter(pl.len().over("id") == len(judges))
     parts = [whole.filter(pl.col("judge") == judge).sort("id") for judge in judges]
     members = [
@@ -538,14 +599,18 @@ def gather_jury(
     panel = np.column_stack([np.asarray(member.score) for member in members])
     sides = np.column_stack([np.asarray(member.verdict) for member in members])
     scored = np.isfinite(panel).all(axis=1)
-    sizes = np.abs(panel[scored]).mean(axis=0) if scored.any() else np.ones(len(judges))
-    incomplete = frame["id"].n_unique() - int(scored.sum())
+    panel = panel[scored]
+    sides = np.sign(sides[scored] - 0.5).sum(axis=1)
+    sizes = np.abs(panel).mean(axis=0) if len(panel) else np.ones(len(judges))
+    incomplete = frame["id"].n_unique() - len(panel)
     lost = {"not scored by every judge of the jury": incomplete}
-    return Rows(parts[0].filter(scored), merge_dropped(rows.dropped, lost)), JudgeScores(
-        score=(panel[scored] / np.where(sizes > 0, sizes, 1.0)).mean(axis=1),
-        verdict=np.sign(np.sign(sides[scored] - 0.5).sum(axis=1)) / 2 + 0.5,
+    warnings = dict.fromkeys(text for member in members for text in member.warnings)
+    jury = JudgeScores(
+        score=(panel / np.where(sizes > 0, sizes, 1.0)).mean(axis=1),
+        verdict=np.sign(sides) / 2 + 0.5,
         source=f"jury of {count(len(judges), 'judge')}",
-        warnings=tuple(dict.fromkeys(text for member in members for text in member.warnings)),
-        panel=panel[scored],
+        warnings=tuple(warnings),
+        panel=panel,
         identities=tuple(identities(part)[0] for part in parts),
     )
+    return Rows(parts[0].filter(scored), merge_dropped(rows.dropped, lost)), jury

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from adjudge.data.conversations import NotTextError, from_text, is_conversation, render_conversation
+from adjudge.data.conversations import from_text, from_value
 from adjudge.data.formats import looks_like, other_format, refuse_public, wrong_format
 from adjudge.data.names import (
     GIVE_IDS,
@@ -20,26 +21,33 @@ from adjudge.data.names import (
     TEXTS,
     Vocabulary,
     add_ids,
+    are_copies,
+    bare_name,
     columns_here,
     drop_gaps,
     drop_missing,
     first_of,
     has_order_verdicts,
     match_columns,
-    plain_word,
     point_decimals,
     read_choices,
-    refuse_duplicates,
     refuse_values,
-    refuse_where,
     remark_names,
     shorten,
+    spellings_beside,
 )
+from adjudge.data.parts import READABLE, has_images, settle
+from adjudge.data.steps.repeats import refuse_duplicates, remark_alike
+from adjudge.data.steps.status import ERROR_COLUMNS, mark_failures, status_by_flag
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
-from adjudge.records import MEASURED, STATUSES
+from adjudge.images import ImageError, NotTextError
+from adjudge.present.text import count
+from adjudge.records import ROW_STATUSES
 
 _LARGEST = sys.float_info.max
+#: A text that can be messages or parts.
+_READABLE = "^(" + "|".join(map(re.escape, READABLE)) + ")"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +100,32 @@ _WORKING = frozenset(
     for name in (
         *("by", "chance", "cluster", "error", "key", "label", "labels", "member", "raters", "row"),
         *("sampled_by", "sampling_probability", "strata", "verdict"),
-        *("labelled_by", "started_from"),
+        *("labelled_by", "started_from", "comment"),
         *("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint"),
     )
 )
 
 
+#: Columns of every kind of rows that state how a row or its label was made.
+STATED = ("status", "served_model", "labelled_by", "started_from", "sampled_by")
 #: The texts of a row, if they are not its main content.
 TEXT_COLUMNS = each(*TEXTS, spoken=True)
+#: What an answer is judged with; of any type, and text if it has images.
+MATERIAL = ("context", "reference")
+ID = Column(name="id", required=True, filled=True)
+REPEAT = Column(name="repeat", type="whole", low=0)
+STATUS = Column(name="status", choices=ROW_STATUSES)
+#: What is known of a judge's reply besides its answer.
+REPLY_COLUMNS = (
+    Column(name="answer_mass", type="number", low=0, high=1),
+    *each("judge_fingerprint", "server"),
+)
+#: What a call took, and what it was about.
+CALL_COLUMNS = (
+    Column(name="tokens", type="whole", low=0),
+    Column(name="cost", type="number", low=0),
+    *each("detail", "prompt_id"),
+)
 
 
 class Layout:
@@ -143,10 +169,12 @@ class Layout:
         return self.check(frame, source_name(source), labels_as=labels_as_of(source))
 
     def read_by_id(self, source: TableLike) -> pl.DataFrame:
-        """As `read`, and repeated ids are refused."""
+        """As `read`, and repeated ids are refused; ids that are merely alike are named."""
         frame = self.read(source)
+        name = source_name(source)
         remedy = f"give every {self.kind.removesuffix('s')} its own id"
-        refuse_duplicates(frame, ["id"], source=source_name(source), remedy=remedy)
+        refuse_duplicates(frame, ["id"], source=name, remedy=remedy)
+        remark_alike(frame["id"], name)
         return frame
 
     def load(self, source: TableLike, *, as_is: Mapping[str, str] | None = None) -> pl.DataFrame:
@@ -177,12 +205,24 @@ class Layout:
         if working := next((column for column in frame.columns if column in _WORKING), None):
             problem, remedy = "is a name that adjudge uses internally", "rename the column"
             raise DataError(name, problem, column=working, remedy=remedy)
-        remark_names(name, taken)
+        remark_names(name, {**self._respelled(frame), **taken})
         # Options such as --by use the file's column names: these columns stay too.
         copies = {ours: their for ours, their in taken.items() if ours in self._stays}
         frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
         renames = {ours: their for ours, their in taken.items() if ours not in copies}
         return rename_columns(frame, renames, name)
+
+    def _respelled(self, frame: pl.DataFrame) -> dict[str, str]:
+        """Our columns that were copied from another spelling of their name."""
+        return {
+            ours: spellings[0]
+            for ours, spellings in spellings_beside(frame.columns).items()
+            if self.names_copy(ours) and are_copies(frame[spellings[0]], frame[ours])
+        }
+
+    def names_copy(self, ours: str) -> bool:
+        """Whether a message says that another spelling of this name is read: it means something."""
+        return ours in self.names or ours in STATED
 
     def match(
         self, here: Sequence[str], source: str, *, given: Mapping[str, str] | None = None
@@ -203,13 +243,15 @@ class Layout:
         source: str,
         more: Sequence[Column] = (),
         *,
+        answers: Sequence[str] = (),
         labels_as: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
         """The frame, declared columns first and checked for type and range.
 
-        `more` are additional columns of this file. Rows without an id get one.
+        `more` are additional columns of this file, `answers` columns that the caller named as the
+        judge's. Rows without an id get one.
         """
-        frame = settle_status(frame, source, self.answers, labels_as=labels_as)
+        frame = mark_failures(frame, source, [*self.answers, *answers], labels_as=labels_as)
         frame = check_columns(frame, (*self.columns, *more), source, labels_as=labels_as)
         if "id" in self.required and "id" not in frame.columns:
             frame = add_ids(frame, source, self.apart)
@@ -252,88 +294,6 @@ class Layout:
         return DataError(source, "is missing", column=column, remedy=here)
 
 
-def _remark_models(frame: pl.DataFrame, source: str) -> None:
-    """A warning if the server of one judge named several models: they are several judges."""
-    if frame.schema.get("served_model") != pl.String:
-        return
-    judge = "judge_name" if "judge_name" in frame.columns else "judge"
-    judges = [name for name in ("judge_fingerprint", judge) if frame.schema.get(name) == pl.String]
-    rows = frame.filter(pl.col("served_model").is_not_null())
-    models = rows.group_by(judges or pl.lit(0), maintain_order=True).agg(
-        pl.col("served_model").value_counts(sort=True)
-    )
-    for counts in models["served_model"]:
-        if len(counts) > 1:
-            named = counts.struct.unnest().rows()
-            shown = shorten([f"{model} ({rows:,} rows)" for model, rows in named])
-            LOG.warning(
-                "%s: warning: several models answered for one judge: %s; numbers of one model do "
-                "not hold for another: judge all rows again with another --store",
-                source,
-                shown,
-            )
-
-
-#: Words that a tool writes in place of a verdict, and the status that they are.
-FAILURES = {"error": "error", "exception": "error", "timeout": "error", "unparsed": "unparsed"}
-_STATUS = Column(name="status", choices=STATUSES)
-
-
-def settle_status(
-    frame: pl.DataFrame,
-    source: str,
-    answers: Sequence[str],
-    *,
-    classes: Collection[str] = (),
-    labels_as: Mapping[str, str] | None = None,
-) -> pl.DataFrame:
-    """The rows, without an answer where they failed: the rule for every kind of judged rows.
-
-    A row fails by its status (all but ok and censored; others are refused), or by a word in one of
-    the judge's `answers` that is no verdict, such as timeout. Such a word is an answer if people
-    use it too (`classes`), or if the caller says what it means.
-
-    >>> rows = pl.DataFrame({"judge": ["1", "0", "Timeout"], "status": ["ok", "error", "ok"]})
-    >>> settle_status(rows, "rows", ["judge"]).rows()
-    [('1', 'ok'), (None, 'error'), (None, 'error')]
-    """
-    _remark_models(frame, source)
-    answers = [name for name in dict.fromkeys(answers) if name in frame.columns]
-    if not answers:
-        return frame
-    meant = {plain_word(word) for word in (*classes, *(labels_as or {}))}
-    words = {word: status for word, status in FAILURES.items() if word not in meant}
-    failed: list[pl.Expr] = []
-    for name in answers:
-        if frame.schema[name] != pl.String:
-            continue
-        keys = {word: plain_word(word) for word in frame[name].drop_nulls().unique()}
-        known = {word: words[key] for word, key in keys.items() if key in words}
-        if known:
-            said = pl.col(name).replace_strict(known, default=None, return_dtype=pl.String)
-            failed.append(said)
-    if "status" in frame.columns:
-        given = frame["status"]
-        if given.dtype == pl.String:
-            given = given.str.strip_chars().str.to_lowercase()
-        frame = frame.with_columns(drop_missing(check_column(given, _STATUS, source)))
-        failed.append(pl.when(~pl.col("status").is_in(list(MEASURED))).then("status"))
-    if not failed:
-        return frame
-    failure = frame.select(pl.coalesce(failed)).to_series()
-    if failure.null_count() < frame.height:
-        frame = frame.with_columns(
-            pl.when(failure.is_null()).then(pl.col(name)).alias(name) for name in answers
-        )
-    own = [pl.col("status")] if "status" in frame.columns else []
-    frame = frame.with_columns(pl.coalesce(failure, *own).alias("status"))
-    if own:
-        gap = pl.col("status").is_null() & pl.any_horizontal(pl.col(answers).is_not_null())
-        remedy = "use one of " + ", ".join(STATUSES) + ", or drop the column"
-        refuse_where(frame, gap, "is empty", source=source, column="status", remedy=remedy)
-    return frame
-
-
 def check_columns(
     frame: pl.DataFrame,
     columns: Sequence[Column],
@@ -353,20 +313,32 @@ def check_columns(
         for column in columns
         if column.name in frame.columns
     )
+    frame = _settle_material(frame, source)
     models = None
     if {"model_a", "model_b"} <= set(frame.columns):
         models = as_text(frame["model_a"]), as_text(frame["model_b"])
-    for column in columns:
-        if column.words is None or column.name not in frame.columns:
-            continue
-        values, choices = frame[column.name], column.choices or ()
-        if labels_as or _any_unknown(values, choices):
-            words, remedy = labels_as or {}, column.choice_remedy
-            values = read_choices(
-                values, column.words, choices, words, models, source=source, remedy=remedy
-            )
-            frame = frame.with_columns(values)
-    return frame
+    return frame.with_columns(
+        read_column_words(frame[column.name], column, source, models, labels_as or {})
+        for column in columns
+        if column.words is not None and column.name in frame.columns
+    )
+
+
+def read_column_words(
+    values: pl.Series,
+    column: Column,
+    source: str,
+    models: tuple[pl.Series, pl.Series] | None,
+    labels_as: Mapping[str, str],
+) -> pl.Series:
+    """The values as the column's choices; `models` are the names next to them."""
+    choices = column.choices or ()
+    if column.words is None or not (labels_as or _any_unknown(values, choices)):
+        return values
+    remedy = column.choice_remedy
+    return read_choices(
+        values, column.words, choices, labels_as, models, source=source, remedy=remedy
+    )
 
 
 def missing_columns(
@@ -412,9 +384,13 @@ def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) 
             continue
         if their not in frame.columns:
             raise absent_column(their, frame.columns, source)
-        if ours in frame.columns:
+        if ours in frame.columns and bare_name(ours) == bare_name(their):
+            frame = frame.drop(ours)
+        elif ours in frame.columns:
             frame = frame.rename({ours: f"{ours}_given"})
         frame = frame.rename({their: ours})
+        if ours == "status" and bare_name(their) in ERROR_COLUMNS:
+            frame = frame.with_columns(status_by_flag(frame[ours], their).alias(ours))
     return frame
 
 
@@ -446,6 +422,17 @@ def make_room(frame: pl.DataFrame, ours: Sequence[str]) -> pl.DataFrame:
     return frame
 
 
+#: What a system wrote can be nothing: an empty answer is an answer.
+EMPTY_ANSWERS = ("response", "response_a", "response_b")
+
+
+def say_empty(column: str, number: int, source: str) -> None:
+    """Log in one line how many answers of a column are empty, if there are any."""
+    if number:
+        rows = count(number, "row has", "rows have")
+        LOG.warning("%s: %s no %s: read as an empty answer", source, rows, column)
+
+
 def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     """The values, checked for type and range; `check_columns` reads words."""
     if column.type == "text":
@@ -456,9 +443,12 @@ def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
         values = _check_numbers(values, column, source)
     refuse = partial(refuse_values, values, source=source)
     if column.filled and values.null_count():
+        if column.name in EMPTY_ANSWERS:
+            say_empty(column.name, values.null_count(), source)
+            return values.fill_null("")
         refuse(values.is_null(), "is empty", remedy="fill it in every row")
     if column.choices and column.words is None and _any_unknown(values, column.choices):
-        values = drop_missing(values)
+        values = drop_missing(values.str.strip_chars().str.to_lowercase())
         unknown = ~values.is_in(list(column.choices)).fill_null(True)
         refuse(unknown, "{} is not known", remedy=column.choice_remedy)
     return values
@@ -489,22 +479,85 @@ def _check_text(values: pl.Series, column: Column, source: str) -> pl.Series:
     texts = as_text(values)
     if column.can_say_nothing and column.choices is None and values.dtype == pl.String:
         texts = drop_missing(texts)
-    if column.spoken and texts.str.starts_with("[{").any():
-        return texts.map_elements(from_text, return_dtype=pl.String)
+    if column.spoken and texts.str.contains(_READABLE).any():
+        written = [
+            None if value is None else write_spoken(value, row, column, source)
+            for row, value in enumerate(texts, start=1)
+        ]
+        return pl.Series(texts.name, written, dtype=pl.String)
     return texts
 
 
 def write_nested(value: Any, row: int, column: Column, source: str) -> str:
-    """A list of chat messages as a conversation, in the columns that can hold one."""
-    problem, remedy = "contains a list or an object", "write it as text"
+    """A list of chat messages or parts as text, in the columns that can hold one."""
+    remedy = "write it as text"
     if column.spoken:
         remedy += ', or as messages: [{"role": "user", "content": "..."}]'
-        if is_conversation(value):
-            try:
-                return render_conversation(value)
-            except NotTextError as error:
-                problem, remedy = str(error), "give text: a judge can only be shown text"
+        if (written := write_spoken(value, row, column, source)) is not None:
+            return written
+    problem = "contains a list or an object"
     raise DataError(source, problem, row=row, column=column.name, remedy=remedy)
+
+
+def settle_others(row: dict[str, Any], number: int, source: str) -> None:
+    """Write the other columns of a row as text if they have images, so that no table has bytes.
+
+    The context and the reference are judged with the answer: their images must be there.
+    """
+    for name, value in row.items():
+        begins = READABLE if name in MATERIAL else READABLE[-1]
+        if isinstance(value, str):
+            if not value.startswith(begins):
+                continue
+        elif not isinstance(value, list | dict):
+            continue
+        try:
+            written = _spoken(value)
+            if written is not None and has_images(written):
+                row[name] = settle(written, source) if name in MATERIAL else written
+        except ImageError as error:
+            raise _not_shown(error, number, name, source) from None
+        except NotTextError:
+            continue
+
+
+def _settle_material(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """`settle_others` for what is judged with an answer; a column without images stays as it is."""
+    for name in MATERIAL:
+        if name not in frame.columns:
+            continue
+        values = frame[name]
+        nested = isinstance(values.dtype, pl.List | pl.Struct)
+        if not nested and not (values.dtype == pl.String and values.str.contains(_READABLE).any()):
+            continue
+        rows = [{name: value} for value in values.to_list()]
+        for number, row in enumerate(rows, start=1):
+            settle_others(row, number, source)
+        written = [row[name] for row in rows]
+        if any(isinstance(value, str) and has_images(value) for value in written):
+            texts = [
+                json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+                for value in written
+            ]
+            frame = frame.with_columns(pl.Series(name, texts, dtype=pl.String))
+    return frame
+
+
+def write_spoken(value: Any, row: int, column: Column, source: str) -> str | None:
+    """A text, messages or parts as text, with its images settled; None for any other value."""
+    try:
+        written = _spoken(value)
+        return None if written is None else settle(written, source)
+    except NotTextError as error:
+        raise _not_shown(error, row, column.name, source) from None
+
+
+def _spoken(value: Any) -> str | None:
+    return from_text(value) if isinstance(value, str) else from_value(value)
+
+
+def _not_shown(error: NotTextError, row: int, column: str, source: str) -> DataError:
+    return DataError(source, str(error), row=row, column=column, remedy=error.remedy)
 
 
 def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
@@ -537,7 +590,7 @@ def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
     """A list of numbers per row; in CSV it is text such as [0.1, 0.9]."""
     if values.dtype == pl.String:
         try:
-            values = values.str.json_decode(pl.List(pl.Float64))
+            values = drop_gaps(values).str.json_decode(pl.List(pl.Float64))
         except pl.exceptions.PolarsError:
             bad = pl.Series([_is_no_list(value) for value in values])
             problem = "{} is not a list of numbers"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pkgutil import resolve_name
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
 from adjudge.data.formats import (
+    ASK_WHO,
     FORMATS,
     NATIVE,
+    UNSAID,
     Context,
     Format,
     Kind,
@@ -84,13 +87,15 @@ def read_public(
     kind: Kind | None = None,
     seed: int = 0,
     baseline: str | None = None,
+    human_metrics: Mapping[str, str] | None = None,
     reader: Callable[[Table], pl.DataFrame] | None = None,
 ) -> Table:
     """A public data set or a log as adjudge's rows; without `format` it is detected.
 
     `kind` chooses the result if several are possible (pairs before battles). `reader` replaces the
     usual check. `seed` decides on which side RewardBench's chosen response is; `baseline` names
-    Arena-Hard's. Columns that are not used are kept.
+    Arena-Hard's, `human_metrics` what people scored in a log (see `Reading`). Columns that are not
+    used are kept.
 
     >>> rows = read_public([{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 1}])
     >>> rows.format, rows.kind, rows.frame["label"].to_list()
@@ -102,14 +107,25 @@ def read_public(
         first = first_row(source) or {}
         if chosen is None:
             looks = looks_like(first)
-            problem = f"looks like {'no public data set' if looks is None else looks.title}"
-            remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
+            problem = f"looks like {'no known log or data set' if looks is None else looks.title}"
+            remedy = f"adjudge start {shlex.quote(name)} shows what its rows can be read as"
             raise DataError(name, problem, remedy=remedy)
         wanted = chosen.kind_by(first) if kind is None else kind
-        run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
+        context = Context(name, seed=seed, baseline=baseline, human_metrics=human_metrics)
+        run = Conversion(chosen, wanted, context)
         kept, rows = _split_columns(source, run)
-        converted = list(run.convert(rows))
+        try:
+            converted = list(run.convert(rows))
+        finally:
+            if isinstance(rows, Generator):
+                rows.close()  # an error would keep it, and with it the open file
+    if absent := sorted({*(human_metrics or {})} - context.metrics):
+        here = ", ".join(sorted(context.metrics)) or "none that people can have given"
+        raise ArgumentError("human_metrics", absent[0], f"the metrics of {name} are {here}")
     if not converted:
+        unsaid = [reason.removesuffix(f": {UNSAID}") for reason in run.dropped if UNSAID in reason]
+        if unsaid:
+            raise DataError(name, f"{UNSAID}: {', '.join(unsaid)}", remedy=ASK_WHO)
         reasons = ", ".join(f"{n} {reason}" for reason, n in run.dropped.items())
         raise DataError(name, f"no row can be used ({reasons or 'it has none'})")
     frame = records_frame([record for _, record in converted], name)
@@ -117,7 +133,9 @@ def read_public(
         at = [number - 1 for number, _ in converted]
         new = [column.gather(at) for column in kept if column.name not in frame.columns]
         frame = frame.hstack(new)
-    table = Table(frame=frame, name=name, kind=wanted, format=chosen.name, notes=chosen.notes)
+    ask = (ASK_WHO,) if any(UNSAID in reason for reason in run.dropped) else ()
+    notes = (*chosen.notes, *ask)
+    table = Table(frame=frame, name=name, kind=wanted, format=chosen.name, notes=notes)
     checked = (reader or resolve_name(_READERS[wanted]))(table)
     return replace(table, frame=checked, dropped=dict(run.dropped))
 
@@ -219,7 +237,8 @@ def choose_format(
     A format is refused if the first row does not match it, or if it has no rows of that `kind`.
     `named` maps our column names to the file's.
     """
-    columns = renamed(first_row(source) or (), named)
+    first = first_row(source) or {}
+    columns = renamed(first, named)
     looks = looks_like(columns)
     chosen = looks if isinstance(looks, Format) else None
     if format is not None:
@@ -238,9 +257,11 @@ def choose_format(
             raise DataError(source_name(source), problem, column=absent, remedy=remedy)
     if chosen is not None and kind is not None and kind not in chosen.gives:
         remedy = "it gives " + " or ".join(chosen.gives)
-        if (first := next(iter(chosen.gives))) in NATIVE:
-            remedy += f": {NATIVE[first].remedy}"
+        if (main := next(iter(chosen.gives))) in NATIVE:
+            remedy += f": {NATIVE[main].remedy}"
         raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
+    if chosen is not None and (newer := chosen.newer(first)) is not None:
+        LOG.warning("%s: %s", source_name(source), newer)
     if chosen is not None and format is None and not chosen.log:
         LOG.warning("%s: read as %s", source_name(source), chosen.title)
     return chosen
@@ -259,17 +280,25 @@ class LogRows:
 
 
 def convert_log(
-    source: TableLike, *, kind: Kind | None = None, format: str | None = None, seed: int = 0
+    source: TableLike,
+    *,
+    kind: Kind | None = None,
+    format: str | None = None,
+    seed: int = 0,
+    human_metrics: Mapping[str, str] | None = None,
 ) -> LogRows:
     """The rows in a log of another tool; public data sets are converted too.
 
     Args:
-        source: A log of Inspect, promptfoo, DeepEval, lm-eval, MLflow, Langfuse, Phoenix, Label
-            Studio, Argilla, Ragas or JudgeArena, or a published data set.
+        source: A log of another tool, such as Inspect, promptfoo, DeepEval, lm-eval, LangSmith,
+            Langfuse or OpenTelemetry, or a published data set.
         kind: What to convert if the log holds several things: grades, judgments, labels, items,
             pairs or battles. Default: the log's main content.
         format: Name of a public format, if it cannot be detected from content.
         seed: Seed of everything random. It decides on which side a chosen response is shown.
+        human_metrics: Metrics of a log that are people's labels, and of which metric. Such as
+            {"human": "correctness"}; an empty name is the only metric of an answer, and {} says
+            that no metric is people's.
 
     >>> traces = [{"trace_id": "t", "request": "2+2?", "response": "4", "assessments": [
     ...     {"assessment_name": "right", "feedback": {"value": True},
@@ -283,7 +312,8 @@ def convert_log(
         if native is not None:
             problem = f"is {native.title}: it does not need conversion"
             raise DataError(source_name(source), problem, remedy=native.remedy)
-        table = read_public(source, format, kind=kind, seed=seed)
+        options: dict[str, Any] = {"seed": seed, "human_metrics": human_metrics}
+        table = read_public(source, format, kind=kind, **options)
     frame, rows_kind = table.frame, table.kind or ""
     counts = frame["status"].value_counts(sort=True).rows() if "status" in frame.columns else ()
     summary = LogSummary(
@@ -306,11 +336,13 @@ def _metrics(frame: pl.DataFrame, label: str) -> tuple[MetricRows, ...]:
     judge = "judge_name" if "judge_name" in frame.columns else "judge"
     frame = add_absent(frame, ("metric", judge, "status", "started_from", label))
     labelled = pl.col(label).is_not_null()
-    rows = frame.group_by("metric", pl.col(judge).alias("__judge"), maintain_order=True).agg(
+    from_judge = labelled & (pl.col("started_from") == "judge")
+    groups = frame.group_by("metric", pl.col(judge).alias("__judge"), maintain_order=True)
+    rows = groups.agg(
         rows=pl.len(),
         measured=pl.col("status").is_in(list(MEASURED)).sum(),
         labels=labelled.sum(),
-        from_judge=(labelled & (pl.col("started_from") == "judge")).sum(),
+        from_judge=from_judge.sum(),
     )
     return tuple(MetricRows(**row) for row in rows.rename({"__judge": "judge"}).to_dicts())
 
@@ -360,7 +392,7 @@ class LogSummary(Result):
 
     def view(self) -> list[Block]:
         """Rows and statuses first, then each metric, then what was left out."""
-        said = ", ".join(f"{n:,} {status}" for status, n in self.statuses.items())
+        statuses = ", ".join(f"{n:,} {status}" for status, n in self.statuses.items())
         about = "" if self.prompts is None else f" about {count(self.prompts, 'prompt')}"
         headline = f"{count(self.rows, self.rows_kind.removesuffix('s'))}{about} from {self.title}"
         columns = {
@@ -375,7 +407,7 @@ class LogSummary(Result):
             columns["started from the judge's answer"] = lambda part: number(part.from_judge)
         notes = [*(f"note: {note}" for note in self.notes), *left_out(self.dropped)]
         return [
-            Headline(headline + (f": {said}" if said else "")),
+            Headline(headline + (f": {statuses}" if statuses else "")),
             table_of(self.metrics, columns, text_columns=2),
             *notes_of(notes),
         ]

@@ -7,8 +7,10 @@ an archive and a sheet from filling the memory.
 from __future__ import annotations
 
 import gzip
+import html
 import io
 import json
+import logging
 import re
 import stat
 import struct
@@ -16,13 +18,14 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 import polars as pl
 
+from adjudge.data.hub import local_file
 from adjudge.errors import DataError, FileError
 
 #: No known table has a longer record. A file with a longer line is broken and refused.
@@ -162,7 +165,7 @@ def open_file(path: str | Path) -> Iterator[File]:
 
     Raises DataError if there is nothing to read or it is not a table.
     """
-    path = Path(path)
+    path = local_file(path)
     with open_regular(path) as raw:
         start = raw.read(2)
         raw.seek(0)
@@ -324,7 +327,9 @@ class Archive:
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             problem = f"is a zip archive or a spreadsheet, but not complete ({error})"
             raise FileError(path, problem, remedy=_COPY) from None
-        self._members = {member.filename: member for member in self._zip.infolist()}
+        members = self._zip.infolist()
+        self._members = {member.filename: member for member in members}
+        self._times = Counter(member.filename for member in members)
         self._left = self._limit = max(_LEAST_TOTAL, _MOST_RATIO * path.stat().st_size)
         if sum(member.file_size for member in self._members.values()) > self._limit:
             self._zip.close()
@@ -340,6 +345,10 @@ class Archive:
     def names(self) -> list[str]:
         """The members, in the order of the archive."""
         return list(self._members)
+
+    def earlier(self, name: str) -> int:
+        """How many members of this name are before the last one, which is read."""
+        return self._times[name] - 1
 
     def read_json(self, name: str) -> Any:
         """The content of a member."""
@@ -447,7 +456,8 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
     """The first sheet of an Excel workbook as a table, its first row as the header.
 
     A formula is read as the value that Excel last computed, an error such as #N/A as missing. Blank
-    rows, and columns without a name, are left out.
+    rows, and columns without a name, are left out. Formulas without a value, merged cells and the
+    sheet that was read, if it is not the only one, are named.
     """
     try:
         import fastexcel
@@ -459,6 +469,9 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
         book = fastexcel.read_excel(path)
         header = book.load_sheet(0, header_row=None, n_rows=1, dtypes="string").to_polars()
         frame: pl.DataFrame = book.load_sheet(0, schema_sample_rows=None).to_polars()
+        with suppress(KeyError, IndexError):  # a book of another program: its sheet is read anyway
+            for remark in _remarks_on_sheet(path):
+                logging.getLogger("adjudge.data").warning("%s: %s", path, remark)
     except FileError:
         raise
     except Exception:
@@ -477,6 +490,42 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
     if frame.height == 0 or frame.width == 0:
         raise FileError(path, "has no rows", remedy="put the table on the first sheet")
     return frame
+
+
+_RELATIONS = "xl/_rels/workbook.xml.rels"
+_SHEET = rb"<(?:\w+:)?sheet\s[^>]*>"
+#: A cell with a formula and nothing in its value.
+_WITHOUT_VALUE = rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
+
+
+def _remarks_on_sheet(path: str | Path) -> Iterator[str]:
+    """Which sheet is read, if there are others or it is hidden, and the cells without a value."""
+    with zipfile.ZipFile(path) as archive:
+        sheets = re.findall(_SHEET, archive.read(_WORKBOOK))
+        targets = {
+            _attribute(entry, "Id"): _attribute(entry, "Target")
+            for entry in re.findall(rb"<Relationship\s[^>]*>", archive.read(_RELATIONS))
+        }
+        target = targets[_attribute(sheets[0], "r:id")]
+        part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+        cells = archive.read(part)
+    hidden = ", which is hidden" if _attribute(sheets[0], "state") else ""
+    if hidden or len(sheets) > 1:
+        name = html.unescape(_attribute(sheets[0], "name"))
+        yield f"read the sheet {name!r}{hidden}, the first of {len(sheets)}"
+    if formulas := len(re.findall(_WITHOUT_VALUE, cells)):
+        cell = "cell is a formula" if formulas == 1 else "cells are formulas"
+        remedy = "open the file in Excel and save it, or export it as CSV"
+        yield f"{formulas:,} {cell} without a stored value, read as empty: {remedy}"
+    if merged := len(re.findall(rb"<mergeCell\s", cells)):
+        cells_there = "range of merged cells" if merged == 1 else "ranges of merged cells"
+        yield f"{merged:,} {cells_there}: the value is in the first cell, the others are empty"
+
+
+def _attribute(tag: bytes, name: str) -> str:
+    """The value of an attribute of a tag; "" if it has none."""
+    match = re.search(rb"""\s%s\s*=\s*["']([^"']*)["']""" % name.encode(), tag)
+    return match[1].decode("utf-8", "replace") if match else ""
 
 
 def _refuse_large_book(path: str | Path) -> None:

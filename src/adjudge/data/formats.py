@@ -11,15 +11,24 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from adjudge.data.files import Archive
 from adjudge.data.json_files import Envelope, Record
-from adjudge.data.names import quote, recognise, shorten
+from adjudge.data.names import columns_here, quote, recognise, shorten
 from adjudge.errors import ArgumentError, DataError
 from adjudge.plugins import Builtin, Registry
+
+#: Why a score is not used that has no known author.
+UNSAID = "the log does not say whether a judge or a person gave it"
+#: What to do about it.
+ASK_WHO = (
+    "say which metric is people's label of which: --human-metric NAME=METRIC; or that none is: "
+    "--human-metric none (human_metrics=)"
+)
 
 
 class UnusableRow(Exception):  # noqa: N818 - not an error: it is counted and the next row read
@@ -29,13 +38,17 @@ class UnusableRow(Exception):  # noqa: N818 - not an error: it is counted and th
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Context:
-    """The settings of a conversion: the file, the seed, and a baseline that the file omits."""
+    """The settings of a conversion: the file, the seed, and what the file omits."""
 
     source: str
     seed: int = 0
     baseline: str | None = None
+    #: Which metrics of a log are people's labels, of which metric; None: the user did not say.
+    human_metrics: Mapping[str, str] | None = None
+    #: The metrics that the log has, as far as it was read.
+    metrics: set[str] = field(default_factory=set)
 
     def coin(self, key: str) -> bool:
         """A fair coin that depends only on the seed and the key, not on the order of rows."""
@@ -158,10 +171,14 @@ class Signature:
     needs: frozenset[str]
     one_of: tuple[frozenset[str], ...] = ()
     without: frozenset[str] = frozenset()
+    #: If given: it has no other columns.
+    within: frozenset[str] = frozenset()
 
     def fits(self, columns: Collection[str]) -> bool:
         """Whether a table with these columns can have this format."""
         here = set(columns)
+        if self.within and not here <= self.within:
+            return False
         one_of_each = all(options & here for options in self.one_of)
         return self.needs <= here and not self.without & here and one_of_each
 
@@ -210,6 +227,8 @@ class Format:
     archive: ArchiveReader | None = None
     #: For a log: the keys of a row that can name what it is about.
     ids: tuple[str, ...] = ("id",)
+    #: For a log that names its version: the newest that was tried, and how to find it in a row.
+    version: tuple[str, Callable[[Mapping[str, Any]], object]] | None = None
     #: For a log that can be of several kinds: the kind, by its first row.
     kind_of: Callable[[Mapping[str, Any]], Kind] | None = None
 
@@ -222,9 +241,29 @@ class Format:
         """Whether a row of the log names what it is about: only then can it be there twice."""
         return any(record.get(name) is not None for name in self.ids)
 
+    def newer(self, first: Mapping[str, Any]) -> str | None:
+        """What to know of a log, by its first row, that a newer version of its tool wrote."""
+        if self.version is None:
+            return None
+        tried, find = self.version
+        here = str(find(first) or "")
+        if _numbers(here) <= _numbers(tried):
+            return None
+        title = self.title[0].upper() + self.title[1:]
+        return f"{title} of version {here}: the newest that was tried is {tried}. Check the counts."
+
     def kind_by(self, first: Mapping[str, Any]) -> Kind:
         """What a file with this first row is read as by default."""
         return next(iter(self.gives)) if self.kind_of is None else self.kind_of(first)
+
+
+def _numbers(version: str) -> list[int]:
+    """The numbers of a version, which compare as versions do.
+
+    >>> _numbers("0.3.285") < _numbers("0.10.2.dev3")
+    True
+    """
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +311,27 @@ _RUNNERS = {
     "lm-eval": Builtin("adjudge.data.logs.metrics:LM_EVAL"),
     "mlflow": Builtin("adjudge.data.logs.traces:MLFLOW"),
     "langfuse": Builtin("adjudge.data.logs.traces:LANGFUSE"),
+    "langfuse-traces": Builtin("adjudge.data.logs.traces:LANGFUSE_TRACES"),
+    "opik": Builtin("adjudge.data.logs.traces:OPIK"),
+    "opik-table": Builtin("adjudge.data.logs.traces:OPIK_TABLE"),
+    "langsmith-feedback": Builtin("adjudge.data.logs.experiments:LANGSMITH_FEEDBACK"),
+    "langsmith": Builtin("adjudge.data.logs.experiments:LANGSMITH"),
+    "langsmith-table": Builtin("adjudge.data.logs.experiments:LANGSMITH_TABLE"),
+    "openevals": Builtin("adjudge.data.logs.experiments:OPENEVALS"),
+    "autoevals": Builtin("adjudge.data.logs.experiments:AUTOEVALS"),
+    "pydantic-evals": Builtin("adjudge.data.logs.experiments:PYDANTIC_EVALS"),
+    "opik-results": Builtin("adjudge.data.logs.experiments:OPIK_RESULTS"),
+    "braintrust": Builtin("adjudge.data.logs.experiments:BRAINTRUST"),
+    "weave": Builtin("adjudge.data.logs.experiments:WEAVE"),
+    "otlp": Builtin("adjudge.data.logs.telemetry:OTLP"),
     "phoenix": Builtin("adjudge.data.logs.traces:PHOENIX"),
     "label-studio": Builtin("adjudge.data.logs.labelling:LABEL_STUDIO"),
     "label-studio-min": Builtin("adjudge.data.logs.labelling:LABEL_STUDIO_MIN"),
     "argilla": Builtin("adjudge.data.logs.labelling:ARGILLA"),
     "ragas": Builtin("adjudge.data.logs.metrics:RAGAS"),
     "judgearena": Builtin("adjudge.data.public.battles:JUDGEARENA"),
+    # Last, because a log can have a column of messages too.
+    "messages": Builtin("adjudge.data.public.pairs:MESSAGES"),
 }
 _OURS = {**_PUBLIC, **_RUNNERS}
 #: Every format that is not native, by the name that --format takes.
@@ -404,8 +458,8 @@ def other_format(
     format = looks_usual(here)
     if format is None or format.name == expected:
         return None
-    own = format.signature.needs.union(*format.signature.one_of)
-    telling = ({*here} & own | recognise(list(here), format.name, sorted(own))) - {*known}
+    needed = format.signature.needs.union(*format.signature.one_of)
+    telling = ({*here} & needed | recognise(list(here), format.name, sorted(needed))) - {*known}
     few = 2 * len({*here} & {*required}) <= len(required)
     return format if telling or few else None
 
@@ -428,7 +482,7 @@ def wrong_format(
         remedy = "for the win rate of a model: adjudge estimate --model NAME (model=); or " + remedy
     if absent and isinstance(format, NativeFormat):
         remedy += f"; or name your {', '.join(absent)}: --column {absent[0]}=NAME (columns=)"
-        remedy += f"; columns here: {shorten(here)}"
+        remedy += f"; columns here: {shorten(columns_here(here))}"
     return DataError(source, problem, remedy=remedy)
 
 

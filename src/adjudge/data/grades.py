@@ -6,16 +6,20 @@ rates and plans: verdicts and labels of any scale, as arrays.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Unpack
+from typing import Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.columns import (
-    FAILURES,
+    CALL_COLUMNS,
+    ID,
+    REPEAT,
+    REPLY_COLUMNS,
+    STATUS,
     TEXT_COLUMNS,
     UNNAMED,
     Column,
@@ -23,49 +27,62 @@ from adjudge.data.columns import (
     each,
     missing_columns,
     rename_table,
-    settle_status,
 )
-from adjudge.data.labels import join_values, note_model_labels, sampling_of
+from adjudge.data.labels import with_labels
 from adjudge.data.names import (
     AS_SAID,
     GRADE,
     LOG,
     PAIR,
+    bare_name,
     has_order_verdicts,
-    plain_name,
     plain_word,
-    read_grade_words,
     read_words,
     recognise,
     refuse_values,
     remark_names,
-    shorten,
     usual_names,
 )
-from adjudge.data.outcomes import code_names
 from adjudge.data.rows import (
+    PASS,
     Rows,
     add_absent,
     cluster_column,
     code_clusters,
     code_column,
-    distinct_rows,
     fill_status,
     fill_uncertainty,
-    first_repeats,
     is_learned,
     measured,
-    merge_dropped,
-    once_per_judge,
     pass_by_share,
     pass_or_fail,
     tidy,
 )
+from adjudge.data.scales import (
+    Answers,
+    Coded,
+    Scale,
+    are_shares,
+    as_numbers,
+    code_answers,
+    words_in,
+)
 from adjudge.data.scores import scores_by_class
 from adjudge.data.source import Needs, Reading, Source, open_table
+from adjudge.data.steps.judges import check_judges, check_scales
+from adjudge.data.steps.labels import (
+    BY_SCORE,
+    BY_VERDICT,
+    LABELS_OF,
+    Labels,
+    origin_of,
+    sampling_probabilities,
+    take_labels,
+)
+from adjudge.data.steps.repeats import first_repeats, leave_out_repeats, once_per_judge
+from adjudge.data.steps.status import FAILURES, mark_failures, remark_rare_words
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
-from adjudge.records import STATUSES
 from adjudge.validation import FloatArray, IntArray
 
 #: The rows of `estimate`: any verdicts and labels. Ids are needed only to join labels.
@@ -79,19 +96,16 @@ BINARY_COLUMNS = Layout(
 )
 GRADE_COLUMNS = Layout(
     "grades",
-    Column(name="id", required=True, filled=True),
+    ID,
     *each("judge_name", "protocol"),
-    Column(name="repeat", type="whole", low=0),
+    REPEAT,
     Column(name="judge", answer=True),
     Column(name="human"),
-    Column(name="status", choices=STATUSES),
+    STATUS,
     Column(name="p_pass", type="number", low=0, high=1, answer=True),
     Column(name="uncertainty", type="number", answer=True),
-    Column(name="answer_mass", type="number", low=0, high=1),
-    *each("judge_fingerprint", "server"),
-    Column(name="tokens", type="whole", low=0),
-    Column(name="cost", type="number", low=0),
-    *each("detail", "prompt_id"),
+    *REPLY_COLUMNS,
+    *CALL_COLUMNS,
     *TEXT_COLUMNS,
     apart=("judge_name", "protocol", "repeat"),
 )
@@ -106,14 +120,14 @@ def are_grades(columns: Collection[str]) -> bool:
     here = list(columns)
     if recognise(here, "judgments", ["p_a", "p_fwd"]) or has_order_verdicts(here):
         return False
-    known = recognise(here, "grades", ["p_pass", "judge", "human"])
-    return "p_pass" in known or {"judge", "human"} <= known
+    recognised = recognise(here, "grades", ["p_pass", "judge", "human"])
+    return "p_pass" in recognised or {"judge", "human"} <= recognised
 
 
 def names_sides(table: Table) -> bool:
     """Whether the verdicts of a file without p_pass name one of two answers, as A and B do."""
-    usual = {"verdict", *usual_names("judge", "grades")}
-    here = [name for name in table.frame.columns if plain_name(name) in usual]
+    usual = {*map(bare_name, ("verdict", *usual_names("judge", "grades")))}
+    here = [name for name in table.frame.columns if bare_name(name) in usual]
     if not here or "p_pass" in table.frame.columns:
         return False
     words = as_text(table.frame[here[0]]).drop_nulls().unique()
@@ -142,14 +156,14 @@ def verdicts_in_status(table: Table) -> Table:
     return rename_table(table, {ours: "status"})
 
 
-def read_grades(source: TableLike) -> pl.DataFrame:
+def read_grades(source: TableLike, *, doubt_needed: bool = True) -> pl.DataFrame:
     """Grades as a checked frame in the columns of judgments, one row per id, judge and protocol.
 
     `judge` is the judge's name here and `verdict` its verdict: pass above p_pass = 0.5, fail below;
     at exactly 0.5 there is none. `label` is the human label, from the column human (or label). A
     share of people other than 0 and 1 is refused: no verdict is right or wrong then. Without p_pass
-    the verdict is the file's judge (0 or 1), and its doubt must be in the column uncertainty.
-    Statuses are as in `read_judgments`.
+    the verdict is the file's judge (0 or 1), and its doubt must be in the column uncertainty, or
+    its p_pass is 1 and 0 if no doubt is needed. Statuses are as in `read_judgments`.
 
     >>> rows = read_grades({"id": ["x"], "p_pass": [0.9], "human": [0]})
     >>> rows.select("judge", "p_pass", "verdict", "label").row(0)
@@ -158,10 +172,15 @@ def read_grades(source: TableLike) -> pl.DataFrame:
     name, labels_as = source_name(source), labels_as_of(source)
     frame = GRADE_COLUMNS.read(source)
     number = "p_pass" if "p_pass" in frame.columns else "uncertainty"
-    if number not in frame.columns:
-        remedy = "verdicts alone have no doubt: give p_pass, or judge and uncertainty"
+    certain = number not in frame.columns
+    if certain and doubt_needed:
+        remedy = "verdicts alone have no doubt: give p_pass, or judge and uncertainty, or "
+        remedy += "use adjudge evaluate, which compares judges by their verdicts, too"
         raise DataError(name, "is missing", column="p_pass", remedy=remedy)
     frame = _with_verdict(frame, name, labels_as)
+    if certain:
+        number = "p_pass"
+        frame = frame.with_columns(p_pass=(pl.col("verdict") == PASS).cast(pl.Float64))
     if "human" in frame.columns:
         frame = frame.rename({"label": "label_given"}, strict=False)
         people = pass_or_fail(frame["human"], name, labels_as)
@@ -179,14 +198,14 @@ def read_grades(source: TableLike) -> pl.DataFrame:
 
 def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]) -> pl.DataFrame:
     """The verdict by p_pass if it is given, else by the file's judge; the two must agree."""
-    said = pl.Series([None] * frame.height, dtype=pl.String)
+    verdicts = pl.Series([None] * frame.height, dtype=pl.String)
     if "judge" in frame.columns:
-        said = pass_or_fail(frame["judge"], source, labels_as)
+        verdicts = pass_or_fail(frame["judge"], source, labels_as)
     if "p_pass" not in frame.columns or is_learned(frame.columns):
-        return frame.with_columns(said.alias("verdict"))
+        return frame.with_columns(verdicts.alias("verdict"))
     derived = pass_by_share(frame["p_pass"])
     remedy = "1 needs p_pass above 0.5 and 0 below; at 0.5 there is none"
-    bad = said.is_not_null() & said.ne_missing(derived)
+    bad = verdicts.is_not_null() & verdicts.ne_missing(derived)
     shown, problem = frame["p_pass"], "does not follow from p_pass = {}"
     refuse_values(shown, bad, problem, source=source, column="judge", remedy=remedy)
     return frame.with_columns(derived.alias("verdict"))
@@ -223,8 +242,12 @@ class Grades:
     dropped: Mapping[str, int]
     #: The note about labels that a model made, if they are allowed.
     makers: tuple[str, ...] = ()
+    #: Which judge each group has, if they differ.
+    judges: tuple[str, ...] = ()
     #: The model whose wins these are, if they were judgments of pairs.
     wins_of: str | None = None
+    #: The labels of all people of each row as they are written, if a labels file has several.
+    raters: pl.Series | None = None
 
 
 def prepare_grades(
@@ -245,6 +268,10 @@ def prepare_grades(
     model_labels: bool = False,
     scores: bool = False,
     paired: bool = False,
+    compared: bool = False,
+    slices: Sequence[str] | None = None,
+    by_verdict: bool | None = None,
+    without: Collection[str] | None = None,
     **reading: Unpack[Reading],
 ) -> Grades:
     """Grades from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`.
@@ -254,10 +281,13 @@ def prepare_grades(
     of another tool is read as grades, or as pairs whose verdicts and labels are classes. With
     `needs_labels=False`, a table without the column of labels counts as unlabelled. With `scores`,
     numbers outside [0, 1] are scores, not classes. With `paired`,
-    groups are compared: a prompt that two groups share is a cluster by default. With `model`, a
-    table of judgments of pairs is read from the side of that model (see `read_wins`). In a table of
-    grades, rows without a usable score are counted by their status; if there is p_pass and no
-    judge, p_pass is read.
+    groups are compared: a prompt that two groups share is a cluster by default. With `compared`,
+    groups must have the same judge. `slices` are columns whose values the caller keeps apart.
+    Labels recorded as drawn `by_verdict` are used or, with False, refused (None: left out);
+    `without` names the ways of drawing whose labels are left out, by default all by a score. With
+    `model`, a table of judgments of pairs is read from the side of that model (see `read_wins`). In
+    a table of grades, rows without a usable score are counted by their status; if there is p_pass
+    and no judge, p_pass is read.
 
     >>> rows = prepare_grades({"judge": [1, 0, None], "human": [1, None, None]})
     >>> rows.scale, rows.judge.tolist(), rows.dropped
@@ -267,6 +297,8 @@ def prepare_grades(
     if (done := source.prepared(Grades, prepare_grades, locals())) is not None:
         return done
     renamed = {judge_column, human_column} - {"judge", "human"}
+    # A column of labels that was named must be there, unless labels come from another file.
+    needs_labels = needs_labels or (human_column != "human" and source.labels is None)
     # The column `opponent` is made from the model names.
     groups = None if model is not None and isinstance(by, str) and by == "opponent" else by
     named = (groups, cluster, strata, *renamed, *source.columns.values())
@@ -274,129 +306,227 @@ def prepare_grades(
     # Labels of another file can be matched by text.
     with source.narrow(Needs(kinds, named, texts=labels is not None)):
         if model is not None:
-            from adjudge.data.judgments import read_wins
-
-            if source.rows is None or positive is not None:
-                raise ArgumentError("model", model, "give a table of judgments, without positive")
-            table = read_wins(source, model, judge_column=judge_column)
-            judge_column, human_column = "judge", "human"
+            table = _read_wins(source, model, judge_column, positive)
+            judge_column = "judge"
+            human_column = "human"
         else:
             table = _table(source, judge, human, judge_column, human_column, rounded=not scores)
-        words = table.labels_as
-        frame, name = table.frame, table.name
-        if table.kind == "judgments":
-            # Pairs from a log: the shares of A, B and tie are estimated.
-            judge_column = "verdict" if judge_column == "judge" else judge_column
-            human_column = "label" if human_column == "human" else human_column
-        if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
-            judge_column = "p_pass"
+        answers = _answer_columns(table, judge_column, human_column)
+        rows = Rows(table.frame, table.dropped)
         apart = [option for option in (by, strata) if isinstance(option, str)]
-        first = first_repeats(distinct_rows(Rows(frame, table.dropped), name, apart=apart))
-        frame = first.frame
-        grouped = by if isinstance(by, str) else None
-        if grouped not in ("metric", "criterion"):
-            scored = table.format == "scores"
-            column, many = ("criterion", "criteria") if scored else ("metric", "metrics")
-            what = "mean" if scored else "rate"
-            remedy = f"estimate a {what} for each: --by {column} (by=), or keep the rows of one"
-            _refuse_several(frame, name, column, f"{{}} {many}", remedy)
-        if grouped not in ("judge_name", "metric", "criterion"):
-            remedy = "name two or more of them (estimate --judge), or keep the rows of one"
-            _refuse_several(frame, name, "judge_name", "verdicts of {} judges on one id", remedy)
-        if not needs_labels:
-            frame = add_absent(frame, [human_column])
-        lost = first.dropped
-        if words and human_column in frame.columns:
-            own_labels = tidy(frame[human_column], name, human_column)
-            frame = frame.with_columns(read_words(own_labels, AS_SAID, words))
+        if not {*apart} <= {*rows.frame.columns}:
+            people = {"human": answers.human} if needs_labels and source.labels is None else {}
+            needed = {"judge": answers.judge, **people, **{column: column for column in apart}}
+            _require(rows.frame, table, needed, source.columns)
+        rows = first_repeats(leave_out_repeats(rows, table.name, apart=apart))
+        judges = _check_judges(rows.frame, table, apart, slices or (), compared=compared)
+        frame = rows.frame if needs_labels else add_absent(rows.frame, [answers.human])
+        # The words of a labels file are read with that file.
+        rows = Rows(_in_words(frame, table, answers.human), rows.dropped)
         if source.labels is not None and model is None:
-            _require(frame, name, {"judge": judge_column}, source.columns)
-            joined = join_values(frame, source.labels, column=human_column, source=name)
-            frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
-    people = frame[human_column] if human_column in frame.columns else pl.Series(dtype=pl.String)
-    used = [] if people.dtype.is_nested() else as_text(people).drop_nulls().unique().to_list()
-    answers = [judge_column, "p_pass"]
-    frame = settle_status(frame, name, answers, classes=used, labels_as=words)
-    own = frame.columns
-    if cluster is None or (isinstance(cluster, str) and cluster == "none"):
-        within = [by] if isinstance(by, str) and by in own and not paired else []
-        cluster = cluster_column(frame, "auto" if cluster is None else None, within=within)
-    frame, roles = _with_arrays(
-        frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability
-    )
-    needed = {"judge": judge_column, "human": human_column, **roles}
-    _require(frame, name, needed, source.columns)
-    chance = roles.pop("sampling_probability", "sampling_probability")
-    labelled = tidy(frame[human_column], name, human_column)
-    makers = note_model_labels(frame, labelled, name, allowed=model_labels)
-    drawn = sampling_of(frame, labelled, name, probability=chance)
-    frame = frame.with_columns(
-        drawn.labels.alias("__label"), drawn.probability.alias("__chance")
-    ).with_row_index("__row")
-    rows = _complete(Rows(frame, lost), name, {"verdict": judge_column, **roles}, words)
-    kept = rows.frame
-    verdict, label = kept["__verdict"], kept["__label"]
-    if positive is not None:
-        verdict, label = against_the_rest(verdict, label, positive, name, judge_column)
-    else:
-        verdict, label = (read_grade_words(values) for values in (verdict, label))
-    named_columns = (judge_column, human_column)
-    lines = kept["__row"].to_numpy()
+            rows = _join_labels(rows, source, table, answers)
+    frame = _without_failures(rows.frame, table, answers)
+    columns = frame.columns
+    arrays = {"by": by, "cluster": _cluster(frame, cluster, by, paired=paired), "strata": strata}
+    frame, roles = _with_arrays(frame, **arrays, sampling_probability=sampling_probability)
+    _require(frame, table, {**answers._asdict(), **roles}, source.columns)
+    chances = roles.pop("sampling_probability", "sampling_probability")
+    labelled = tidy(frame[answers.human], table.name, answers.human).alias("__label")
+    rows = Rows(frame.with_columns(labelled).with_row_index("__row"), rows.dropped)
+    taken = _take_labels(rows, table.name, chances, by_verdict, without, model_labels=model_labels)
+    rows = _complete(taken.rows, table.name, {"verdict": answers.judge, **roles}, table.labels_as)
+    _check_by_verdict(rows.frame, table.name, positive, by_verdict)
     native = scores and table.format == "scores"
-    scale = scale_of(verdict, label, name, named_columns, lines, scores=scores, native=native)
-    chances = kept["__chance"]
-    names: tuple[str, ...] = ()
-    verdicts = codes = np.empty(0, dtype=np.int64)
-    said = known = np.empty(0)
-    if scale == "classes":
-        if (kept["__chance"].is_not_null() & label.is_not_null()).any():
-            problem = "labels picked by a plan are for verdicts of 0 and 1"
-            remedy = "name the class that counts as 1: --positive NAME (positive=)"
-            raise DataError(name, problem, column="sampling_probability", remedy=remedy)
-        names, verdicts, codes = as_classes(verdict, label, name, judge_column)
-    else:
-        said, known = as_numbers(verdict), as_numbers(label)
-    groups, group_names = code_column(kept["__by"]) if "by" in roles else (None, ())
-    layers, layer_names = code_column(kept["__strata"]) if "strata" in roles else (None, ())
+    coded = code_answers(rows.frame, table.name, answers, positive, scores=scores, native=native)
+    frame = rows.frame
+    groups, group_names = code_column(frame["__by"]) if "by" in roles else (None, ())
+    if "by" in roles:
+        judges += _notes_of_scales(coded, frame["__by"], table.name, answers, compared=compared)
+    layers, layer_names = code_column(frame["__strata"]) if "strata" in roles else (None, ())
     return Grades(
-        frame=kept.select(own),
-        name=name,
-        scale=scale,
-        judge=said,
-        human=known,
-        sampling_probability=None if chances.is_null().all() else as_numbers(chances),
-        drawn_at_random=_drawn_at_random(kept, label, name),
-        verdicts=verdicts,
-        labels=codes,
-        names=names,
+        frame=frame.select(column for column in columns if column != LABELS_OF),
+        name=table.name,
+        scale=coded.scale,
+        judge=coded.judge,
+        human=coded.human,
+        sampling_probability=_planned(frame["__chance"]),
+        drawn_at_random=_drawn_at_random(frame, table.name),
+        verdicts=coded.verdicts,
+        labels=coded.labels,
+        names=coded.names,
         by="by" if "by" in roles and not isinstance(by, str) else roles.get("by"),
         groups=groups,
         group_names=group_names,
         strata=layers,
         strata_names=layer_names,
-        clusters=code_clusters(kept["__cluster"]) if "cluster" in roles else None,
-        dropped=merge_dropped(rows.dropped, drawn.dropped),
-        makers=makers,
+        clusters=code_clusters(frame["__cluster"]) if "cluster" in roles else None,
+        dropped=rows.dropped,
+        makers=taken.makers,
+        judges=judges,
         wins_of=model,
+        raters=frame[LABELS_OF] if LABELS_OF in columns else None,
     )
 
 
-def _refuse_several(frame: pl.DataFrame, name: str, column: str, what: str, remedy: str) -> None:
-    """Rows of one id by several judges or metrics: one rate of them has no meaning."""
-    if not {"id", column} <= set(frame.columns) or frame["id"].is_unique().all():
+def mixed_models(rows: Grades) -> list[str]:
+    """The warning that one number is about the answers of several models, if it is."""
+    if rows.by is not None or "model" not in rows.frame.columns:
+        return []
+    models = rows.frame["model"].n_unique()
+    warning = f"the rows of {models} models are mixed; a rate per model: --by model (by=)"
+    return [warning] if models > 1 else []
+
+
+def _check_judges(
+    frame: pl.DataFrame,
+    table: Table,
+    groups: Sequence[str],
+    slices: Sequence[str],
+    *,
+    compared: bool,
+) -> tuple[str, ...]:
+    """Which judge each group has, if they differ; several where a number is of one are refused."""
+    return check_judges(
+        frame,
+        table.name,
+        measure="mean" if table.format == "scores" else "rate",
+        judge="judge_name",
+        apart=[*groups, *slices],
+        groups=groups,
+        compared=compared,
+    )
+
+
+def _notes_of_scales(
+    coded: Coded, groups: pl.Series, name: str, answers: Answers, *, compared: bool
+) -> tuple[str, ...]:
+    """What is said about groups on two scales; classes have none."""
+    if coded.scale == "classes":
+        return ()
+    return check_scales(pl.Series(answers.judge, coded.judge), groups, name, compared=compared)
+
+
+def _cluster(
+    frame: pl.DataFrame,
+    cluster: str | ArrayLike | None,
+    by: str | ArrayLike | None,
+    *,
+    paired: bool,
+) -> str | ArrayLike | None:
+    """The clusters as given; by default prompt_id, if it repeats within a group."""
+    if cluster is not None and not (isinstance(cluster, str) and cluster == "none"):
+        return cluster
+    within = [by] if isinstance(by, str) and by in frame.columns and not paired else []
+    return cluster_column(frame, "auto" if cluster is None else None, within=within)
+
+
+def _join_labels(rows: Rows, source: Source, table: Table, answers: Answers) -> Rows:
+    _require(rows.frame, table, {"judge": answers.judge}, source.columns)
+    return with_labels(rows, source, "values", column=answers.human)
+
+
+def _refuse_by_verdict(frame: pl.DataFrame, name: str, *, allowed: bool) -> None:
+    """Refuse labels recorded as drawn by verdict if the caller has to state it."""
+    if allowed or "sampled_by" not in frame.columns:
         return
-    values = tidy(frame[column], name, column).drop_nulls().unique().sort().to_list()
-    if len(values) > 1:
-        problem = f"has {what.format(len(values))}: {shorten(values, 5)}"
-        raise DataError(name, problem, column=column, remedy=remedy)
+    labelled = frame["__label"].is_not_null()
+    drawn = origin_of(frame, labelled, name, "sampled_by") == BY_VERDICT
+    problem = "labels were sampled by verdict"
+    remedy = "state it, so that each verdict counts with its share: --labels-by-verdict "
+    remedy += "(labels_by_verdict=True)"
+    flags = (labelled & drawn).fill_null(False)
+    ways = frame["sampled_by"]
+    refuse_values(ways, flags, problem, source=name, column="sampled_by", remedy=remedy)
 
 
-def _drawn_at_random(frame: pl.DataFrame, labels: pl.Series, name: str) -> bool:
+def _planned(chances: pl.Series) -> FloatArray | None:
+    return as_numbers(chances) if chances.is_not_null().any() else None
+
+
+def _take_labels(
+    rows: Rows,
+    name: str,
+    chances: str,
+    by_verdict: bool | None,
+    without: Collection[str] | None,
+    *,
+    model_labels: bool,
+) -> Labels:
+    """The rows with the labels that are used, and how likely each was to be drawn."""
+    if without is None:
+        without = [way for way in BY_SCORE if way != BY_VERDICT or not by_verdict]
+    _refuse_by_verdict(rows.frame, name, allowed=by_verdict is not False)
+    labels = take_labels(rows, "__label", name, without=without, model_labels=model_labels)
+    frame = labels.rows.frame
+    drawn = sampling_probabilities(frame, frame["__label"], name, column=chances)
+    frame = frame.with_columns(drawn.alias("__chance"))
+    return replace(labels, rows=Rows(frame, labels.rows.dropped))
+
+
+def _check_by_verdict(
+    frame: pl.DataFrame, name: str, positive: str | None, by_verdict: bool | None
+) -> None:
+    """Refuse what contradicts labels drawn by verdict, at rates that are not known."""
+    if not by_verdict:
+        return
+    if frame["__chance"].is_not_null().any():
+        problem = "gives the probability of each label, which says more than its verdict"
+        remedy = "leave out --labels-by-verdict (labels_by_verdict=)"
+        raise DataError(name, problem, column="sampling_probability", remedy=remedy)
+    words = words_in(frame["__verdict"])
+    if positive is not None and len(words) > 2 and not are_shares(frame["__verdict"]):
+        problem = f"{len(words)} verdicts can be drawn at {len(words)} rates"
+        remedy = "leave out --positive (positive=): the share of every class is estimated"
+        raise ArgumentError("positive", positive, f"{problem}: {remedy}")
+
+
+def _answer_columns(table: Table, judge: str, human: str) -> Answers:
+    if table.kind == "judgments":
+        # Pairs from a log: the shares of A, B and tie are estimated.
+        judge = "verdict" if judge == "judge" else judge
+        human = "label" if human == "human" else human
+    here = table.frame.columns
+    if judge == "judge" and "judge" not in here and "p_pass" in here:
+        judge = "p_pass"
+    return Answers(judge, human)
+
+
+def _read_wins(source: Source, model: str, judge_column: str, positive: str | None) -> Table:
+    from adjudge.data.judgments import read_wins
+
+    if source.rows is None or positive is not None:
+        raise ArgumentError("model", model, "give a table of judgments, without positive")
+    return read_wins(source, model, judge_column=judge_column)
+
+
+def _in_words(frame: pl.DataFrame, table: Table, human: str) -> pl.DataFrame:
+    """People's words with the caller's meaning."""
+    if not table.labels_as or human not in frame.columns:
+        return frame
+    labels = tidy(frame[human], table.name, human)
+    return frame.with_columns(read_words(labels, AS_SAID, table.labels_as))
+
+
+def _without_failures(frame: pl.DataFrame, table: Table, answers: Answers) -> pl.DataFrame:
+    """The rows, without an answer where the judge failed: a word that people use is an answer."""
+    people: list[str] = []
+    if answers.human in frame.columns and not frame.schema[answers.human].is_nested():
+        people = as_text(frame[answers.human]).drop_nulls().unique().to_list()
+    columns = [answers.judge, "p_pass"]
+    frame = mark_failures(frame, table.name, columns, classes=people, labels_as=table.labels_as)
+    if answers.judge in frame.columns:
+        classes = [*people, *table.labels_as]
+        remark_rare_words(frame[answers.judge], classes, table.name, answers.judge)
+    return frame
+
+
+def _drawn_at_random(frame: pl.DataFrame, name: str) -> bool:
     """Whether there are labels and each is recorded as drawn at random."""
-    if "sampled_by" not in frame.columns or labels.null_count() == len(labels):
+    labelled = frame["__label"].is_not_null()
+    if "sampled_by" not in frame.columns or not labelled.any():
         return False
-    how = tidy(frame["sampled_by"], name, "sampled_by").filter(labels.is_not_null())
-    return bool((how == "random").fill_null(False).all())
+    ways = tidy(frame["sampled_by"], name, "sampled_by").filter(labelled)
+    return bool((ways == "random").fill_null(False).all())
 
 
 def _table(
@@ -488,110 +618,12 @@ def _series(name: str, values: ArrayLike) -> pl.Series:
 
 
 def _require(
-    frame: pl.DataFrame, name: str, columns: Mapping[str, str], theirs: Mapping[str, str]
+    frame: pl.DataFrame, table: Table, columns: Mapping[str, str], theirs: Mapping[str, str]
 ) -> None:
     named = {name: f"{column} (read as {name})" for name, column in theirs.items()}
-    here = [named.get(name, name) for name in frame.columns if not name.startswith("__")]
+    here = [named.get(name, name) for name in table.frame.columns]
     absent = [column for column in columns.values() if column not in frame.columns]
     if absent:
         second = ", or give a second file with people's labels: --labels FILE (labels=)"
-        raise missing_columns(here, absent, name, instead=second * (columns.get("human") in absent))
-
-
-Scale = Literal["binary", "probability", "scores", "classes"]
-MOST_CLASSES = 12
-#: Sums of the squares of larger numbers lose their digits, and overflow.
-_LARGEST_SCORE = 1e12
-
-
-def scale_of(
-    verdict: pl.Series,
-    label: pl.Series,
-    name: str,
-    columns: tuple[str, str],
-    rows: IntArray,
-    *,
-    scores: bool = False,
-    native: bool = False,
-) -> Scale:
-    """The scale of the columns of text; `rows` are their rows in the file, for the error.
-
-    Labels of 0 and 1 can also be shares of people between them; the method decides if it can use
-    them. Numbers outside [0, 1] are `scores` if these are wanted, else classes if they are whole.
-    One such number among verdicts of 0 and 1 is a mistake, and not a score, unless the file is
-    `native`, of the format of scores.
-    """
-    numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
-    if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
-        return "classes"
-    numbers = [n.fill_nan(None) for n in numbers]
-    if all(n.is_between(0, 1).all() for n in numbers):
-        return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
-    if scores and all(n.is_between(-_LARGEST_SCORE, _LARGEST_SCORE).all() for n in numbers):
-        above = [n.filter(~n.is_between(0, 1)) for n in numbers]
-        several = above[0].n_unique() > 1 or not (numbers[0] == 0).any()
-        often = several and 10 * len(above[0]) >= len(verdict)
-        if native or (often and (len(above[1]) or label.null_count() == len(label))):
-            return "scores"
-    if all((n.is_finite() & (n == n.round())).all() for n in numbers):
-        return "classes"
-    outside = [~n.is_between(0, 1).fill_null(True) for n in numbers]
-    side = 0 if outside[0].any() else 1
-    at = int(outside[side].arg_true()[0])
-    problem = f"{numbers[side][at]:g} is neither 0/1, a probability nor a class"
-    remedy = "give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)"
-    raise DataError(name, problem, row=int(rows[at]) + 1, column=columns[side], remedy=remedy)
-
-
-def as_numbers(values: pl.Series) -> FloatArray:
-    """A column of text as numbers; NaN if empty."""
-    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-
-def as_classes(
-    verdict: pl.Series, label: pl.Series, name: str, column: str
-) -> tuple[tuple[str, ...], IntArray, IntArray]:
-    """The sorted values of both columns, and both as codes into them; -1: no label."""
-    _refuse_other_words(verdict, label, name, column)
-    names, verdicts, labels = code_names(verdict, label)
-    if len(names) > MOST_CLASSES:
-        remedy = f"give at most {MOST_CLASSES} classes; is this the right column?"
-        raise DataError(name, f"has {len(names)} different values", column=column, remedy=remedy)
-    return names, verdicts, labels
-
-
-def against_the_rest(
-    verdict: pl.Series, label: pl.Series, positive: str, name: str, column: str
-) -> tuple[pl.Series, pl.Series]:
-    """Both as 1 for `positive` and 0 for all others; numbers in [0, 1] with word labels are kept.
-
-    They are the probability of `positive`, as p_a is that of label A.
-    """
-    said, known = ({*values.drop_nulls().unique()} for values in (verdict, label))
-    if positive not in said | known:
-        choices = shorten(sorted(said | known), 5)
-        raise ArgumentError("positive", positive, f"choose one of {choices}")
-    ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
-    if positive in known and not said & known and _are_shares(verdict):
-        return verdict, ones[1]
-    _refuse_other_words(verdict, label, name, column)
-    return ones[0], ones[1]
-
-
-def _are_shares(values: pl.Series) -> bool:
-    """Whether all are numbers in [0, 1]."""
-    numbers = values.cast(pl.Float64, strict=False)
-    return numbers.null_count() == values.null_count() and bool(numbers.is_between(0, 1).all())
-
-
-def _refuse_other_words(verdict: pl.Series, label: pl.Series, name: str, column: str) -> None:
-    """Refuse verdicts and labels without a common value, such as yes and no against 1 and 0."""
-    said, known = ({*values.drop_nulls().unique()} for values in (verdict, label))
-    if min(len(said), len(known)) > 1 and not said & known:
-        meaning = ",".join(f"{word}=..." for word in sorted(known)[:3])
-        remedy = f"give the meaning of each label in the judge's words: --labels-as '{meaning}'"
-        if _are_shares(verdict):
-            remedy += ", or name the label that a verdict of 1 means: --positive NAME (positive=)"
-        words, theirs = (shorten(sorted(values), 5) for values in (said, known))
-        problem = f"the judge says {words}, people say {theirs}: no value in common"
-        raise DataError(name, problem, column=column, remedy=remedy)
+        instead = second * (columns.get("human") in absent)
+        raise missing_columns(here, absent, table.name, instead=instead)

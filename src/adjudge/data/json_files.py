@@ -30,6 +30,25 @@ IsRow = Callable[[Collection[str]], bool]
 _DEPTH = 3
 
 
+class KeyTwiceError(ValueError):
+    """An object that has one key twice: nobody knows which value is meant."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key {key!r} is in one object twice")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Record:
+    """The object of these pairs, if every key is there once."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise KeyTwiceError(next(key for key in keys if keys.count(key) > 1))
+    return made
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+
+
 def may_go_on(line: bytes) -> bool:
     """Whether a first line looks like the start of an object written over many lines."""
     return line.rstrip().endswith((b"{", b"[", b",")) and line.lstrip().startswith(b"{")
@@ -42,7 +61,9 @@ def rows_within(data: bytes, source: str, is_row: IsRow) -> list[Record] | None:
     [{'id': 1}, {'id': 2}]
     """
     try:
-        value = json.loads(data)
+        value = json.loads(data, object_pairs_hook=_object)
+    except KeyTwiceError as error:
+        raise DataError(source, str(error), remedy=KEEP_ONE) from None
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
@@ -93,11 +114,15 @@ _SPACE = " \t\n\r"
 #: What can be between a key and a value, or between two members.
 _GAP = re.compile(r"[\s,:]*")
 _EXPORT_AGAIN = "export the complete log again"
+#: What to do with a key that is there twice.
+KEEP_ONE = "keep one of them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
     """One JSON object with its rows in the list at `path`; without a path it is the only row.
+
+    `more` are lists beside that one whose elements are rows too.
 
     It is detected by `marks`: keys of the object that are all in the first megabyte, and no key of
     `without` is. `keeps` are keys whose values every row gets, if they come before the list.
@@ -107,6 +132,7 @@ class Envelope:
 
     marks: frozenset[str]
     path: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     keeps: tuple[str, ...] = ()
     remark: Callable[[Mapping[str, Any]], str | None] | None = None
@@ -121,7 +147,6 @@ class Window:
         self.remedy = remedy
         self.text = ""
         self.at = 0
-        self._decoder = json.JSONDecoder()
         self._utf8 = codecs.getincrementaldecoder("utf-8")()
         self._pieces = file.pieces()
         self._ended = False
@@ -152,10 +177,12 @@ class Window:
         self.peek(row)
         while True:
             try:
-                value, end = self._decoder.raw_decode(self.text, self.at)
+                value, end = _DECODER.raw_decode(self.text, self.at)
                 # A value that ends at the end of the window can continue in the next piece.
                 if end == len(self.text) and not self._ended:
                     raise json.JSONDecodeError("Cut off", self.text, end)
+            except KeyTwiceError as error:
+                raise self.file.error(str(error), KEEP_ONE, row=row or None) from None
             except (RecursionError, ValueError) as error:
                 if self._ended or not _cut_off(error, self.text):
                     raise self.broken(error, row) from None
@@ -222,7 +249,9 @@ def enveloped(file: File, envelope: Envelope) -> Iterator[tuple[int, Any, str]]:
     header: dict[str, Any] = {}
     row = 0
     for depth, wanted in enumerate(envelope.path):
-        if not _find_key(window, wanted, envelope.keeps if depth == 0 else (), header):
+        last = depth == len(envelope.path) - 1
+        names = (wanted, *(envelope.more if last else ()))
+        if not _find_key(window, names, envelope.keeps if depth == 0 else (), header):
             name = ".".join(envelope.path)
             raise file.error(f"has no list {name}", "export the log with its samples")
     if has_half_characters(header):
@@ -230,20 +259,34 @@ def enveloped(file: File, envelope: Envelope) -> Iterator[tuple[int, Any, str]]:
     remark = None if envelope.remark is None else envelope.remark(header)
     if remark is not None:
         LOG.warning("%s: %s", file.path, remark)
-    for row, value, written in elements(window):
-        yield row, {**header, **value} if isinstance(value, dict) else value, written
+    while True:
+        before = row
+        for number, value, written in elements(window):
+            row = before + number
+            yield row, {**header, **value} if isinstance(value, dict) else value, written
+        if not envelope.more or not window.take(","):
+            break
+        if not _find_key(window, (envelope.path[-1], *envelope.more), (), header, within=True):
+            break
     if row == 0:
         raise file.error("has no rows", GIVE_ROWS)
 
 
-def _find_key(window: Window, wanted: str, keeps: Iterable[str], header: dict[str, Any]) -> bool:
-    """Read the object that begins here up to the value of the wanted key."""
-    if not window.take("{") or window.take("}"):
+def _find_key(
+    window: Window,
+    wanted: Collection[str],
+    keeps: Iterable[str],
+    header: dict[str, Any],
+    *,
+    within: bool = False,
+) -> bool:
+    """Read the object that begins here, or goes on here, up to the value of a wanted key."""
+    if not within and (not window.take("{") or window.take("}")):
         return False
     while True:
         key, _ = window.value()
         window.expect(":")
-        if key == wanted:
+        if key in wanted:
             return True
         value, _ = window.value()
         if key in keeps:
@@ -288,6 +331,7 @@ def _cut_off(error: Exception, window: str) -> bool:
     return error.msg.startswith("Unterminated") or error.pos >= len(window) - 12
 
 
+_SPACED_KEY = re.compile(rb'[^\\]"[ \t]+:')
 _BLOCK = 1024 * 1024
 _QUOTE, _COLON, _JSON_SPACE, _TAB = b'": \t'
 
@@ -315,6 +359,30 @@ def is_all_of(rows: pl.DataFrame, data: bytes) -> bool:
     texts = sum(rows.height - c.null_count() for c in rows if c.dtype == pl.String)
     keys = rows.height * rows.width
     return _count_quotes(data) == (2 * keys + 2 * texts, keys)
+
+
+def may_have_key_twice(rows: pl.DataFrame, data: bytes) -> bool:
+    r"""Whether a row of the lines can have one key twice; sure if False.
+
+    >>> may_have_key_twice(pl.DataFrame({"id": ["x"], "p": [2]}), b'{"id": "x", "p": 1, "p": 2}')
+    True
+    """
+    # With a space before the colon, keys cannot be counted as below.
+    if _SPACED_KEY.search(data):
+        return True
+    keys = {name: f"{json.dumps(name)}:".encode() for name in rows.columns}
+    return any(
+        data.count(key) > rows.height - _absent(rows[name], data) for name, key in keys.items()
+    )
+
+
+def _absent(values: pl.Series, data: bytes) -> int:
+    """How many rows lack the key: its empty values that are not written as null."""
+    if not values.null_count():
+        return 0
+    key = f"{json.dumps(values.name)}:".encode()
+    written = data.count(key + b" null") + data.count(key + b"null")
+    return values.null_count() - written
 
 
 def _count_quotes(data: bytes) -> tuple[int, int] | None:
@@ -369,7 +437,10 @@ def json_frame(file: File) -> pl.DataFrame:
                 frame = pl.read_ndjson(data, infer_schema_length=looked_at)
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
                 continue  # something is wrong or unusual: the exact reading below reports it
-            if looked_at is None or frame.height <= looked_at or is_all_of(frame, data):
+            complete = is_all_of(frame, data)
+            if not complete and may_have_key_twice(frame, data):
+                break
+            if looked_at is None or frame.height <= looked_at or complete:
                 # A whole number that large, next to a fraction, has lost digits.
                 floats = (column for column in frame if column.dtype == pl.Float64)
                 if not any((column.abs() >= _EXACT).any() for column in floats):
@@ -443,7 +514,9 @@ def _objects(file: File, lines: Iterable[bytes]) -> Iterator[Record]:
     for row, line in enumerate((line for line in lines if line.strip()), start=1):
         text = file.decode(line, row)
         try:
-            value = json.loads(text)
+            value = _DECODER.decode(text)
+        except KeyTwiceError as error:
+            raise file.error(str(error), KEEP_ONE, row=row) from None
         except (RecursionError, ValueError) as error:
             if row == 1 and may_go_on(line):
                 problem = "is one JSON object without rows, or several objects over many lines"

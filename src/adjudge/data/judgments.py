@@ -12,9 +12,20 @@ from typing import Unpack
 
 import polars as pl
 
-from adjudge.data.columns import TEXT_COLUMNS, UNNAMED, Column, Layout, each
+from adjudge.data.columns import (
+    CALL_COLUMNS,
+    ID,
+    REPEAT,
+    REPLY_COLUMNS,
+    STATUS,
+    TEXT_COLUMNS,
+    UNNAMED,
+    Column,
+    Layout,
+    each,
+)
 from adjudge.data.grades import are_grades, names_sides, read_grades, verdicts_in_status
-from adjudge.data.labels import join_labels
+from adjudge.data.labels import with_labels
 from adjudge.data.names import (
     ORDER_VERDICTS,
     PAIR,
@@ -32,22 +43,20 @@ from adjudge.data.rows import (
     PASS,
     Rows,
     add_absent,
-    distinct_rows,
     fill_status,
     fill_uncertainty,
-    first_repeats,
     in_chunks_of,
     is_learned,
-    merge_dropped,
-    once_per_judge,
     tidy,
     verdict_by,
     without_numbers,
 )
 from adjudge.data.source import Reading, Source, open_table
+from adjudge.data.steps.judges import check_judges
+from adjudge.data.steps.repeats import first_repeats, leave_out_repeats, once_per_judge
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
-from adjudge.records import MEASURED, STATUSES, About
+from adjudge.records import MEASURED, About
 from adjudge.statistics.entropy import INFINITE_DOUBT, entropy_of
 
 #: p_a can be rounded in a file; a larger distance from the mean of both orders is an error.
@@ -58,19 +67,16 @@ _NUMBERS = (*_ORDERS, "p_a", "uncertainty")
 BY_ORDERS = "order_verdicts"
 JUDGMENT_COLUMNS = Layout(
     "judgments",
-    Column(name="id", required=True, filled=True),
+    ID,
     *each("judge", "protocol"),
-    Column(name="repeat", type="whole", low=0),
-    Column(name="status", choices=STATUSES),
+    REPEAT,
+    STATUS,
     *each("p_fwd", "p_rev", "p_a", "p_tie", type="number", low=0, high=1, answer=True),
     Column(name="uncertainty", type="number", answer=True),
     *each("verdict", *ORDER_VERDICTS, choices=LABELS, words=PAIR, answer=True),
-    Column(name="answer_mass", type="number", low=0, high=1),
-    *each("judge_fingerprint", "server"),
+    *REPLY_COLUMNS,
     Column(name="label", choices=LABELS, words=PAIR),
-    Column(name="tokens", type="whole", low=0),
-    Column(name="cost", type="number", low=0),
-    *each("detail", "prompt_id"),
+    *CALL_COLUMNS,
     *each("length_a", "length_b", type="number", low=0),
     *TEXT_COLUMNS,
     one_of=("p_a", "p_fwd", "verdict_fwd"),
@@ -79,7 +85,11 @@ JUDGMENT_COLUMNS = Layout(
 
 
 def read_judgments(
-    source: TableLike, *, judge: str | None = None, protocol: str | None = None
+    source: TableLike,
+    *,
+    judge: str | None = None,
+    protocol: str | None = None,
+    doubt_needed: bool = True,
 ) -> pl.DataFrame:
     """Judgments as a checked frame, one row per id, judge, protocol and repeat.
 
@@ -97,7 +107,8 @@ def read_judgments(
     - without a status column a row with p_a is ok, and a row without it is an `error` with the
       reason in `detail`: it is counted, never guessed;
     - a judge or protocol without a name in the file is `unnamed`; `judge` and `protocol` give a
-      name.
+      name;
+    - a file with verdicts alone is refused, unless no doubt is needed: then p_a is 1, 0.5 or 0.
 
     >>> rows = read_judgments({"id": ["x"], "p_fwd": [0.9], "p_rev": [0.5]})
     >>> rows.select("p_a", "verdict").row(0)
@@ -106,6 +117,9 @@ def read_judgments(
     frame, name = JUDGMENT_COLUMNS.load(source), source_name(source)
     here = {*frame.columns}
     by_orders = "p_a" not in here and not here.issuperset(_ORDERS)
+    certain = not doubt_needed and by_orders and "verdict" in here
+    if certain and not here.issuperset(ORDER_VERDICTS):
+        by_orders = False
     if by_orders and not here.issuperset(ORDER_VERDICTS):
         remedy = (
             "give p_a, or p_fwd and p_rev, or verdict_fwd and verdict_rev, all about response_a"
@@ -115,6 +129,9 @@ def read_judgments(
             raise DataError(name, "is missing", column="p_a", remedy=remedy)
         raise JUDGMENT_COLUMNS.missing(frame, "p_a", name, remedy)
     frame = JUDGMENT_COLUMNS.check(frame, name, labels_as=labels_as_of(source))
+    if certain and not by_orders:
+        tie = (pl.col("verdict") == "tie").cast(pl.Float64)
+        frame = frame.with_columns(_worth("verdict").alias("p_a"), tie.alias("p_tie"))
     if by_orders:
         worth = zip(_ORDERS, ORDER_VERDICTS, strict=True)
         frame = frame.with_columns(_worth(verdict).alias(order) for order, verdict in worth)
@@ -233,6 +250,7 @@ def prepare_judgments(
     pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
+    doubt_needed: bool = True,
     **reading: Unpack[Reading],
 ) -> Judgments:
     """Read judgments or grades once, native or published, of one judge or protocol if requested.
@@ -240,7 +258,7 @@ def prepare_judgments(
     `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Only the
     first of several repeats is used; the others are left out. Prepared judgments are returned
     unchanged. `columns` maps our names to those of the files, `labels_as` words in label columns to
-    ours.
+    ours. Verdicts alone are refused if doubt is needed.
 
     >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
@@ -250,15 +268,17 @@ def prepare_judgments(
     if (done := source.prepared(Judgments, prepare_judgments, locals())) is not None:
         return done
     with source:
-        return _read_verdicts(source, judge, protocol)
+        return _read_verdicts(source, judge, protocol, doubt_needed)
 
 
-def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> Judgments:
+def _read_verdicts(
+    source: Source, judge: str | None, protocol: str | None, doubt_needed: bool
+) -> Judgments:
     table = open_table(source.rows)
-    opened, about = open_verdicts(table)
-    rows = distinct_rows(Rows(opened.frame, opened.dropped), table.name, apart=["judge"])
-    rows = first_repeats(rows)
-    frame, dropped = rows.frame, rows.dropped
+    opened, about = open_verdicts(table, doubt_needed=doubt_needed)
+    rows = Rows(opened.frame, opened.dropped)
+    rows = first_repeats(leave_out_repeats(rows, table.name, apart=["judge"]))
+    frame = rows.frame
     if about == "grades":
         frame = add_absent(frame.rename({"p_pass": "p_a"}), _ORDERS, dtype=pl.Float64)
     for column, value in (("judge", judge), ("protocol", protocol)):
@@ -268,18 +288,18 @@ def _read_verdicts(source: Source, judge: str | None, protocol: str | None) -> J
         if value not in known:
             raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
         frame = frame.filter(pl.col(column) == value)
-    if source.labels is not None:
-        ids_made = not recognise(table.frame.columns, "judgments", ["id"])
-        joined = join_labels(
-            frame, source.labels, about=about, source=table.name, ids_made=ids_made
-        )
-        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+    # Each judge and protocol is by itself, and so are the values of columns that options name.
+    apart = ("judge", "protocol", *source.named)
+    check_judges(frame, table.name, measure="policy or result", apart=apart)
     if source.pairs is not None:
         if about == "grades":
             place = source_name(source.pairs)
             raise ArgumentError("pairs", place, "leave it out: these are grades")
-        frame = join_pairs(frame, source.pairs, ("response_a", "response_b"))
-    return Judgments(frame=frame, name=table.name, dropped=dropped, about=about)
+        # Before the labels, which are compared with the texts of their rows.
+        frame = join_pairs(frame, source.pairs, ("prompt", "response_a", "response_b"))
+    ids_made = not recognise(table.frame.columns, "judgments", ["id"])
+    rows = with_labels(Rows(frame, rows.dropped), source, about, ids_made=ids_made)
+    return Judgments(frame=rows.frame, name=table.name, dropped=rows.dropped, about=about)
 
 
 def own_verdicts(rows: Judgments) -> pl.DataFrame:
@@ -300,11 +320,11 @@ def mark_off_answer(frame: pl.DataFrame, least: float | None) -> pl.DataFrame:
     if least is None or "answer_mass" not in frame.columns:
         return frame
     low = pl.col("status").is_in(list(MEASURED)) & (pl.col("answer_mass") < least)
-    kept = ~low.fill_null(False)
-    numbers = ("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict")
+    on_answer = pl.when(~low.fill_null(False))
+    numbers = {"p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict"} & set(frame.columns)
     return frame.with_columns(
-        pl.when(kept).then("status").otherwise(pl.lit("off_answer")).alias("status"),
-        *(pl.when(kept).then(name).alias(name) for name in numbers if name in frame.columns),
+        on_answer.then("status").otherwise(pl.lit("off_answer")).alias("status"),
+        *(on_answer.then(name).alias(name) for name in numbers),
     )
 
 
@@ -333,40 +353,41 @@ def read_wins(data: TableLike | Source, model: str, *, judge_column: str = "judg
     """
     with Source.of(data) as source:
         table = _with_certainty(open_table(source.rows))
-        given = prepare_judgments(table, labels=source.labels)
-    frame = given.frame
-    if given.about == "grades":
+        prepared = prepare_judgments(table, labels=source.labels)
+    frame = prepared.frame
+    if prepared.about == "grades":
         remedy = "is for judgments of pairs; for grades: --by model (by=)"
         raise ArgumentError("model", model, remedy)
     for column in ("model_a", "model_b"):
         if column not in frame.columns:
             remedy = f"name the column of each side's model: --column {column}=NAME (columns=)"
-            raise DataError(given.name, "is missing", column=column, remedy=remedy)
-    names = (tidy(frame[column], given.name, column) for column in ("model_a", "model_b"))
+            raise DataError(prepared.name, "is missing", column=column, remedy=remedy)
+    names = (tidy(frame[column], prepared.name, column) for column in ("model_a", "model_b"))
     frame = add_absent(frame.with_columns(names), ["label"])
     first, second = pl.col("model_a") == model, pl.col("model_b") == model
-    rows = Rows(frame, given.dropped)
+    rows = Rows(frame, prepared.dropped)
     rows = rows.without(~(first | second).fill_null(False), f"a pair without {model}")
     rows = rows.without(first & second, "a pair of the model with itself")
     if rows.frame.height == 0:
-        known = pl.concat([frame["model_a"], frame["model_b"].alias("model_a")])
-        models = known.drop_nulls().unique().sort().to_list()
+        names_here = pl.concat([frame["model_a"], frame["model_b"].alias("model_a")])
+        models = names_here.drop_nulls().unique().sort().to_list()
         raise ArgumentError("model", model, f"the pairs have {shorten(models)}")
-    said = {"judge": pl.col("p_a"), "p_a": pl.col("p_a"), "verdict": _worth("verdict")}
-    if judge_column not in said:
+    shares_of_a = {"judge": pl.col("p_a"), "p_a": pl.col("p_a"), "verdict": _worth("verdict")}
+    if judge_column not in shares_of_a:
         raise ArgumentError("judge_column", judge_column, "with a model, use p_a or verdict")
-    sides = {"judge": said[judge_column], "human": _worth("label")}
+    of_judge = shares_of_a[judge_column]
+    of_people = _worth("label")
+    is_a = pl.when(first)
     wins = rows.frame.with_columns(
-        pl.col("judge").alias("judge_name"),
-        pl.when(first).then(pl.col("model_b")).otherwise(pl.col("model_a")).alias("opponent"),
-        *(
-            pl.when(first).then(side).otherwise(1 - side).alias(name)
-            for name, side in sides.items()
-        ),
+        judge_name="judge",
+        opponent=is_a.then("model_b").otherwise("model_a"),
+        __side=is_a.then(pl.lit("A")).otherwise(pl.lit("B")),
+        judge=is_a.then(of_judge).otherwise(1 - of_judge),
+        human=is_a.then(of_people).otherwise(1 - of_people),
     )
     return Table(
         frame=wins.drop(_ABOUT_A, strict=False),
-        name=given.name,
+        name=prepared.name,
         kind="grades",
         dropped=rows.dropped,
     )
@@ -378,13 +399,13 @@ def _with_certainty(table: Table) -> Table:
     here = table.frame.columns
     if "verdict" not in here or recognise(here, "judgments", ["p_a", "p_fwd"]):
         return table
-    said = read_words(as_text(table.frame["verdict"]), PAIR, table.labels_as)
-    strange = said.filter(said.is_not_null() & ~said.is_in([*OUTCOMES]))
+    verdicts = read_words(as_text(table.frame["verdict"]), PAIR, table.labels_as)
+    strange = verdicts.filter(verdicts.is_not_null() & ~verdicts.is_in([*OUTCOMES]))
     if len(strange):
         problem = f"{quote(strange[0])} is not A, B or tie"
         remedy = "say what it means: --labels-as WORD=A (labels_as=)"
         raise DataError(table.name, problem, column="verdict", remedy=remedy)
-    sure = said.replace_strict(OUTCOMES, return_dtype=pl.Float64).alias("p_a")
+    sure = verdicts.replace_strict(OUTCOMES, return_dtype=pl.Float64).alias("p_a")
     frame = table.frame.drop("verdict", "judge_verdict", strict=False).with_columns(sure)
     return replace(table, frame=frame, fields=None)
 
@@ -393,9 +414,10 @@ def _worth(column: str) -> pl.Expr:
     return pl.col(column).replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
 
 
-def open_verdicts(source: TableLike) -> tuple[Table, About]:
+def open_verdicts(source: TableLike, *, doubt_needed: bool = True) -> tuple[Table, About]:
     """Judgments of pairs or grades of single answers, and which of them the file has."""
     table = verdicts_in_status(open_table(source))
     if table.kind != "judgments" and are_grades(table.frame.columns) and not names_sides(table):
-        return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
-    return Source(table).open("judgments"), "pairs"
+        frame = read_grades(table, doubt_needed=doubt_needed)
+        return replace(table, frame=frame, kind="grades", fields=None), "grades"
+    return Source(table).open("judgments", doubt_needed=doubt_needed), "pairs"

@@ -17,7 +17,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import polars as pl
 
@@ -62,66 +61,6 @@ def refuse_where(
     flags = frame.select(bad.fill_null(False)).to_series()
     values = frame.get_column(value_of or column)
     refuse_values(values, flags, problem, source=source, column=column, remedy=remedy)
-
-
-def refuse_duplicates(
-    frame: pl.DataFrame, key: Sequence[str], *, source: str, remedy: str, but_equal: bool = False
-) -> None:
-    """Refuse the second row of any key; `but_equal`: not if it is an earlier row again."""
-    again = repeated_keys(frame, key)
-    if again is not None and but_equal:
-        again &= ~equal_rows(frame, key)
-    if again is None or not again.any():
-        return
-    at = int(again.arg_true()[0])
-    values = ", ".join(f"{column} {frame[column][at]!r}" for column in key)
-    problem = f"{values} is in the file twice"
-    raise DataError(source, problem, row=at + 1, column=key[0], remedy=remedy)
-
-
-def repeated_keys(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series | None:
-    """Which rows have the key of an earlier row; None if none has."""
-    # In most files one column is unique, which is ten times faster to check.
-    if _are_distinct(frame.get_column(key[0])):
-        return None
-    again = ~frame.select(pl.struct(key).is_first_distinct()).to_series()
-    return again if again.any() else None
-
-
-def equal_rows(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series:
-    """Which rows are equal to an earlier row in every column, of rows that share a key."""
-    shared = frame.with_row_index("__row").filter(pl.struct(key).is_duplicated())
-    texts = columns_as_text(shared, frame.columns)
-    first = texts.select(pl.struct(pl.all()).is_first_distinct()).to_series()
-    equal = shared["__row"].filter(~first)
-    return pl.int_range(frame.height, eager=True).is_in(equal.cast(pl.Int64).implode())
-
-
-def _are_distinct(values: pl.Series) -> bool:
-    """A fast check that all values are unique; in rare cases a False is wrong."""
-    # Most files are sorted by id, as text or by a running number (x9, x10), which is longer text.
-    return (
-        _increase(values)
-        or (values.dtype == pl.String and _increase(values, by_length=True))
-        # Different hashes mean different values.
-        or values.hash().n_unique() == len(values)
-    )
-
-
-def _increase(values: pl.Series, *, by_length: bool = False) -> bool:
-    """Whether every value is larger than the one before it; `by_length`: longer, or larger."""
-    # Chunk by chunk: a column and its shifted self have different chunks, which polars copies.
-    chunks = [chunk for chunk in values.get_chunks() if len(chunk)]
-    pairs = [(chunk[:-1], chunk[1:]) for chunk in chunks]
-    borders = [(chunk[-1:], following[:1]) for chunk, following in pairwise(chunks)]
-    for low, high in (*borders, *pairs):
-        larger = low < high
-        if by_length:
-            short, long = low.str.len_bytes(), high.str.len_bytes()
-            larger = (short < long) | ((short == long) & larger)
-        if not larger.all(ignore_nulls=False):
-            return False
-    return True
 
 
 def quote(value: object) -> str:
@@ -189,19 +128,93 @@ USUAL: Mapping[str, str] = {
     "length_b": "len_b length_2 len_2",
     "language": "lang",
 }
-_OURS = frozenset(key.split(":")[-1] for key in USUAL)
+#: Our columns without another usual name.
+_OTHERS = (
+    "status protocol judge_fingerprint served_model repeat epoch order metric raters "
+    "p_fwd p_rev p_tie answer_mass human_pref score_a score_b scores_a scores_b score_difference "
+    "score_probs human_scores shown_order labelled_by started_from sampled_by sampling_probability "
+    "cut cut_share cut_judge cut_protocol cut_fingerprint answer_hash_a answer_hash_b "
+    "accepted drawn drawn_at audit_rate detail reason reference steps latency_s "
+    "conversation_id judged_as"
+)
+#: All names of columns that mean something to us, in some kind of rows.
+OURS = frozenset((*(key.split(":")[-1] for key in USUAL), *_OTHERS.split()))
 #: The logger of all messages of readers; the commands print them, a notebook shows them.
 LOG = logging.getLogger("adjudge.data")
 
 
-def plain_name(column: str) -> str:
-    """A column's name in the form of our names.
+def bare_name(column: str) -> str:
+    """A column's name without case and separators: equal for all spellings of one name.
 
-    >>> plain_name("Response A"), plain_name("modelB"), plain_name("judge-score")
-    ('response_a', 'model_b', 'judge_score')
+    >>> bare_name("Response A"), bare_name("responseA"), bare_name(" RESPONSE-A ")
+    ('responsea', 'responsea', 'responsea')
     """
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.strip())
-    return re.sub(r"[^\w]+", "_", spaced).strip("_").lower()
+    return re.sub(r"[\W_]+", "", column).lower()
+
+
+_BY_BARE_NAME = {bare_name(ours): ours for ours in OURS}
+
+
+def respelled(columns: Sequence[str]) -> dict[str, list[str]]:
+    """Our names that mean something in any kind of rows, with their other spellings here.
+
+    >>> respelled(["ID", "Labelled By", "labelled-by", "status", "colour"])
+    {'id': ['ID'], 'labelled_by': ['Labelled By', 'labelled-by']}
+    """
+    spellings: dict[str, list[str]] = {}
+    for column in columns:
+        ours = _BY_BARE_NAME.get(bare_name(column))
+        if ours is not None and ours != column:
+            spellings.setdefault(ours, []).append(column)
+    return spellings
+
+
+def only_spellings(columns: Sequence[str]) -> dict[str, str]:
+    """Our names that are here in one other spelling only, with that spelling.
+
+    >>> only_spellings(["ID", "Labelled By", "labelled-by", "Status", "status"])
+    {'id': 'ID'}
+    """
+    return {
+        ours: spellings[0]
+        for ours, spellings in respelled(columns).items()
+        if ours not in columns and len(spellings) == 1
+    }
+
+
+def spellings_beside(columns: Sequence[str]) -> dict[str, list[str]]:
+    """Our names that are here, with their other spellings that are here too.
+
+    >>> spellings_beside(["ID", "Status", "status"])
+    {'status': ['Status']}
+    """
+    return {ours: names for ours, names in respelled(columns).items() if ours in columns}
+
+
+def with_our_names(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """The frame with a copy, under our name, of each column that is spelled in another way.
+
+    The exact name comes first: a message names the other spellings, which are not read. Of two
+    spellings without the exact name none is copied: a reader of that column refuses the file.
+    """
+    for ours, spellings in spellings_beside(frame.columns).items():
+        unlike = [name for name in spellings if not are_copies(frame[name], frame[ours])]
+        if unlike:
+            remark_unread(source, ours, unlike)
+    copies = only_spellings(frame.columns)
+    return frame.with_columns(frame[theirs].alias(ours) for ours, theirs in copies.items())
+
+
+def are_copies(one: pl.Series, other: pl.Series) -> bool:
+    """Whether two columns have the same values; one of them can have been read as text."""
+    if one.dtype != other.dtype and not (one.dtype.is_nested() or other.dtype.is_nested()):
+        return one.cast(pl.String).equals(other.cast(pl.String))
+    return one.equals(other)
+
+
+def remark_unread(source: str, ours: str, spellings: Sequence[str]) -> None:
+    """Log in one line which other spellings of our name are not read."""
+    LOG.warning("%s: %s is read, not %s", source, ours, ", ".join(spellings))
 
 
 def usual_names(ours: str, kind: str) -> list[str]:
@@ -228,27 +241,43 @@ def match_columns(
     """
     taken: dict[str, str] = {}
     used = {*(given or {}).values(), *(name for name in wanted if name in here)}
-    plain = {column: plain_name(column) for column in here if column not in used}
+    named = {bare_name(column) for column in here if column in OURS}
+    plain = {column: bare_name(column) for column in here if column not in used}
+    # Another spelling of a column that is here was copied, or is not read.
+    plain = {column: name for column, name in plain.items() if column in OURS or name not in named}
+    _refuse_spellings(here, source, {*(given or {}).values()})
     if {"accepted", "verdict", "judge_verdict"} <= {*here}:
         # Rows of `select`: their verdict is the one that was accepted or refused.
         plain.pop("judge_verdict", None)
     for ours in wanted:
         if ours in here or ours in (given or {}):
             continue
-        fitting = [column for column, name in plain.items() if name == ours]
+        fitting = [column for column, name in plain.items() if name == bare_name(ours)]
         if not fitting:
-            usual = set(usual_names(ours, kind)) - set(wanted)
+            usual = {bare_name(name) for name in {*usual_names(ours, kind)} - {*wanted}}
             fitting = [column for column, name in plain.items() if name in usual]
         if len(fitting) > 1 and ours in unneeded:
             continue
         if len(fitting) > 1:
-            columns = " and ".join(fitting) if len(fitting) == 2 else ", ".join(fitting)
-            remedy = f"choose one: --column {ours}={fitting[0]} (columns=)"
-            raise DataError(source, f"{columns} can each be {ours}", remedy=remedy)
+            raise several_fit(fitting, ours, source)
         if fitting:
             taken[ours] = fitting[0]
             del plain[fitting[0]]
     return taken
+
+
+def _refuse_spellings(here: Sequence[str], source: str, named: Collection[str]) -> None:
+    """Refuse two spellings of a name that means something in every kind of rows."""
+    for ours, spellings in respelled(here).items():
+        if ours not in here and len(spellings) > 1 and not {*spellings} & {*named}:
+            raise several_fit(spellings, ours, source)
+
+
+def several_fit(columns: Sequence[str], ours: str, source: str) -> DataError:
+    """The error for columns of which each can be ours."""
+    listed = " and ".join(columns) if len(columns) == 2 else ", ".join(columns)
+    remedy = f"choose one: --column {ours}={columns[0]} (columns=)"
+    return DataError(source, f"{listed} can each be {ours}", remedy=remedy)
 
 
 def columns_here(columns: Sequence[str]) -> list[str]:
@@ -258,19 +287,22 @@ def columns_here(columns: Sequence[str]) -> list[str]:
     ['Ticket', 'human_label']
     """
     here = [column for column in columns if not column.startswith("__")]
-    theirs = {plain_name(column) for column in here if column not in _OURS}
+    theirs = {bare_name(column) for column in here if column not in OURS}
     usual = ((key.split(":")[-1], words.split()) for key, words in USUAL.items())
-    copies = {ours for ours, words in usual if theirs & {ours, *words}}
+    named = [*usual, *((ours, ()) for ours in _OTHERS.split())]
+    copies = {ours for ours, words in named if theirs & {*map(bare_name, (ours, *words))}}
     return [name for name in here if name not in copies]
 
 
 def recognise(columns: Sequence[str], kind: str, wanted: Sequence[str]) -> set[str]:
     """Which of the wanted columns a file has, under any usual name; nothing is refused."""
-    plain = {plain_name(column) for column in columns}
+    bare = {bare_name(column) for column in columns}
     return {
         ours
         for ours in wanted
-        if ours in columns or ours in plain or plain & (set(usual_names(ours, kind)) - set(wanted))
+        if ours in columns
+        or bare_name(ours) in bare
+        or bare & {bare_name(name) for name in {*usual_names(ours, kind)} - {*wanted}}
     }
 
 
@@ -393,12 +425,12 @@ def add_documents(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 def columns_as_text(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """These columns as text; lists and objects as JSON."""
-    return frame.select(
-        pl.struct(name).struct.json_encode().alias(name)
-        if frame.schema[name].is_nested()
-        else pl.col(name).cast(pl.String)
-        for name in columns
-    )
+    texts = []
+    for name in columns:
+        as_json = pl.struct(name).struct.json_encode().alias(name)
+        as_string = pl.col(name).cast(pl.String)
+        texts.append(as_json if frame.schema[name].is_nested() else as_string)
+    return frame.select(texts)
 
 
 #: Words for a missing value. `none` is not here: it can be a class, or mean neither.
@@ -413,6 +445,7 @@ _SIDES = "{} response_{} answer_{} output_{} model_{} assistant_{} option_{} can
 _WINS = {"a": "a>b a>>b", "b": "b>a b>>a"}
 _BOTH_BAD = ("tie (bothbad)", "bothbad", "both_bad", "both bad")
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
+_FRACTION = r"^-?[0-9]*\.[0-9]*[1-9][0-9]*$"
 _COMMA = r"^-?\d+(?:,\d+)?$"
 
 
@@ -436,16 +469,12 @@ def _side(*names: str) -> list[str]:
 
 def _pairs(first: str, second: str, tie: str, both_bad: str) -> Vocabulary:
     ties = ("tie", "tied", "draw", "equal", "same", "both", "both good", "both_good", "[[c]]")
-    return Vocabulary(
-        words={
-            **dict.fromkeys([*_side("a", "1"), "left", "first"], first),
-            **dict.fromkeys([*_side("b", "2"), "right", "second"], second),
-            **dict.fromkeys((*ties, "a=b"), tie),
-            **dict.fromkeys(_BOTH_BAD, both_bad),
-        },
-        sides=(first, second),
-        unclear={"0": f"--labels-as '0={first},1={second}' (or 0={second},1={first})"},
-    )
+    words = dict.fromkeys([*_side("a", "1"), "left", "first"], first)
+    words |= dict.fromkeys([*_side("b", "2"), "right", "second"], second)
+    words |= dict.fromkeys((*ties, "a=b"), tie)
+    words |= dict.fromkeys(_BOTH_BAD, both_bad)
+    unclear = {"0": f"--labels-as '0={first},1={second}' (or 0={second},1={first})"}
+    return Vocabulary(words, sides=(first, second), unclear=unclear)
 
 
 #: Which answer of a pair is better.
@@ -469,6 +498,8 @@ def parse_labels_as(text: str) -> dict[str, str]:
 
     >>> parse_labels_as("0=A, 1=B, skip=")
     {'0': 'A', '1': 'B', 'skip': ''}
+
+    Spellings of one word need one meaning: GOOD=1,Good=1.
     """
     mapping: dict[str, str] = {}
     for part in text.split(","):
@@ -476,7 +507,8 @@ def parse_labels_as(text: str) -> dict[str, str]:
         # a=b is a usual word for a tie.
         if not (equals and theirs) or ("=" in theirs and plain_word(theirs) not in PAIR.words):
             raise ArgumentError("labels_as", text, "write THEIRS=OURS,..., like '0=A,1=B'")
-        if plain_word(theirs) in map(plain_word, mapping):
+        same = {mapping[word] for word in mapping if plain_word(word) == plain_word(theirs)}
+        if same - {ours}:
             raise ArgumentError("labels_as", text, f"give {theirs} one meaning")
         mapping[theirs] = ours
     return mapping
@@ -531,9 +563,8 @@ def read_word(
     value: str,
     vocabulary: Vocabulary,
     labels_as: Mapping[str, str],
-    models: Sequence[str | None] = (None, None),
 ) -> str | None:
-    """The meaning of one word: the caller's, the usual one, or a model's name.
+    """The meaning of one word: the caller's, or the usual one.
 
     None if it means a missing value; an unknown word is returned unchanged.
     """
@@ -544,11 +575,7 @@ def read_word(
             return vocabulary.words.get(word.lower(), word) or None
     if is_missing(word):
         return None
-    if word in vocabulary.words:
-        return vocabulary.words[word]
-    if vocabulary.sides and value.strip() in models and models[0] != models[1]:
-        return vocabulary.sides[list(models).index(value.strip())]
-    return value
+    return vocabulary.words.get(word, value)
 
 
 def read_words(
@@ -558,22 +585,19 @@ def read_words(
     models: tuple[pl.Series, pl.Series] | None = None,
 ) -> pl.Series:
     """A column of text as `read_word` reads each value; `models` are the names next to it."""
-    known = {word: read_word(word, vocabulary, labels_as) for word in values.unique().drop_nulls()}
-    result = values
-    if any(word != ours for word, ours in known.items()):
-        result = values.replace_strict(known, return_dtype=pl.String)
+    different = values.unique().drop_nulls()
+    # A long column of fractions has too many words to look at each: these mean nothing else.
+    fraction = different.str.contains(_FRACTION) & ~different.is_in([*labels_as, *vocabulary.words])
+    read = {word: read_word(word, vocabulary, labels_as) for word in different.filter(~fraction)}
+    changed = {word: ours for word, ours in read.items() if word != ours}
+    result = values.replace(changed) if changed else values
     if vocabulary.sides and models is not None:
-        trimmed, (model_a, model_b) = values.str.strip_chars(), models
-        names = {word for word, ours in known.items() if word == ours}
-        free = values.is_in(list(names)) & (model_a != model_b)
-        first, second = vocabulary.sides
-        named = (
-            pl.when(free & (trimmed == model_a))
-            .then(pl.lit(first))
-            .when(free & (trimmed == model_b))
-            .then(pl.lit(second))
-            .otherwise(result)
-        )
+        trimmed = values.str.strip_chars()
+        model_a, model_b = models
+        free = ~values.is_in(list(changed)) & (model_a != model_b)
+        first, second = map(pl.lit, vocabulary.sides)
+        is_a = pl.when(free & (trimmed == model_a))
+        named = is_a.then(first).when(free & (trimmed == model_b)).then(second).otherwise(result)
         result = pl.select(named).to_series()
     return result.alias(values.name)
 
@@ -638,9 +662,9 @@ def point_decimals(texts: pl.Series) -> pl.Series:
     first = next((t for t in texts.head(1000) if t and "," in t), None)
     if first is None:
         return texts
-    given = texts.drop_nulls().str.strip_chars()
-    commas = given.filter(given.str.contains(",", literal=True))
+    filled = texts.drop_nulls().str.strip_chars()
+    commas = filled.filter(filled.str.contains(",", literal=True))
     thousands = commas.str.contains(r"^-?[1-9]\d{0,2},\d{3}$").all()
-    if thousands or not given.filter(given != "").str.contains(_COMMA).all():
+    if thousands or not filled.filter(filled != "").str.contains(_COMMA).all():
         return texts
     return texts.str.replace(",", ".", literal=True)

@@ -92,11 +92,11 @@ def outcome_targets(
     words, at = _dictionary(as_text(outcome))
     meaning = np.full(len(words) + 1, np.nan)
     for k, word in enumerate(words):
-        said = read_word(word, PAIR, labels_as or {})
-        if said is not None and said not in OUTCOMES:
+        label = read_word(word, PAIR, labels_as or {})
+        if label is not None and label not in OUTCOMES:
             _, remedy = word_refusal(word, PAIR, 'write "A", "B", "tie" or leave it empty')
             raise ArgumentError(column, word, remedy)
-        meaning[k] = np.nan if said is None else OUTCOMES[said]
+        meaning[k] = np.nan if label is None else OUTCOMES[label]
     return np.asarray(meaning[at], dtype=np.float64)
 
 

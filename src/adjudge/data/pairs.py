@@ -6,39 +6,56 @@ A stream has the checks of a frame, row by row, and is read from the start as of
 from __future__ import annotations
 
 import math
-import sqlite3
-import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar, Unpack
 
 import polars as pl
 
-from adjudge.data.columns import Column, Layout, absent_column, each, write_nested
-from adjudge.data.conversations import from_text
+from adjudge.data.columns import (
+    EMPTY_ANSWERS,
+    ID,
+    Column,
+    Layout,
+    absent_column,
+    each,
+    read_column_words,
+    say_empty,
+    settle_others,
+    write_nested,
+    write_spoken,
+)
 from adjudge.data.conversion import Conversion, choose_format, read_public, sniff
 from adjudge.data.files import Handle
 from adjudge.data.formats import NATIVE, Context, kinds_of, refuse_public
 from adjudge.data.json_files import Record
-from adjudge.data.labels import unmatched_ids
 from adjudge.data.names import (
     PAIR,
     IdMaker,
+    bare_name,
     hashed_columns,
     is_missing,
+    only_spellings,
     quote,
-    read_word,
     remark_names,
-    word_refusal,
+    remark_unread,
+    several_fit,
+    spellings_beside,
 )
+from adjudge.data.parts import READABLE
 from adjudge.data.rows import LABELS
 from adjudge.data.source import Reading, in_memory, remark_format
+from adjudge.data.steps.labels import unmatched_ids
+from adjudge.data.steps.repeats import SeenIds, say_alike
 from adjudge.data.tables import TableLike, in_use, iter_rows, labels_as_of, source_name
+from adjudge.data.turns import JUDGED_AS, UNITS, Units, split_all
 from adjudge.errors import DataError
 from adjudge.records import Item, Pair
 
 PAIR_COLUMNS = Layout(
     "pairs",
-    Column(name="id", required=True, filled=True),
+    ID,
     *each("prompt", "response_a", "response_b", required=True, filled=True, spoken=True),
     *each("model_a", "model_b"),
     Column(name="label", choices=LABELS, words=PAIR),
@@ -67,7 +84,7 @@ def iter_pairs(source: TableLike, **reading: Unpack[Reading]) -> Iterator[Pair]:
 
 ITEM_COLUMNS = Layout(
     "items",
-    Column(name="id", required=True, filled=True),
+    ID,
     *each("prompt", "response", required=True, filled=True, spoken=True),
     *each("doc_id", "model"),
 )
@@ -104,7 +121,7 @@ def check_native(
 ) -> Iterator[CheckedRow]:
     """The rows of `source`, named as in `Layout.load` and checked."""
     name, words = source_name(source), reading.get("labels_as") or labels_as_of(source)
-    named = _name_columns(rows, layout, name, reading.get("columns") or {})
+    named = _name_columns(rows, _ColumnNames(layout, name, reading.get("columns") or {}))
     return check_rows(named, layout, name, {str(word): ours for word, ours in words.items()})
 
 
@@ -116,68 +133,149 @@ def check_rows(
     A missing required value, an unknown choice and a repeated id are refused.
     """
     parts = [(column.name, column, column.can_say_nothing) for column in layout.columns]
-    chosen = [column for column in layout.columns if column.choices is not None]
+    readers = [_WordReader(column, labels_as, name) for column in layout.columns if column.words]
     maker = IdMaker()
     content: list[str] = []
+    empty = Counter[str]()
     with SeenIds(name, layout.kind.removesuffix("s")) as seen:
         for row, record in enumerate(rows, start=1):
             if row == 1:
                 content = [] if "id" in record else hashed_columns(layout.required)
             known: dict[str, Any] = {}
             for ours, column, optional in parts:
+                given = ours in record
                 value = record.pop(ours, None)
                 # Most values are text that is taken as it is.
                 if value is not None and (
-                    optional or type(value) is not str or value.startswith("[{")
+                    optional or type(value) is not str or value.startswith(READABLE)
                 ):
                     value = _text(value, row, column, name)
+                if value is None and given and ours in EMPTY_ANSWERS and column.required:
+                    value = ""
+                    empty[ours] += 1
                 if value is None and column.required and (ours != "id" or not content):
                     remedy = "fill it in every row"
                     raise DataError(name, "is empty", row=row, column=ours, remedy=remedy)
                 known[ours] = value
-            for column in chosen:
-                _read_words(known, column, labels_as, row, name)
+            for words in readers:
+                word = known[words.name]
+                if word is not None and word not in words.taken_as_is:
+                    known[words.name] = words.read(word, known, row)
             if known["id"] is None:
                 known["id"] = maker.make([known[text] for text in content])
             seen.add(known["id"], row)
+            settle_others(record, row, name)
             yield known, record
+        for column_name, number in empty.items():
+            say_empty(column_name, number, name)
+        if not content:
+            say_alike(seen.count_alike(), name)
     if content:
         maker.remark(name, content)
 
 
-def _name_columns(
-    rows: Iterable[Record], layout: Layout, source: str, theirs: Mapping[str, str]
-) -> Iterator[Record]:
-    """Rows with our column names; a later line of JSON can have a new column.
+def _name_columns(rows: Iterable[Record], names: _ColumnNames) -> Iterator[Record]:
+    """Rows with our column names."""
+    for record in rows:
+        if not record.keys() <= names.here.keys():
+            names.add(record)
+        if names.changes:
+            names.rename(record)
+        yield record
+    names.refuse_absent()
+
+
+class _ColumnNames:
+    """Which columns of a stream are used as ours, as `Layout.load` decides for a frame.
 
     `theirs` are the names that the caller gives: each must be in a row. A replaced value is kept as
-    `*_given`.
+    `*_given`. A later line of JSON can have a new column.
     """
-    here: dict[str, None] = {}
-    taken: dict[str, str] = {}
-    renamed = [pair for pair in theirs.items() if pair[0] != pair[1]]
-    for record in rows:
-        if not record.keys() <= here.keys():
-            first = not here
-            here.update(dict.fromkeys(record))
-            if first and not theirs:
-                refuse_public(record, layout.kind, source)
-            matched = layout.match(list(here), source, given=theirs)
-            new = {ours: their for ours, their in matched.items() if ours not in taken}
-            taken.update(new)
-            renamed += new.items()
-            if first:
-                needed = [their for ours, their in theirs.items() if ours in layout.required]
-                _refuse_absent(needed, here, source)
-                layout.require(list(record), source, {**theirs, **taken})
-            remark_names(source, new)
-        for ours, their in renamed:
+
+    def __init__(self, layout: Layout, source: str, theirs: Mapping[str, str]) -> None:
+        #: The columns of all rows so far.
+        self.here: dict[str, None] = {}
+        self._layout = layout
+        self._source = source
+        self._theirs = theirs
+        #: The declared columns that are here under another name.
+        self._taken: dict[str, str] = {}
+        #: Other columns of ours that are here in another spelling, which stays too.
+        self._copies: dict[str, str] = {}
+        self._renames: list[tuple[str, str]] = []
+        #: Spellings beside our exact name that have its value in all rows so far.
+        self._beside: dict[str, str] = {}
+        self._unread: set[str] = set()
+
+    def add(self, record: Record) -> None:
+        """Decide about the columns of a row that were in no row before."""
+        first = not self.here
+        self.here.update(dict.fromkeys(record))
+        here = list(self.here)
+        if first and not self._theirs:
+            refuse_public(record, self._layout.kind, self._source)
+        self._refuse_late(here)
+        taken = self._layout.match(here, self._source, given=self._theirs)
+        copies = {
+            ours: their
+            for ours, their in only_spellings(here).items()
+            if ours not in self._layout.names and ours not in self._theirs
+        }
+        new = {
+            ours: their
+            for ours, their in {**copies, **taken}.items()
+            if ours not in self._taken and ours not in self._copies
+        }
+        self._taken.update(taken)
+        self._copies.update(copies)
+        renames = {**self._theirs, **self._taken}.items()
+        self._renames = [(o, t) for o, t in renames if o != t and t in self.here]
+        self._beside = {
+            spelling: ours
+            for ours, spellings in spellings_beside(here).items()
+            for spelling in spellings
+            if spelling not in self._unread and ours not in self._theirs
+        }
+        if first:
+            required = self._layout.required
+            needed = [their for ours, their in self._theirs.items() if ours in required]
+            _refuse_absent(needed, self.here, self._source)
+            self._layout.require(list(record), self._source, {**self._theirs, **self._taken})
+        stated = {ours: new[ours] for ours in new if self._layout.names_copy(ours)}
+        remark_names(self._source, stated)
+
+    @property
+    def changes(self) -> bool:
+        """Whether a row can have a column of ours under another name, or a second spelling."""
+        return bool(self._renames or self._copies or self._beside)
+
+    def _refuse_late(self, here: Collection[str]) -> None:
+        """Refuse our exact name in a row after rows in which another column was used as it."""
+        for ours, their in {**self._taken, **self._copies}.items():
+            if ours in here:
+                raise several_fit([ours, their], ours, self._source)
+
+    def rename(self, record: Record) -> None:
+        """Give the columns of a row our names."""
+        for spelling, ours in list(self._beside.items()):
+            if record.get(spelling) != record.get(ours):
+                remark_unread(self._source, ours, [spelling])
+                self._unread.add(spelling)
+                del self._beside[spelling]
+        for ours, their in self._copies.items():
             if their in record:
-                if ours in record:
-                    record[f"{ours}_given"] = record[ours]
+                record[ours] = record[their]
+        for ours, their in self._renames:
+            if ours in record:
+                replaced = record.pop(ours)
+                if bare_name(ours) != bare_name(their):
+                    record[f"{ours}_given"] = replaced
+            if their in record:
                 record[ours] = record.pop(their)
-        yield record
-    _refuse_absent(theirs.values(), here, source)
+
+    def refuse_absent(self) -> None:
+        """Refuse a column that the caller named and no row has."""
+        _refuse_absent(self._theirs.values(), self.here, self._source)
 
 
 def _refuse_absent(named: Iterable[str], here: Collection[str], source: str) -> None:
@@ -187,23 +285,43 @@ def _refuse_absent(named: Iterable[str], here: Collection[str], source: str) -> 
             raise absent_column(their, list(here), source)
 
 
-def _read_words(
-    known: dict[str, Any], column: Column, labels_as: Mapping[str, str], row: int, name: str
-) -> None:
-    """A word of the row as one of its column's choices; other words are refused."""
-    value = known[column.name]
-    if column.choices is None or value is None:
-        return
-    if column.words is not None and (labels_as or value not in column.choices):
+#: How many words of a column a stream remembers.
+_MOST_WORDS = 4096
+
+
+class _WordReader:
+    """Reads the words of one column, row by row, by the rule for a column of a frame."""
+
+    def __init__(self, column: Column, labels_as: Mapping[str, str], source: str) -> None:
+        self.name = column.name
+        #: The words that mean themselves, unless the caller says what they mean.
+        self.taken_as_is = () if labels_as else column.choices or ()
+        self._source = source
+
+        @lru_cache(_MOST_WORDS)
+        def meaning(word: str, models: tuple[str | None, str | None] | None) -> str | None:
+            named = None
+            if models is not None:
+                first, second = (pl.Series([name], dtype=pl.String) for name in models)
+                named = first, second
+            values = pl.Series(column.name, [word])
+            meanings = read_column_words(values, column, source, named, labels_as)
+            choice: str | None = meanings[0]
+            return choice
+
+        self._meaning = meaning
+
+    def read(self, word: str, known: Mapping[str, Any], row: int) -> str | None:
+        """The choice that a row's word means, None for a missing value; others are refused."""
         models = known.get("model_a"), known.get("model_b")
-        known[column.name] = value = read_word(value, column.words, labels_as, models)
-    if value is None or value in column.choices:
-        return
-    problem, remedy = "{} is not known", column.choice_remedy
-    if column.words is not None:
-        problem, remedy = word_refusal(value, column.words, remedy, labels_as)
-    problem = problem.replace("{}", quote(value))
-    raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
+        try:
+            # Models are looked up only by a word that is the name of one.
+            return self._meaning(word, models if word.strip() in models else None)
+        except DataError as error:
+            problem, remedy = error.problem, error.remedy
+            raise DataError(
+                self._source, problem, row=row, column=error.column, remedy=remedy
+            ) from None
 
 
 def _text(value: Any, row: int, column: Column, name: str) -> str | None:
@@ -220,40 +338,7 @@ def _text(value: Any, row: int, column: Column, name: str) -> str | None:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         value = str(value).lower() if isinstance(value, bool) else str(value)
-    return from_text(value) if column.spoken else str(value)
-
-
-class SeenIds:
-    """Refuses a repeated id, even a hundred million rows later.
-
-    The ids are in a private temporary database on disk, which SQLite deletes when it is closed.
-    """
-
-    def __init__(self, name: str, thing: str) -> None:
-        self._name = name
-        self._thing = thing
-        # "" is that private database. A reader can run in another thread.
-        self._ids = sqlite3.connect("", check_same_thread=False, isolation_level=None)
-        self._ids.execute("CREATE TABLE seen (id TEXT PRIMARY KEY, at INTEGER) WITHOUT ROWID")
-        self._ids.execute("BEGIN")
-        # Also closed if an iteration that began is never finished.
-        self._close = weakref.finalize(self, self._ids.close)
-
-    def __enter__(self) -> SeenIds:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def add(self, key: str, row: int) -> None:
-        """Store one id; refuse it if it was seen before."""
-        try:
-            self._ids.execute("INSERT INTO seen VALUES (?, ?)", (key, row))
-        except sqlite3.IntegrityError:
-            before = self._ids.execute("SELECT at FROM seen WHERE id = ?", (key,)).fetchone()[0]
-            problem = f"id {quote(key)} is also the id of row {before}"
-            remedy = f"give every {self._thing} its own id"
-            raise DataError(self._name, problem, row=row, column="id", remedy=remedy) from None
+    return write_spoken(value, row, column, name) if column.spoken else str(value)
 
 
 T = TypeVar("T", Pair, Item)
@@ -288,7 +373,7 @@ class Stream(Generic[T]):
             if reading.get("labels_as"):
                 problem = f"is read as {self._format.title}, whose labels get our words"
                 raise DataError(self.name, problem, remedy="leave out --labels-as (labels_as=)")
-            remark_format(self._format, self.kind, self.name)
+            remark_format(self._format, self.kind, self.name, self.notes)
 
     @property
     def format(self) -> str:
@@ -343,16 +428,36 @@ def open_items(
     return Stream(source, Item, format, **reading)
 
 
-def join_pairs(frame: pl.DataFrame, source: TableLike, columns: Collection[str]) -> pl.DataFrame:
-    """Rows with those of the columns of their pairs that they lack; other pairs are refused."""
+def join_pairs(
+    frame: pl.DataFrame,
+    source: TableLike,
+    columns: Collection[str],
+    read: Callable[[TableLike], pl.DataFrame] = read_pairs,
+) -> pl.DataFrame:
+    """Rows with those of the columns of their pairs that they lack; other pairs are refused.
+
+    With `read_items` as `read`, these are single answers. If the rows are turns or steps, so are
+    the texts.
+    """
+    units = frame.get_column(JUDGED_AS, default=pl.Series([])).drop_nulls().unique().to_list()
     with in_use(source) as source:
         format = sniff(source)
         published = format not in NATIVE and "pairs" in kinds_of(format)
-        pairs = read_public(source, kind="pairs").frame if published else read_pairs(source)
+        if len(units) == 1 and units[0] in UNITS:
+            opened = open_pairs(source) if read is read_pairs else open_items(source)
+            pairs = _texts_of(split_all(opened, Units(units[0]), opened.name))
+        else:
+            pairs = read_public(source, kind="pairs").frame if published else read(source)
     if not pairs["id"].is_in(frame["id"].implode()).any():
         raise unmatched_ids(pairs["id"], frame["id"], source_name(source), "pairs")
     new = [name for name in columns if name in pairs.columns and name not in frame.columns]
     return frame.join(pairs.select("id", *new), on="id", how="left", maintain_order="left")
+
+
+def _texts_of(subjects: Iterable[Pair | Item]) -> pl.DataFrame:
+    names = ("id", "prompt", "response", "response_a", "response_b", "model_a", "model_b")
+    rows = [{n: getattr(s, n) for n in names if hasattr(s, n)} | {**s.extra} for s in subjects]
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _rename_public(

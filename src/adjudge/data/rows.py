@@ -19,17 +19,13 @@ from adjudge.data.names import (
     AS_SAID,
     GRADE,
     MISSING,
-    columns_as_text,
     columns_here,
-    equal_rows,
     is_missing,
     plain_word,
     point_decimals,
     read_words,
-    refuse_duplicates,
     refuse_values,
     refuse_where,
-    repeated_keys,
     word_refusal,
 )
 from adjudge.data.tables import as_text
@@ -60,60 +56,6 @@ class Rows:
         if not lost:
             return self
         return Rows(self.frame.filter(~out), merge_dropped(self.dropped, {reason: lost}))
-
-
-def first_repeats(rows: Rows) -> Rows:
-    """Rows of the first repeat: an analysis of one answer per question uses only these.
-
-    Only rows that a judge answered several times: a column `repeat` from elsewhere, next to ids
-    that do not repeat, is ignored.
-
-    >>> asked = {"id": ["x", "x"], "repeat": [0, 1], "judge_fingerprint": ["f", "f"]}
-    >>> first_repeats(Rows(pl.DataFrame(asked))).dropped
-    {'repeat of another row': 1}
-    """
-    if rows.frame.schema.get("repeat", pl.List(pl.String)).is_nested():
-        return rows
-    again = pl.col("repeat").cast(pl.Int64, strict=False) > 0
-    if "judge_fingerprint" not in rows.frame.columns:
-        if "id" not in rows.frame.columns:
-            return rows
-        key = ["id", *(name for name in _APART if name in rows.frame.columns and name != "repeat")]
-        keys = columns_as_text(rows.frame, key)
-        again &= pl.lit(keys.is_duplicated()) & pl.col("id").is_not_null()
-    return rows.without(again, "repeat of another row")
-
-
-#: Columns that tell rows of one id apart, in every kind of rows.
-_APART = (
-    *("judge_name", "protocol", "metric", "repeat", "model", "model_a", "model_b", "criterion"),
-    *("order", "rater", "doc_id"),
-)
-
-
-def distinct_rows(rows: Rows, source: str, *, apart: Collection[str] = ()) -> Rows:
-    """Every row once: equal rows are left out and counted; one id with other content is refused.
-
-    Rows of one id differ by the columns that tell rows apart (`apart`: more of them, such as the
-    one that groups are made by). Only for ids that the file brings: a made id is always another.
-
-    >>> twice = pl.DataFrame({"id": ["x", "y", "x"], "judge": [1, 0, 1]})
-    >>> distinct_rows(Rows(twice), "grades").dropped
-    {'the same row again': 1}
-    """
-    frame = rows.frame
-    if "id" not in frame.columns:
-        return rows
-    key = ["id", *(name for name in dict.fromkeys((*_APART, *apart)) if name in frame.columns)]
-    if any(frame.schema[name].is_nested() for name in key):
-        frame = frame.with_columns(columns_as_text(frame, key))
-    known = frame.filter(pl.col("id").is_not_null()) if frame["id"].null_count() else frame
-    if repeated_keys(known, key) is None:
-        return rows
-    remedy = "keep one of them, or number repeated answers in a column `repeat`"
-    refuse_duplicates(known, key, source=source, remedy=remedy, but_equal=True)
-    again = pl.lit(equal_rows(frame, key)) & pl.col("id").is_not_null()
-    return rows.without(again, "the same row again")
 
 
 def measured(rows: Rows, *, without: pl.Expr | None = None) -> Rows:
@@ -256,8 +198,10 @@ def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
     return coded["code"].cast(pl.Int64).to_numpy(), tuple(names.to_list())
 
 
-#: The cluster column if none is named.
-DEFAULT_CLUSTER = "prompt_id"
+#: The conversation whose turns the rows are.
+CONVERSATION = "conversation_id"
+#: The cluster column if none is named: the first of these that repeats.
+DEFAULT_CLUSTERS = ("prompt_id", CONVERSATION)
 
 
 def cluster_column(
@@ -266,7 +210,8 @@ def cluster_column(
     """The column whose repeats are not independent; None if all rows are independent.
 
     `cluster` names it. "auto" is prompt_id if it repeats (among rows with equal values in the
-    columns `within`: two judges of one prompt are not a repeat). None and "none": no clusters.
+    columns `within`: two judges of one prompt are not a repeat), or else conversation_id: turns of
+    a conversation are alike. None and "none": no clusters.
 
     >>> frame = pl.DataFrame({"judge": ["x", "x", "y"], "prompt_id": ["p", "q", "p"]})
     >>> cluster_column(frame, "auto"), cluster_column(frame, "auto", within=["judge"])
@@ -277,11 +222,13 @@ def cluster_column(
     if cluster != "auto":
         text_column(frame, cluster, "cluster")
         return cluster
-    if DEFAULT_CLUSTER not in frame.columns:
-        return None
-    named = frame.filter(pl.col(DEFAULT_CLUSTER).is_not_null())
-    repeats = named.select(*within, DEFAULT_CLUSTER).is_duplicated().any()
-    return DEFAULT_CLUSTER if repeats else None
+    for column in DEFAULT_CLUSTERS:
+        if column not in frame.columns:
+            continue
+        named = frame.filter(pl.col(column).is_not_null())
+        if named.select(*within, column).is_duplicated().any():
+            return column
+    return None
 
 
 def code_clusters(values: pl.Series, rows: pl.Series | None = None) -> IntArray:
@@ -350,8 +297,8 @@ def stated_confidence(rows: pl.DataFrame) -> FloatArray | None:
         return np.asarray(sure)
     if "confidence" not in rows.columns or not rows["confidence"].dtype.is_numeric():
         return None
-    own = rows["confidence"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return np.asarray(sure) if bool((np.abs(own - sure) <= _ROUNDING).all()) else None
+    confidence = rows["confidence"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return np.asarray(sure) if bool((np.abs(confidence - sure) <= _ROUNDING).all()) else None
 
 
 @dataclass(frozen=True)
@@ -413,15 +360,6 @@ def check_status(
     refuse_where(
         frame, lacking, problem, source=source, column=number, remedy=remedy, value_of="status"
     )
-
-
-def once_per_judge(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Rows of judges, with a fingerprint; two of one id, judge, protocol and repeat are refused."""
-    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
-    if "repeat" in frame.columns:
-        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
-    refuse_duplicates(frame, key, source=source, remedy=remedy, but_equal=True)
-    return add_absent(frame, ["judge_fingerprint"])
 
 
 def is_learned(columns: Collection[str]) -> bool:
@@ -486,11 +424,11 @@ def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> p
     entropy = pl.Series("uncertainty", preference_entropy(p.fill_null(0.5).to_numpy()))
     entropy = in_chunks_of(p, entropy)
     if "uncertainty" not in frame.columns:
-        own = entropy if p.null_count() == 0 else pl.when(measured).then(entropy)
-        return frame.with_columns(own.alias("uncertainty"))
-    given = pl.col("uncertainty").is_not_null()
+        computed = entropy if p.null_count() == 0 else pl.when(measured).then(entropy)
+        return frame.with_columns(computed.alias("uncertainty"))
+    stated = pl.col("uncertainty").is_not_null()
     if 0 < frame["uncertainty"].null_count() < frame.height:
-        silent = measured & ~given & given.any().over("judge", "protocol")
+        silent = measured & ~stated & stated.any().over("judge", "protocol")
         problem = "is empty while other rows of this judge and protocol have one"
         remedy = "fill it in every measured row, or drop the column to use the entropy of "
         remedy += probability

@@ -10,23 +10,31 @@ from typing import Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import UNNAMED, Column, Layout, absent_column, check_columns, each
+from adjudge.data.columns import (
+    STATUS,
+    UNNAMED,
+    Column,
+    Layout,
+    absent_column,
+    check_columns,
+    each,
+)
 from adjudge.data.formats import kinds_of
-from adjudge.data.labels import read_labels, unmatched_ids, usable_labels
-from adjudge.data.names import add_documents, refuse_duplicates, refuse_values
+from adjudge.data.labels import with_labels
+from adjudge.data.names import add_documents, refuse_values
 from adjudge.data.rows import (
     Rows,
     add_absent,
     check_status,
-    distinct_rows,
     judge_names,
     measured,
-    merge_dropped,
 )
 from adjudge.data.source import Reading, Source
+from adjudge.data.steps.judges import check_judges
+from adjudge.data.steps.labels import LABELS_OF, NO_MAJORITY, take_labels
+from adjudge.data.steps.repeats import leave_out_repeats, refuse_duplicates
 from adjudge.data.tables import Table, TableLike, labels_as_of, read_table, source_name
 from adjudge.errors import DataError
-from adjudge.records import STATUSES
 from adjudge.validation import FloatArray
 
 SCORE_COLUMNS = Layout(
@@ -35,7 +43,7 @@ SCORE_COLUMNS = Layout(
     Column(name="doc_id", filled=True),
     Column(name="prompt", spoken=True),
     *each("model", "criterion", "judge", "protocol"),
-    Column(name="status", choices=STATUSES),
+    STATUS,
     Column(name="judge_score", type="number", required=True, answer=True),
     Column(name="score_probs", type="numbers", low=0, high=1, answer=True),
     Column(name="human_score", type="number"),
@@ -43,7 +51,7 @@ SCORE_COLUMNS = Layout(
     *each("judge_fingerprint", "repeat"),
 )
 #: Columns of one rater each, if `raters` is not given: expert1, rater_2, human3 ...
-_RATER = re.compile(r"^(?:expert|rater|annotator|human)_?\d+$")
+RATER_COLUMN = re.compile(r"^(?:expert|rater|annotator|human)_?\d+$")
 _SUM_TOLERANCE = 0.01
 
 
@@ -61,7 +69,9 @@ def read_scores(source: TableLike, *, raters: Sequence[str] | None = None) -> pl
     [5.0, 3.0]
     """
     frame, name = SCORE_COLUMNS.load(source), source_name(source)
-    named = list(raters) if raters is not None else [c for c in frame.columns if _RATER.match(c)]
+    named = (
+        list(raters) if raters is not None else [c for c in frame.columns if RATER_COLUMN.match(c)]
+    )
     for rater in named:
         if rater not in frame.columns:
             raise absent_column(rater, frame.columns, name)
@@ -83,7 +93,7 @@ def read_scores(source: TableLike, *, raters: Sequence[str] | None = None) -> pl
 def read_human_scores(source: TableLike) -> pl.DataFrame:
     """Human scores without a judge: doc_id, model, criterion and one column per rater."""
     frame, name = read_table(source), source_name(source)
-    raters = [column for column in frame.columns if _RATER.match(column)]
+    raters = [column for column in frame.columns if RATER_COLUMN.match(column)]
     key = ["doc_id", "model", "criterion"]
     layout = [*each(*key, required=True, filled=True), *each(*raters, type="number")]
     frame = check_columns(frame, layout, name).select(*key, *raters, pl.exclude(*key, *raters))
@@ -176,45 +186,43 @@ def prepare_scores(
     if (done := source.prepared(Scores, prepare_scores, locals())) is not None:
         return done
     with source:
-        rows = Rows(read_scores(source.rows, raters=raters))
-        rows = distinct_rows(rows, source.name, apart=["judge"])
-        rows = Rows(judge_names(rows.frame), rows.dropped)
-        given = None if source.labels is None else read_labels(source.labels, about="scores")
-        place = "" if given is None else source_name(source.labels)
+        rows = open_scores(source.rows, raters=raters)
+        if source.labels is not None:
+            rows = _with_raters(rows, source)
     name = source.name
-    if given is not None:
-        people, makers = usable_labels(Rows(given), "label", place, model_labels=model_labels)
-        frame, unused = _with_labels(rows.frame, people.frame, name, place)
-        rows = Rows(frame, merge_dropped(rows.dropped, unused, people.dropped))
     if "human_scores" not in rows.frame.columns:
         remedy = (
             "name the column, --column human_score=NAME (columns=), or one column for each "
             "rater, --raters NAME,NAME (raters=)"
         )
         raise DataError(name, "has no human scores", remedy=remedy)
-    if given is None:
-        rows, makers = usable_labels(rows, "human_scores", name, model_labels=model_labels)
-    return Scores(frame=rows.frame, name=name, dropped=rows.dropped, makers=makers)
-
-
-def _with_labels(
-    frame: pl.DataFrame, labels: pl.DataFrame, name: str, place: str
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    if frame.get_column("criterion").n_unique() > 1:
-        problem, remedy = "has several criteria", "keep the rows of the one that people scored"
-        raise DataError(name, problem, column="criterion", remedy=remedy)
-    given = (
-        labels.drop_nulls("label")
-        .group_by("id", maintain_order=True)
-        .agg(pl.col("label").cast(pl.Float64).alias("__people"))
+    taken = take_labels(rows, "human_scores", name, model_labels=model_labels)
+    return Scores(
+        frame=taken.rows.frame, name=name, dropped=taken.rows.dropped, makers=taken.makers
     )
-    unused = given.join(frame.select("id"), on="id", how="anti").height
-    if unused == given.height:
-        raise unmatched_ids(given["id"], frame["id"], place)
-    joined = frame.join(given, on="id", how="left", maintain_order="left")
-    own = ["human_scores"] if "human_scores" in frame.columns else []
-    joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")
-    return joined, {"label of an id without a row": unused}
+
+
+def open_scores(source: TableLike, *, raters: Sequence[str] | None = None) -> Rows:
+    """Checked scores, every row once, one judge per protocol; people's scores are not needed."""
+    name = source_name(source)
+    rows = leave_out_repeats(Rows(read_scores(source, raters=raters)), name, apart=["judge"])
+    apart = ("judge", "protocol", "criterion")
+    check_judges(rows.frame, name, measure="diagnosis", apart=apart)
+    return Rows(judge_names(rows.frame), rows.dropped)
+
+
+def _with_raters(rows: Rows, source: Source) -> Rows:
+    """The rows with all raters' scores of the labels file in place of their own."""
+    if rows.frame.get_column("criterion").n_unique() > 1:
+        remedy = "keep the rows of the one that people scored"
+        raise DataError(source.name, "has several criteria", column="criterion", remedy=remedy)
+    # The most frequent score is not needed: all of them are used.
+    joined = with_labels(rows, source, "scores", column="__score")
+    people = pl.col(LABELS_OF).list.eval(pl.element().cast(pl.Float64))
+    own = ["human_scores"] if "human_scores" in rows.frame.columns else []
+    frame = joined.frame.with_columns(human_scores=pl.coalesce(people, *own))
+    lost = {reason: n for reason, n in joined.dropped.items() if reason != NO_MAJORITY}
+    return Rows(frame.drop("__score", LABELS_OF), lost)
 
 
 def is_scores(table: Table) -> bool:
@@ -259,7 +267,10 @@ def scored_by_both(scores: Scores) -> Rows:
     rows = measured(Rows(scores.frame, scores.dropped))
     rows = rows.without(pl.col("human_scores").is_null(), "no human score")
     if rows.frame.height == 0:
-        raise DataError(scores.name, "no row has both a judge score and a human score")
+        remedy = "give people's scores of rows that the judge scored, or --labels FILE (labels=)"
+        raise DataError(
+            scores.name, "no row has both a judge score and a human score", remedy=remedy
+        )
     return rows
 
 

@@ -6,7 +6,7 @@ that was read before is not read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,7 +20,8 @@ from adjudge.data.columns import refuse_absent, rename_table
 from adjudge.data.conversion import choose_format, read_public
 from adjudge.data.files import Handle, is_saved
 from adjudge.data.formats import NATIVE, Format, Kind, looks_like
-from adjudge.data.names import LOG, TEXTS, USUAL, plain_name
+from adjudge.data.hub import local_file
+from adjudge.data.names import LOG, OURS, TEXTS, USUAL, bare_name
 from adjudge.data.tables import (
     Table,
     TableLike,
@@ -40,7 +41,7 @@ T = TypeVar("T")
 _CHECKS = {
     "battles": "adjudge.data.battles:read_battles",
     "judgments": "adjudge.data.judgments:read_judgments",
-    "labels": "adjudge.data.labels:read_labels",
+    "labels": "adjudge.data.labels:read_every_label",
     "scores": "adjudge.data.scores:read_scores",
 }
 
@@ -54,28 +55,29 @@ class Reading(TypedDict, total=False):
         labels_columns: Column names of the labels file, by ours. Such as {"id": "ticket"}; they
             come before those for all files.
         labels_as: Meaning of words in label columns that are not known, such as {"yes": "A"}.
+        human_metrics: Metrics of a log that are people's labels, and of which metric. Such as
+            {"human": "correctness"}; an empty name is the only metric of an answer, and {} says
+            that no metric is people's.
+        alike_ids: Join labels also by ids that are alike. Equal up to blanks, case, Unicode or
+            number form; without it such labels are counted.
     """
 
     columns: Mapping[str, str] | None
     labels_columns: Mapping[str, str] | None
     labels_as: Mapping[str, str] | None
+    human_metrics: Mapping[str, str] | None
+    alike_ids: bool
 
 
-#: Our columns without another usual name.
-_OTHERS = (
-    "status protocol judge_fingerprint served_model repeat metric labelled_by started_from "
-    "sampled_by sampling_probability cut cut_share cut_judge cut_protocol cut_fingerprint "
-    "answer_hash_a answer_hash_b scores_a scores_b"
-)
 #: Values of options that are not columns.
 _NO_COLUMN = {"auto", "none", "votes"}
 #: By whether they include texts.
 _KNOWN = {
     texts: frozenset(
-        word
-        for ours, names in USUAL.items()
+        bare_name(word)
+        for ours, names in {**dict.fromkeys(OURS, ""), **USUAL}.items()
         if texts or ours not in TEXTS
-        for word in (ours.partition(":")[2] or ours, *names.split(), *_OTHERS.split())
+        for word in (ours.partition(":")[2] or ours, *names.split())
     )
     for texts in (False, True)
 }
@@ -111,7 +113,7 @@ class Needs:
         return [
             name
             for name, dtype in schema.items()
-            if dtype == pl.String and name not in named and plain_name(name) not in kept
+            if dtype == pl.String and name not in named and bare_name(name) not in kept
         ]
 
 
@@ -149,9 +151,12 @@ class Source:
             raise ArgumentError("labels_columns", self._labels_columns, remedy)
         words = reading.get("labels_as") or {}
         self.labels_as = {str(word): ours for word, ours in words.items()}
+        self.alike_ids = bool(reading.get("alike_ids"))
+        self._human_metrics = reading.get("human_metrics")
         files: dict[str, Any] = {"rows": data, "labels": labels, "pairs": pairs, **(others or {})}
         self._files = {place: by_handle(file) for place, file in files.items()}
         self._needs: Needs | None = None
+        self._apart: list[str] = []
         self._in_use = ExitStack()
         self._users = 0
 
@@ -289,6 +294,17 @@ class Source:
         self._needs = needs
         return self
 
+    def keep_apart(self, *columns: str | None) -> Source:
+        """Each value of these columns has a result of its own: a policy by groups, for example."""
+        self._apart = [column for column in columns if column is not None]
+        return self
+
+    @property
+    def named(self) -> list[str]:
+        """The columns that are kept apart, and the values of options that can name a column."""
+        named = () if self._needs is None else self._needs.named
+        return [*self._apart, *(name for name in named if isinstance(name, str))]
+
     @cached_property
     def _named(self) -> dict[str, Any]:
         """All files under our names; a name that none of them has is refused."""
@@ -300,14 +316,19 @@ class Source:
             }
 
     def _needed_rows(self) -> Any:
-        """A Parquet file without its unneeded columns, as a Table; else the data unchanged."""
+        """A Parquet file without its unneeded columns, as a Table; else the data unchanged.
+
+        A log is converted here if the caller says whose its metrics are.
+        """
+        if self._human_metrics is not None:
+            return _log_of_people(self.data, self._human_metrics)
         if self._needs is None or not isinstance(self.data, Handle) or is_saved(self.data.path):
             return self.data
         with self.data.open() as file:
             if file.container != "parquet" or file.packed:
                 return self.data
         try:
-            unneeded = self._needs.unneeded(pl.read_parquet_schema(self.data.path))
+            unneeded = self._needs.unneeded(pl.read_parquet_schema(local_file(self.data.path)))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return self.data  # a damaged file, which its reader refuses
         return parse_table(self.data, without=unneeded) if unneeded else self.data
@@ -415,6 +436,17 @@ def open_table(
     return replace(table, format=None if format is None else format.name)
 
 
+def _log_of_people(source: TableLike, human_metrics: Mapping[str, str]) -> Table:
+    """A log as its main kind of rows; anything else has no metrics of people."""
+    with in_use(source) as source:
+        first = first_row(source) or {}
+        format = _log_format(first)
+        if format is None:
+            remedy = "it is for logs of other tools; name the column of labels: --column human=NAME"
+            raise ArgumentError("human_metrics", human_metrics or "none", remedy)
+        return _convert(source, format, kind=format.kind_by(first), human_metrics=human_metrics)
+
+
 def _log(source: TableLike) -> Table | None:
     """A log of another tool as its main kind of rows; None if it is not a log."""
     first = first_row(source) or {}
@@ -434,19 +466,22 @@ def _convert(
     *,
     kind: Kind,
     baseline: str | None = None,
+    human_metrics: Mapping[str, str] | None = None,
     reader: Callable[[Table], pl.DataFrame] | None = None,
 ) -> Table:
-    table = read_public(source, format.name, kind=kind, baseline=baseline, reader=reader)
+    options: dict[str, Any] = {"baseline": baseline, "human_metrics": human_metrics}
+    table = read_public(source, format.name, kind=kind, reader=reader, **options)
     nouns = kind.replace("_", " ")
-    remark_format(format, count(table.frame.height, nouns.removesuffix("s"), nouns), table.name)
+    rows = count(table.frame.height, nouns.removesuffix("s"), nouns)
+    remark_format(format, rows, table.name, table.notes)
     return table
 
 
-def remark_format(format: Format, rows: str, source: str) -> None:
-    """Log which format was detected, and its notes."""
+def remark_format(format: Format, rows: str, source: str, notes: Sequence[str]) -> None:
+    """Log which format was detected, and notes about its rows."""
     if format.log:
         LOG.warning("%s: %s, read as %s", source, format.title, rows)
-        for note in format.notes:
+        for note in notes:
             LOG.warning("note: %s", note)
 
 

@@ -27,7 +27,7 @@ from adjudge.data.files import (
     saved_files,
     workbook_frame,
 )
-from adjudge.data.formats import FORMATS, load_format, looks_like, refuse_log
+from adjudge.data.formats import FORMATS, Format, load_format, looks_like, refuse_log
 from adjudge.data.json_files import (
     Record,
     check_record,
@@ -39,6 +39,7 @@ from adjudge.data.json_files import (
     object_rows,
     records_frame,
 )
+from adjudge.data.names import only_spellings, respelled, with_our_names
 from adjudge.errors import ArgumentError, DataError
 
 #: The rows of a slice: each slice opens the file again and unpacks complete pages.
@@ -181,7 +182,15 @@ def _parse(
             rows = json_frame(file)
     if rows.height == 0 or rows.width == 0:
         raise DataError(handle.path, "has no rows", remedy=GIVE_ROWS)
-    return rows, file.container == "csv"
+    return _named(rows, str(handle)), file.container == "csv"
+
+
+def _named(rows: pl.DataFrame, source: str) -> pl.DataFrame:
+    """The rows with our names beside other spellings of them; a public data set has its own."""
+    columns = rows.columns
+    if respelled(columns) and not isinstance(looks_like(columns), Format):
+        return with_our_names(rows, source)
+    return rows
 
 
 def iter_rows(source: TableLike) -> Iterator[Record]:
@@ -204,8 +213,16 @@ def first_row(source: TableLike) -> Record | None:
     if source.first is None:
         handle = _files_of(source)[0]
         with handle.open() as file:
-            source.first = next(_records(handle, file), None)
+            source.first = _named_record(next(_records(handle, file), None))
     return None if source.first is None else dict(source.first)
+
+
+def _named_record(record: Record | None) -> Record | None:
+    """The record as a row of the frame that `_named` gives."""
+    if record is None or isinstance(looks_like(record), Format):
+        return record
+    copies = only_spellings(list(record))
+    return {**record, **{ours: record[theirs] for ours, theirs in copies.items()}}
 
 
 def _files_of(handle: Handle) -> list[Handle]:
@@ -291,7 +308,9 @@ def source_name(source: TableLike) -> str:
 
 def as_frame(source: TableLike) -> pl.DataFrame:
     """A polars frame from a Table or from any object with a table."""
-    return source.frame if isinstance(source, Table) else object_frame(source)
+    if isinstance(source, Table):
+        return source.frame
+    return _named(object_frame(source), source_name(source))
 
 
 def labels_as_of(source: TableLike) -> Mapping[str, str]:
@@ -425,12 +444,12 @@ def plain_frame(frame: pl.DataFrame) -> pl.DataFrame:
 
 def columns_frame(columns: Mapping[str, Any], source: str) -> pl.DataFrame:
     """A frame from lists or arrays by name."""
-    series = [
-        column_series(str(name), list(values), source)
-        if isinstance(values, (list, tuple))
-        else pl.Series(str(name), values)
-        for name, values in columns.items()
-    ]
+    series = []
+    for name, values in columns.items():
+        if isinstance(values, (list, tuple)):
+            series.append(column_series(str(name), list(values), source))
+        else:
+            series.append(pl.Series(str(name), values))
     try:
         return pl.DataFrame(series)
     except pl.exceptions.PolarsError:

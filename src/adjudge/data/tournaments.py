@@ -14,10 +14,19 @@ import polars as pl
 
 from adjudge.data.battles import VERDICTS, refuse_self_meetings
 from adjudge.data.columns import UNNAMED, Column, Layout, each, missing_columns
-from adjudge.data.names import PAIR, add_documents, refuse_where
+from adjudge.data.names import PAIR, add_documents
 from adjudge.data.outcomes import OUTCOMES
-from adjudge.data.rows import add_absent, judge_names, merge_dropped, verdict_by, without_numbers
+from adjudge.data.rows import (
+    Rows,
+    add_absent,
+    judge_names,
+    measured,
+    verdict_by,
+    without_numbers,
+)
 from adjudge.data.source import Reading, Source
+from adjudge.data.steps.judges import check_judges
+from adjudge.data.steps.repeats import leave_out_repeats
 from adjudge.data.tables import TableLike, source_name
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
@@ -43,23 +52,30 @@ def read_tournaments(source: TableLike) -> pl.DataFrame:
     nothing; it is not guessed. Without verdicts they follow from p_a: A above one half, B below,
     tie at exactly one half and if `p_tie` makes a tie more likely than either answer. A file with
     both orders in one row (verdict_fwd and verdict_rev, or p_fwd and p_rev) becomes two rows per
-    pair, with `order` ab and ba. judge_label and judge_label_rev are read as verdict_fwd and
-    verdict_rev, question_id as doc_id.
+    pair, with `order` ab and ba. A row that is there again counts once; another answer about the
+    same document and pair needs a column `repeat` or `order`. judge_label and judge_label_rev are
+    read as verdict_fwd and verdict_rev, question_id as doc_id.
 
     >>> rows = read_tournaments({"doc_id": [1], "model_a": ["x"], "model_b": ["y"],
     ...                          "verdict_fwd": ["A"], "verdict_rev": ["B"]})
     >>> rows.select("order", "verdict").rows()
     [('ab', 'A'), ('ba', 'B')]
     """
-    frame, name = TOURNAMENT_COLUMNS.read(source), source_name(source)
-    frame = without_numbers(frame)
+    return open_tournaments(source).frame
+
+
+def open_tournaments(source: TableLike) -> Rows:
+    """As `read_tournaments`, with the number of rows that were left out."""
+    name = source_name(source)
+    frame = without_numbers(TOURNAMENT_COLUMNS.read(source))
     if not {"doc_id", "prompt"} & set(frame.columns):
         raise missing_columns(frame.columns, ["doc_id"], name)
     frame = add_documents(frame, name)
     refuse_self_meetings(frame, name)
-    frame = add_absent(_with_verdict(frame, name), ("judge", "criterion"), UNNAMED)
-    _refuse_second(frame, name)
-    return TOURNAMENT_COLUMNS.sort(frame)
+    frame = add_absent(frame, ("judge", "criterion"), UNNAMED)
+    rows = leave_out_repeats(Rows(frame), name, apart=["judge"], question="doc_id")
+    frame = _with_verdict(rows.frame, name)
+    return Rows(TOURNAMENT_COLUMNS.sort(frame), rows.dropped)
 
 
 def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -90,18 +106,6 @@ def _both_orders(frame: pl.DataFrame) -> pl.DataFrame:
         for column, order in (("verdict_fwd", "ab"), ("verdict_rev", "ba"))
     ]
     return pl.concat(halves).sort("__row", "order").drop("__row", "verdict_fwd", "verdict_rev")
-
-
-def _refuse_second(frame: pl.DataFrame, source: str) -> None:
-    """Refuse a second verdict per document, unordered pair, judge, criterion, order and repeat."""
-    key = ["doc_id", "judge", "criterion"]
-    key += [column for column in ("protocol", "order", "repeat") if column in frame.columns]
-    low = pl.min_horizontal("model_a", "model_b")
-    high = pl.max_horizontal("model_a", "model_b")
-    again = ~pl.struct(*key, low.alias("_low"), high.alias("_high")).is_first_distinct()
-    problem = "{} was already compared with the same model here"
-    remedy = "keep one row per pair, or number repeated answers in a column `repeat`"
-    refuse_where(frame, again, problem, source=source, column="model_a", remedy=remedy)
 
 
 Combine = Literal["mean", "unanimous"]
@@ -161,7 +165,8 @@ def prepare_tournaments(
 ) -> TournamentRows:
     """Read the verdicts of a file once and make its tournaments; one judge per protocol.
 
-    A row without a verdict is counted in `dropped`; its edge is missing unless it was asked again.
+    A row without a verdict is counted in `dropped`, by its status if it has one; its edge is
+    missing unless it was asked again. A document without any verdict is in no tournament.
 
     >>> rows = {"doc_id": ["d", "d"], "model_a": ["x", "y"], "model_b": ["y", "z"],
     ...         "verdict": ["A", None]}
@@ -173,17 +178,24 @@ def prepare_tournaments(
     if (done := source.prepared(TournamentRows, prepare_tournaments, locals())) is not None:
         return done
     with source:
-        frame = judge_names(read_tournaments(source.rows))
+        rows = open_tournaments(source.rows)
+    # Each judge, protocol and criterion has its own tournaments.
+    apart = ("judge", "protocol", "criterion")
+    check_judges(rows.frame, source.name, measure="tournament", apart=apart)
+    frame = judge_names(rows.frame)
     answers = [name for name in ("verdict", "p_a") if name in frame.columns]
-    empty = frame.filter(pl.all_horizontal(pl.col(answers).is_null())).height
+    unanswered = pl.all_horizontal(pl.col(answers).is_null())
+    answered = measured(Rows(frame, rows.dropped), without=unanswered)
+    answered = answered.without(unanswered, _NO_VERDICT)
     return TournamentRows(
         tournaments=tuple(build_tournaments(frame, combine=combine)),
         name=source.name,
         rows=frame.height,
-        dropped=merge_dropped(
-            {"no verdict (the edge is missing unless it was asked again)": empty}
-        ),
+        dropped=answered.dropped,
     )
+
+
+_NO_VERDICT = "no verdict (the edge is missing unless it was asked again)"
 
 
 def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list[Tournaments]:
@@ -191,7 +203,7 @@ def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list
 
     verdict and p_a are about model_a, whichever was shown first. A row whose verdict is a tie is a
     tie. Any other row uses p_a if it has it, otherwise its verdict. A row with neither is ignored;
-    its edge comes from other rows, or is missing.
+    its edge comes from other rows, or is missing. So is a document that has only such rows.
 
     `combine="mean"`: an edge goes to the side with more than half of the answers, ties counted
     half. `"unanimous"`: an edge goes to a side only if every answer prefers it, otherwise it is a
@@ -200,11 +212,12 @@ def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list
     one_of(combine, ("mean", "unanimous"), "combine")
     rows = _oriented(frame)
     keys = ["judge", "criterion", "doc_id", "low", "high"]
-    answered = rows.filter(pl.col("value").is_not_null())
+    answered = rows.drop_nulls("value")
+    value = pl.col("value")
     per_order = answered.group_by([*keys, "order"]).agg(
-        share=pl.col("value").mean(),
-        all_won=(pl.col("value") > 0.5).all(),
-        all_lost=(pl.col("value") < 0.5).all(),
+        share=value.mean(),
+        all_won=(value > 0.5).all(),
+        all_lost=(value < 0.5).all(),
         asked=pl.len(),
     )
     edges = per_order.group_by(keys).agg(
@@ -218,7 +231,7 @@ def _oriented(frame: pl.DataFrame) -> pl.DataFrame:
     answers = [pl.col("p_a")] if "p_a" in frame.columns else []
     named = pl.col("verdict").replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
     order = pl.col("order").fill_null("ab") if "order" in frame.columns else pl.lit("ab")
-    swapped = pl.col("model_a") > pl.col("model_b")
+    swapped = pl.when(pl.col("model_a") > pl.col("model_b"))
     tie = pl.when(pl.col("verdict") == "tie").then(pl.lit(0.5))
     value = pl.coalesce(tie, *answers, named)
     turned = pl.when(order == "ab").then(pl.lit("ba")).otherwise(pl.lit("ab"))
@@ -228,37 +241,39 @@ def _oriented(frame: pl.DataFrame) -> pl.DataFrame:
         "doc_id",
         low=pl.min_horizontal("model_a", "model_b"),
         high=pl.max_horizontal("model_a", "model_b"),
-        value=pl.when(swapped).then(1 - value).otherwise(value),
-        order=pl.when(swapped).then(turned).otherwise(order),
+        value=swapped.then(1 - value).otherwise(value),
+        order=swapped.then(turned).otherwise(order),
     )
 
 
 def _grouped(rows: pl.DataFrame, edges: pl.DataFrame, *, unanimous: bool) -> Iterator[Tournaments]:
     by_group = edges.partition_by(["judge", "criterion"], as_dict=True)
-    for key, asked in sorted(
+    for key, answers in sorted(
         rows.partition_by(["judge", "criterion"], as_dict=True).items(),
         key=lambda pair: tuple("" if part is None else str(part) for part in pair[0]),
     ):
-        # In order of first appearance; unanswered edges count as well.
+        played = by_group.get(key, edges.clear())
+        if answers["value"].null_count():
+            # Unanswered edges count as missing, but not those of a document without any answer.
+            answers = answers.filter(pl.col("doc_id").is_in(played["doc_id"].implode()))
+        # In order of first appearance.
         entrants = (
-            asked.select("doc_id", model=pl.concat_list("low", "high"))
+            answers.select("doc_id", model=pl.concat_list("low", "high"))
             .explode("model")
             .group_by("doc_id", maintain_order=True)
             .agg(pl.col("model").n_unique())
         )
         documents = entrants["doc_id"].to_list()
-        models = sorted(set(asked["low"]) | set(asked["high"]))
-        played = (
-            by_group.get(key, edges.clear())
-            .with_columns(
-                pl.col(column).replace_strict(names, range(len(names)), return_dtype=pl.Int64)
-                for column, names in (("doc_id", documents), ("low", models), ("high", models))
-            )
-            .sort("doc_id", "low", "high")
-        )
+        models = sorted(set(answers["low"]) | set(answers["high"]))
+        names = {"doc_id": documents, "low": models, "high": models}
+        codes = [
+            pl.col(column).replace_strict(values, range(len(values)), return_dtype=pl.Int64)
+            for column, values in names.items()
+        ]
+        played = played.with_columns(codes).sort(*names)
         share = played["share"].to_numpy().astype(np.float64)
         if unanimous:
-            winner = played["all_won"].to_numpy().astype(np.int64) - played["all_lost"].to_numpy()
+            winner = _whole(played["all_won"]) - _whole(played["all_lost"])
         else:
             winner = np.where(np.abs(share - 0.5) <= _EVEN, 0, np.sign(share - 0.5))
         yield Tournaments(
@@ -266,11 +281,15 @@ def _grouped(rows: pl.DataFrame, edges: pl.DataFrame, *, unanimous: bool) -> Ite
             criterion=None if key[1] is None else str(key[1]),
             documents=tuple(documents),
             models=tuple(models),
-            document=played["doc_id"].to_numpy(),
-            first=played["low"].to_numpy(),
-            second=played["high"].to_numpy(),
+            document=_whole(played["doc_id"]),
+            first=_whole(played["low"]),
+            second=_whole(played["high"]),
             win_share=share,
-            asked=played["asked"].to_numpy().astype(np.int64),
+            asked=_whole(played["asked"]),
             winner=winner.astype(np.int64),
-            entrants=entrants["model"].to_numpy().astype(np.int64),
+            entrants=_whole(entrants["model"]),
         )
+
+
+def _whole(values: pl.Series) -> IntArray:
+    return values.to_numpy().astype(np.int64)

@@ -13,7 +13,7 @@ from adjudge.data.columns import Layout, each
 from adjudge.data.conversion import sniff
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
-from adjudge.data.labels import join_labels, usable_labels
+from adjudge.data.labels import with_labels
 from adjudge.data.names import ORDER_VERDICTS, add_ids, columns_here, shorten
 from adjudge.data.outcomes import OUTCOMES, VERDICT_COLUMNS
 from adjudge.data.pairs import join_pairs
@@ -21,14 +21,15 @@ from adjudge.data.rows import (
     Rows,
     cluster_column,
     code_clusters,
-    distinct_rows,
-    first_repeats,
     judge_names,
     measured,
-    merge_dropped,
     without_numbers,
 )
 from adjudge.data.source import Reading, Source
+from adjudge.data.steps.judges import check_judges
+from adjudge.data.steps.labels import take_labels
+from adjudge.data.steps.repeats import first_repeats, leave_out_repeats
+from adjudge.data.style import lengths
 from adjudge.data.tables import Table, TableLike, as_text, parse_table
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray
@@ -53,11 +54,11 @@ class Verdicts:
     """Judgments of pairs; `graded`: with probabilities, `by_score`: there are only scores.
 
     `cluster` is the column whose rows are alike; the frame has its codes in `CLUSTER`. The frame
-    has the first repeat of each row, `repeats` every scored one.
+    has the first repeat of each row, `repeats` every scored one, and what was left out of these.
     """
 
     frame: pl.DataFrame
-    repeats: pl.DataFrame
+    repeats: Rows
     name: str
     graded: bool
     by_score: bool
@@ -121,33 +122,30 @@ def _prepare(
     frame = judge_names(read_judgments(table).rechunk())
     if source.pairs is not None:
         frame = join_pairs(frame, source.pairs, _FROM_PAIRS)
-    joined = Rows(frame)
-    if source.labels is not None:
-        joined = join_labels(frame, source.labels, source=table.name, ids_made="id" not in here)
-    joined = Rows(joined.frame, merge_dropped(table.dropped, joined.dropped))
-    usable, makers = usable_labels(joined, "label", table.name, model_labels=model_labels)
-    frame = usable.frame
+    distinct = leave_out_repeats(Rows(frame, table.dropped), table.name, apart=["judge"])
+    check_judges(distinct.frame, table.name, measure="diagnosis", apart=("judge", "protocol"))
+    joined = with_labels(distinct, source, ids_made="id" not in here)
+    taken = take_labels(joined, "label", table.name, model_labels=model_labels)
+    frame = taken.rows.frame
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
-            length = as_text(frame[f"response_{side}"]).str.len_chars()
+            length = lengths(as_text(frame[f"response_{side}"]))
             frame = frame.with_columns(length.alias(f"length_{side}"))
-    distinct = distinct_rows(Rows(frame, usable.dropped), table.name, apart=["judge"])
-    frame = distinct.frame
     column = cluster_column(frame, cluster) or "id"
     codes = code_clusters(frame[column], frame["id"])
     frame = frame.with_columns(pl.Series(CLUSTER, codes))
-    first = first_repeats(Rows(frame, distinct.dropped))
+    first = first_repeats(Rows(frame, taken.rows.dropped))
     scored = measured(first)
     first = scored if scored.frame.height else first
     return Verdicts(
         frame=first.frame,
-        repeats=measured(Rows(frame)).frame,
+        repeats=measured(Rows(frame, taken.rows.dropped)),
         name=table.name,
         graded=graded,
         by_score=not graded and "verdict" not in here and not by_orders,
         cluster=column,
         dropped=first.dropped,
-        makers=makers,
+        makers=taken.makers,
     )
 
 
@@ -157,8 +155,8 @@ def label_values(labels: Sequence[Any] | pl.Series) -> FloatArray:
     >>> label_values(["A", None, "tie"]).tolist()
     [1.0, nan, 0.5]
     """
-    given = pl.Series(labels, dtype=pl.String)
-    values = given.replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
+    words = pl.Series(labels, dtype=pl.String)
+    values = words.replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
     return values.fill_null(np.nan).to_numpy()
 
 

@@ -27,7 +27,7 @@ from adjudge.data.json_files import as_json_text, column_series
 from adjudge.data.tables import TableLike, as_frame
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.kinds import from_dict
-from adjudge.present.result import COMMAND, Result
+from adjudge.present.result import COMMAND, DIGEST, Result, digest_for_file
 from adjudge.present.text import clip
 
 Row = dict[str, Any]
@@ -255,8 +255,14 @@ R = TypeVar("R", bound=Result)
 
 
 def write_result(result: Result, path: str | Path, *, command: str | None = None) -> Path:
-    """Write a result as JSON by atomic rename; `command` is the command that made it."""
-    more: dict[str, Any] = {} if command is None else {COMMAND: command}
+    """Write a result as JSON by atomic rename, with a digest of its fields: an edit is noticed.
+
+    `command` is the command that made it.
+    """
+    digest = digest_for_file(result)
+    more: dict[str, Any] = {} if digest is None else {DIGEST: digest}
+    if command is not None:
+        more[COMMAND] = command
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
         file.writelines(result.json_pieces(**more))
         file.write("\n")
@@ -269,13 +275,15 @@ def read_result(path: str | Path) -> Result: ...
 def read_result(path: str | Path, made: type[R]) -> R: ...
 def read_result(path: str | Path, made: type[Result] = Result) -> Result:
     """The result in a file, checked field by field; it must be of class `made` if given."""
-    return read_with_command(path, made)[0]
+    return read_with_fields(path, made)[0]
 
 
-def read_with_command(path: str | Path, made: type[Result] = Result) -> tuple[Result, str | None]:
-    """The result in a file, and the command that made it if the file names one."""
+def read_with_fields(
+    path: str | Path, made: type[Result] = Result
+) -> tuple[Result, Mapping[str, Any]]:
+    """The result in a file, and the file's fields: also `digest` and `command`, if it has them."""
     loaded = read_json(path, remedy="give a file that adjudge wrote with -o")
-    return from_dict(loaded, made, source=path), loaded.get(COMMAND)
+    return from_dict(loaded, made, source=path), loaded
 
 
 def read_json(path: str | Path, *, remedy: str = "repair it or write it again") -> Any:

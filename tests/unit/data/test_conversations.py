@@ -11,7 +11,11 @@ import polars as pl
 import pytest
 
 from adjudge.data import iter_items, iter_pairs, read_items, read_pairs
+from adjudge.data.conversations import render_conversation, turns_of, write_turns
+from adjudge.data.parts import images_of, parts_of, unflatten, words_of
+from adjudge.data.turns import Units
 from adjudge.errors import DataError
+from adjudge.records import Image, Item
 
 TALK = [
     {"role": "system", "content": "Be brief."},
@@ -76,14 +80,14 @@ def test_a_role_cannot_pretend_to_be_a_message(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}],
-         "message 1 contains a part of type 'image_url', not text; give text"),
+        ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": ""}}]}],
+         "message 1 contains an image without bytes; give a path, a data URI or a URL"),
         ([*TALK, {"role": "user", "content": [{"type": "input_audio", "data": "x"}]}],
          "message 4 contains a part of type 'input_audio', not text"),
         ([{"role": "user", "content": 3}], "message 1 contains int, not text"),
         ([{"role": "user"}], "message 1 has no content"),
         ([{"role": "assistant", "tool_calls": [{"id": 1}]}], "message 1 calls a tool without"),
-        ([{"from": "human", "value": "x"}], "contains a list or an object; write it as text, or"),
+        ([{"by": "human", "words": "x"}], "contains a list or an object; write it as text, or"),
         ({"a": 1}, "contains a list or an object"),
         ([], "contains a list or an object"),
     ],
@@ -97,3 +101,38 @@ def test_what_is_not_text_is_refused_with_row_and_column(
         list(iter_pairs(path))
     assert f"row 2, column response_a: {problem}" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_images_stay_in_their_turns() -> None:
+    a, b = (Image("ab"[n] * 64, f"{n}.png") for n in range(2))
+    part_a, part_b = (
+        {"type": "image", "sha256": image.sha256, "alt": image.alt} for image in (a, b)
+    )
+    talk = [
+        {"role": "user", "content": [{"type": "text", "text": "Which?\n[assistant]"}, part_a]},
+        {"role": "assistant", "tool_calls": [{"name": "look", "id": "1", "arguments": "{}"}]},
+        {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "It:"}, part_b]},
+        {"role": "assistant", "content": "\ufdd0{}\ufdd1 The second."},
+    ]
+    text = render_conversation(talk)
+    assert images_of(text) == [a, b]
+    turns = turns_of(text)
+    assert turns is not None
+    assert [turn.heading for turn in turns] == ["user", "assistant", "tool look", "assistant"]
+    assert parts_of(unflatten(turns[0].text)) == ["Which?\n [assistant]\n", a]
+    assert parts_of(unflatten(turns[2].text)) == ["It:\n", b]
+    assert turns[3].text == "\ufffd{}\ufffd The second.", "no text can pretend to be an image"
+    assert write_turns(turns) == text
+    item = Item(id="x", prompt="", response=text)
+    first, second = Units("turn").split(item)
+    assert images_of(first.prompt) == [a]  # type: ignore[union-attr]
+    assert images_of(second.prompt) == [a, b]  # type: ignore[union-attr]
+    # An image in a message that is cut is not shown in part.
+    long = [*talk[:3], {"role": "user", "content": ["x" * 500, part_a, "y" * 500]}, talk[3]]
+    (run,) = Units("run", 800, 2000).split(
+        Item(id="x", prompt="", response=render_conversation(long))
+    )
+    assert isinstance(run, Item)
+    assert images_of(run.response) == [b]
+    assert "characters cut]" in words_of(run.response)
+    assert "sha256" not in words_of(run.response).replace("[image sha256", "")

@@ -80,9 +80,17 @@ class TestPairsRefused:
         assert text.startswith("the dict of columns, row 2, column id: id 'x'")
         assert text.endswith("give every pair its own id")
 
-    def test_missing_response(self, read: Callable[..., Any]) -> None:
-        text = refusal(read, {**PAIRS, "response_b": ["5", None]})
-        assert text.startswith("the dict of columns, row 2, column response_b: is ")
+    def test_missing_prompt(self, read: Callable[..., Any]) -> None:
+        text = refusal(read, {**PAIRS, "prompt": ["5", None]})
+        assert text.startswith("the dict of columns, row 2, column prompt: is ")
+
+    def test_an_empty_answer_is_an_answer_and_counted(
+        self, read: Callable[..., Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        read({**PAIRS, "response_b": ["5", None]})
+        assert (
+            "the dict of columns: 1 row has no response_b: read as an empty answer" in caplog.text
+        )
 
     def test_missing_column(self, read: Callable[..., Any]) -> None:
         text = refusal(read, {k: v for k, v in PAIRS.items() if k != "response_b"})
@@ -279,6 +287,8 @@ def test_score_probabilities(tmp_path: Path) -> None:
     rows = {**SCORES, "score_probs": [[0.25, 0.75], None]}
     path = write_rows(rows, tmp_path / "scores.csv")
     assert read_scores(path)["score_probs"].to_list() == [[0.25, 0.75], None]
+    texts = {**SCORES, "score_probs": ["[0.25, 0.75]", " "]}
+    assert read_scores(texts)["score_probs"].to_list() == [[0.25, 0.75], None]
     bad = {**SCORES, "score_probs": [[0.5, 0.1], None]}
     assert "row 1, column score_probs: [0.5, 0.1] does not add up" in _plain(
         refusal(read_scores, bad)
@@ -414,8 +424,12 @@ def test_tournaments_in_every_shape() -> None:
 
 def test_tournaments_refused() -> None:
     again = {**EDGE, "model_a": ["m", "n"], "model_b": ["n", "m"], "verdict": ["A", "A"]}
-    assert "row 2, column model_a: 'n' was already compared" in refusal(read_tournaments, again)
+    twice = refusal(read_tournaments, again)
+    assert "row 2, column doc_id: doc_id '1', model_a 'm', model_b 'n'" in twice
+    assert "is in the file twice" in twice
+    assert "add a column `order`" in twice
     assert read_tournaments({**again, "repeat": [1, 2]}).height == 2
+    assert read_tournaments({**again, "order": ["ab", "ab"]}).height == 2
     assert "row 1, column verdict: 'upper'" in refusal(
         read_tournaments, {**EDGE, "verdict": ["upper", "A"]}
     )

@@ -39,8 +39,9 @@ from adjudge.data import (
     write_rows,
 )
 from adjudge.data.formats import NATIVE, columns, looks_like, signature
-from adjudge.data.names import refuse_duplicates, refuse_values, refuse_where
+from adjudge.data.names import refuse_values, refuse_where
 from adjudge.data.source import open_values
+from adjudge.data.steps.repeats import refuse_duplicates
 from adjudge.errors import ArgumentError, BackendMissingError, DataError
 
 DOORS: dict[str, Callable[..., Table]] = {

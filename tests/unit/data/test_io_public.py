@@ -330,7 +330,9 @@ def test_doors_say_what_they_cannot_do() -> None:
         open_pairs(FILES["pairs"], "excel")
     with pytest.raises(DataError, match="looks like LLMBar, not a softelo file"):
         open_battles(FILES["llmbar"], "softelo")
-    with pytest.raises(DataError, match="looks like no public data set; name it with --format"):
+    with pytest.raises(
+        DataError, match="no known log or data set; adjudge start .* shows what its rows can be"
+    ):
         read_public({"colour": ["red"]})
     with pytest.raises(ArgumentError, match="llmbar can be read as pairs"):
         read_public(FILES["llmbar"], kind="battles")

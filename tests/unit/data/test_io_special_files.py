@@ -15,7 +15,7 @@ from adjudge.cli import run
 from adjudge.cli.output import show
 from adjudge.data import read_table
 from adjudge.data.columns import input_name
-from adjudge.data.labels import join_values
+from adjudge.data.labels import join_labels
 from adjudge.data.names import shorten
 from adjudge.data.writing import read_json, row_writer, rows_frame
 from adjudge.errors import ArgumentError, DataError
@@ -140,10 +140,13 @@ def test_an_id_that_is_an_object_is_refused_in_a_line() -> None:
 
 def test_a_label_join_names_the_file_of_the_rows() -> None:
     with pytest.raises(DataError, match="answers.csv, column id: is missing; labels join by id"):
-        join_values(
-            pl.DataFrame({"judge": [1]}), {"id": ["a"], "human": [1]}, column="human",
+        join_labels(
+            pl.DataFrame({"judge": [1]}),
+            {"id": ["a"], "human": [1]},
+            about="values",
+            column="human",
             source="answers.csv",
-        )  # fmt: skip
+        )
 
 
 def test_a_name_for_what_the_user_had_is_free() -> None:

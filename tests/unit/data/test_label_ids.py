@@ -29,8 +29,14 @@ def test_a_file_without_a_single_label_is_refused(label: str | None) -> None:
     ("ids", "hint"),
     [
         (["x1", "x2", "x3", "x4"], r"no row has one of its ids, 'x1', 'x2', 'x3' and 1 more; give"),
-        (["q1", "q2", "x3", "x4"], r"; 2 would match in lower case; give labels of these rows"),
-        ([" Q1", "Q2 ", "Q3 ", "x"], r"; 3 would match without blanks around them; give labels"),
+        (
+            ["q1", "q2", "x3", "x4"],
+            r"; 2 would match up to blanks, case, Unicode .*; give labels of these rows",
+        ),
+        (
+            [" Q1", "Q2 ", "Q3 ", "x"],
+            r"; 3 would match up to blanks, case, .*; give labels of these rows",
+        ),
     ],
 )
 def test_ids_that_match_no_row_are_named(ids: list[str], hint: str) -> None:
@@ -44,8 +50,46 @@ def test_ids_that_match_no_row_are_named(ids: list[str], hint: str) -> None:
 
 def test_numbers_that_are_written_differently_are_named() -> None:
     rows = {"id": [1, 2, 3], "judge": [1, 0, 1]}
-    with pytest.raises(DataError, match=r"; 2 would match as numbers \(7, 007 and 7.0 are diff"):
-        prepare_grades(rows, labels={"id": ["01", "2.0", "x"], "label": [1, 0, 1]})
+    labels = {"id": ["01", "2.0", "x"], "label": [1, 0, 1]}
+    with pytest.raises(DataError, match=r"; 2 would match up to .* number form"):
+        prepare_grades(rows, labels=labels)
+    with pytest.raises(DataError, match=r"or match ids that are alike: --alike-ids \(alike_ids="):
+        prepare_grades(rows, labels=labels)
+    matched = prepare_grades(rows, labels=labels, alike_ids=True)
+    assert matched.human.tolist()[:2] == [1.0, 0.0]
+    assert matched.dropped == {"label of an id without a row": 1}
+
+
+#: An id, and others that people do not tell from it.
+ALIKE = [
+    ("r1", " r1 "),
+    ("r1", "R1"),
+    ("r1", "\uff521"),
+    ("7", "7.0"),
+    ("7", "007"),
+    ("é", "e\u0301"),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), ALIKE)
+def test_labels_whose_ids_are_nearly_equal_are_counted_and_can_be_matched(
+    ours: str, theirs: str
+) -> None:
+    rows = {"id": [ours, "other"], "judge": [1, 0]}
+    labels = {"id": [theirs, "other"], "label": [0, 0]}
+    counted = prepare_grades(rows, labels=labels)
+    assert list(counted.dropped) == [
+        "label of an id that would match up to blanks, case, Unicode or number form: --alike-ids "
+        "(alike_ids=True)"
+    ]
+    assert prepare_grades(rows, labels=labels, alike_ids=True).human.tolist() == [0.0, 0.0]
+
+
+def test_an_id_that_is_like_two_others_is_refused_if_alike_ids_are_matched() -> None:
+    labels = {"id": ["R1", "other"], "label": [0, 0]}
+    rows = {"id": [" r1", "r1 ", "other"], "judge": [1, 0, 0]}
+    with pytest.raises(DataError, match="'R1' is not the only id like"):
+        prepare_grades(rows, labels=labels, alike_ids=True)
 
 
 @pytest.mark.attack("rows that do not count")

@@ -14,15 +14,15 @@ from adjudge import (
     diagnose_bias,
     diagnose_scores,
     estimate,
-    evaluate,
     plan_rate,
     plan_selection,
     rank,
 )
 from adjudge.cli import run
-from adjudge.data.labels import join_labels, join_values
+from adjudge.data.labels import join_labels
 from adjudge.data.rows import FROM_JUDGE
 from adjudge.errors import DataError
+from adjudge.selection import evaluate_doubt
 
 N = 60
 PAIRS = {
@@ -49,7 +49,11 @@ BATTLES = {
 #: Every analysis of labels, its rows, and the column of the labels.
 ANALYSES: dict[str, tuple[Callable[..., Any], Mapping[str, list[Any]], str]] = {
     "calibrate": (lambda rows, **o: calibrate(rows, alpha=0.3, **o), PAIRS, "label"),
-    "evaluate": (lambda rows, **o: evaluate(rows, splits=2, alphas=[0.2], **o), PAIRS, "label"),
+    "evaluate": (
+        lambda rows, **o: evaluate_doubt(rows, splits=2, alphas=[0.2], **o),
+        PAIRS,
+        "label",
+    ),
     "plan selection": (lambda rows, **o: plan_selection(rows, repeats=2, **o), PAIRS, "label"),
     "estimate": (estimate, GRADES, "human"),
     "estimate by several judges": (
@@ -123,7 +127,7 @@ def test_of_several_labels_those_that_did_not_begin_from_the_judge_count(join: s
     if join == "labels":
         done = join_labels(rows, labels)
     else:
-        done = join_values(rows, labels, column="label")
+        done = join_labels(rows, labels, about="values", column="label")
     assert done.frame.select("label", "started_from").rows() == [("B", None), ("A", "judge")]
     assert done.dropped == {FROM_JUDGE: 2}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from adjudge.data import (
@@ -19,7 +20,7 @@ from adjudge.data import (
     read_scores,
     sniff,
 )
-from adjudge.data.names import USUAL, match_columns, plain_name
+from adjudge.data.names import GRADE, USUAL, match_columns, read_word, read_words
 from adjudge.data.source import ColumnNames
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
@@ -31,11 +32,13 @@ def test_the_table_is_in_the_form_that_columns_are_compared_in() -> None:
     for ours, names in USUAL.items():
         listed = names.split()
         assert len(listed) == len(set(listed)), ours
-        assert all(plain_name(name) == name for name in listed), ours
+        assert all(name == name.lower() and name.isidentifier() for name in listed), ours
         assert ours.rpartition(":")[2] not in listed
 
 
-@pytest.mark.parametrize("name", ["Response A", "response-a", "responseA", " RESPONSE_A "])
+@pytest.mark.parametrize(
+    "name", ["Response A", "response-a", "responseA", " RESPONSE_A ", "ResponseA"]
+)
 def test_our_own_name_in_another_spelling(name: str) -> None:
     assert match_columns([name], ["response_a"], kind="pairs", source="f") == {"response_a": name}
 
@@ -174,3 +177,15 @@ def test_columns_that_the_caller_names_in_a_stream_must_be_there() -> None:
         list(iter_pairs(PAIR, columns={"label": "vote"}))
     with pytest.raises(DataError, match="column ask: is not in the file"):
         list(iter_pairs(PAIR, columns={"prompt": "ask"}))
+
+
+def test_a_fraction_is_a_word_only_if_it_has_a_meaning() -> None:
+    """Fractions are not looked at one by one, unless the caller gives one a meaning."""
+    values = pl.Series(["0.25", "0.5", "1.0", " Good", "n/a", None])
+    plain = read_words(values, GRADE, {}).to_list()
+    assert plain == [v if v is None else read_word(v, GRADE, {}) for v in values]
+    assert plain[:2] == ["0.25", "0.5"]
+    assert plain[4] is None
+    meant = read_words(values, GRADE, {"0.5": "1"}).to_list()
+    assert meant == ["0.25", read_word("0.5", GRADE, {"0.5": "1"}), *plain[2:]]
+    assert meant[1] != "0.5"

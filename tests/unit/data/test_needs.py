@@ -8,13 +8,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from adjudge import calibrate, diagnose_bias, estimate, evaluate, rank, select
+from adjudge import calibrate, diagnose_bias, estimate, rank, select
 from adjudge.data import tables
-from adjudge.data.names import refuse_duplicates
 from adjudge.data.outcomes import code_sorted
 from adjudge.data.rows import partition
 from adjudge.data.source import Needs, Source
+from adjudge.data.steps.repeats import refuse_duplicates
 from adjudge.errors import AdjudgeError
+from adjudge.selection import evaluate_doubt
 from adjudge.simulate.pairs import two_order_judge
 
 TEXTS = {"prompt": "Why?", "response_a": "So.", "response_b": "No.", "remark": "long"}
@@ -49,12 +50,12 @@ def with_texts(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(**{name: pl.lit(text) for name, text in TEXTS.items()})
 
 
-@pytest.mark.parametrize("verb", [evaluate, calibrate])
+@pytest.mark.parametrize("verb", [evaluate_doubt, calibrate])
 def test_selection_leaves_texts_in_the_file(
     verb: object, tmp_path: Path, columns_read: list[list[str]]
 ) -> None:
     rows = judged(200, seed=1)
-    options = {"splits": 5} if verb is evaluate else {}
+    options = {"splits": 5} if verb is evaluate_doubt else {}
     result = verb(write(tmp_path, with_texts(rows)), **options)  # type: ignore[operator]
     assert not set(TEXTS) & set(columns_read[-1])
     assert result.to_dict() == verb(rows, **options).to_dict()  # type: ignore[operator]
@@ -118,7 +119,7 @@ def test_a_damaged_file_is_left_to_its_reader(tmp_path: Path) -> None:
     path.write_bytes(data.getvalue()[:-10])
     assert str(Source(path).narrow(Needs(("judgments",))).rows) == str(path)
     with pytest.raises(AdjudgeError, match="not a complete Parquet file"):
-        evaluate(path)
+        evaluate_doubt(path)
 
 
 def test_one_part_is_not_copied() -> None:

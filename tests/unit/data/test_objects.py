@@ -169,6 +169,44 @@ def test_a_workbook(tmp_path: Path) -> None:
     assert [row["id"] for row in iter_rows(path)] == ["a", "b"]
 
 
+def edit_workbook(path: Path, edits: dict[str, tuple[str, str]]) -> Path:
+    """The workbook with a text replaced in some of its parts."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    for name, (old, new) in edits.items():
+        assert old in parts[name]
+        parts[name] = parts[name].replace(old, new)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return path
+
+
+def test_what_a_workbook_hides_is_counted_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("fastexcel")
+    rows = [["id", "judge", "human"], ["a", 1, 7], ["b", 1, 7], ["c", 0, 0]]
+    path = write_workbook(tmp_path / "book.xlsx", rows)
+    assert read_table(path)["human"].null_count() == 0
+    assert not caplog.messages
+    formula, merged = "<f>B2</f></c>", '<mergeCells count="1"><mergeCell ref="B2:B3"/></mergeCells>'
+    edit_workbook(path, {"xl/worksheets/data.xml": ("<v>7</v></c>", formula)})
+    edit_workbook(path, {"xl/worksheets/data.xml": ("</sheetData>", f"</sheetData>{merged}")})
+    old = '<sheet name="Data" '
+    other = '<sheet name="Old &amp; Data" state="hidden" '
+    second = '<sheet name="Labels" sheetId="2" r:id="rId7"/></sheets>'
+    edit_workbook(path, {"xl/workbook.xml": (old, other)})
+    edit_workbook(path, {"xl/workbook.xml": ("</sheets>", second)})
+    assert read_table(path)["human"].null_count() == 2
+    assert caplog.messages == [
+        f"{path}: read the sheet 'Old & Data', which is hidden, the first of 2",
+        f"{path}: 2 cells are formulas without a stored value, read as empty: open the file in "
+        "Excel and save it, or export it as CSV",
+        f"{path}: 1 range of merged cells: the value is in the first cell, the others are empty",
+    ]
+
+
 @pytest.mark.attack("workbooks")
 def test_workbooks_that_are_none(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")

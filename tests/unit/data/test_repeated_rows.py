@@ -15,6 +15,7 @@ from adjudge.data import (
     prepare_grades,
     prepare_judgments,
     prepare_scores,
+    prepare_tournaments,
 )
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import DataError
@@ -70,7 +71,7 @@ def test_rows_without_ids_are_never_merged(kind: str) -> None:
 )
 def test_rows_of_one_id_that_differ_by_who_they_are_about_stay(apart: str) -> None:
     rows = {"id": [1, 1], "judge": [1, 0], "human": [1, 0], apart: ["x", "y"]}
-    by = apart if apart in ("judge_name", "system") else None
+    by = apart if apart in ("judge_name", "system", "criterion", "metric", "protocol") else None
     assert len(prepare_grades(rows, by=by).judge) == 2
 
 
@@ -118,3 +119,41 @@ def test_objects_in_a_column_of_the_key_are_compared_as_text(column: str) -> Non
     rows[column] = [{"k": 1}, {"k": 1}, {"k": 2}]
     kept = {"id": 2, "repeat": 2, "model": 2}[column]
     assert len(prepare_grades(pl.DataFrame(rows)).judge) == kept
+
+
+EDGES: dict[str, Any] = {"doc_id": ["d", "d"], "model_a": ["x", "x"], "model_b": ["y", "z"]}
+
+
+@pytest.mark.attack("repeats")
+@pytest.mark.parametrize(
+    ("answers", "swapped"),
+    [
+        ({"verdict": ["A", "tie"]}, {"verdict": ["B", "tie"]}),
+        ({"p_a": [0.8, 0.3]}, {"p_a": [0.2, 0.7]}),
+        (
+            {"verdict_fwd": ["A", "A"], "verdict_rev": ["A", "tie"]},
+            {"verdict_fwd": ["B", "tie"], "verdict_rev": ["B", "B"]},
+        ),
+    ],
+)
+def test_edges_that_are_in_a_file_twice_count_once(
+    answers: dict[str, Any], swapped: dict[str, Any]
+) -> None:
+    rows = {**EDGES, **answers}
+    once = prepare_tournaments(rows)
+    again = {"doc_id": EDGES["doc_id"], "model_a": EDGES["model_b"], "model_b": EDGES["model_a"]}
+    for second in (rows, {**again, **swapped}):
+        twice = prepare_tournaments({name: values + second[name] for name, values in rows.items()})
+        assert twice.dropped == AGAIN
+        assert twice.rows == once.rows
+        assert twice.tournaments[0].asked.tolist() == once.tournaments[0].asked.tolist()
+
+
+@pytest.mark.attack("repeats")
+def test_another_answer_about_an_edge_is_refused_by_name() -> None:
+    rows = {**EDGES, "verdict": ["A", "B"]}
+    other = {**rows, "verdict": ["B", "A"]}
+    with pytest.raises(
+        DataError, match="row 3, column doc_id: .*'x'.* in the file twice; .*repeat"
+    ):
+        prepare_tournaments({name: values + other[name] for name, values in rows.items()})

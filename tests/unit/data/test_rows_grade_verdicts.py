@@ -8,9 +8,10 @@ import pytest
 from adjudge.data import read_grades
 from adjudge.data.grades import prepare_grades
 from adjudge.data.judgments import prepare_judgments
-from adjudge.data.labels import join_values
+from adjudge.data.labels import join_labels
+from adjudge.data.source import Source
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation.panel import prepare_panel
+from adjudge.estimation.judges import prepare_judges
 from adjudge.selection.labelled import read_labelled
 
 ROWS = {
@@ -86,7 +87,7 @@ def test_labels_sampled_by_doubt_do_not_calibrate() -> None:
     labels = {"id": ["a", "b"], "label": ["pass", "fail"], "sampled_by": ["random", "doubt"]}
     kept = read_labelled(prepare_judgments(rows, labels=labels))
     assert kept.frame["id"].to_list() == ["a"]
-    assert kept.dropped == {"label sampled by doubt": 1}
+    assert kept.dropped == {"label sampled by doubt: not used, its row is unlabelled": 1}
 
 
 def test_estimates_count_rows_without_a_number_by_status() -> None:
@@ -101,11 +102,11 @@ def test_estimates_count_rows_without_a_number_by_status() -> None:
 def test_several_raters_of_an_estimate_vote() -> None:
     rows = pl.DataFrame({"id": ["a", "b"], "judge": [1, 0]})
     labels = {"id": ["a", "a", "a", "b", "b"], "human": [1, 1, 0, 0, 1], "rater": list("xyzxy")}
-    done = join_values(rows, labels, column="human")
+    done = join_labels(rows, labels, about="values", column="human")
     assert done.frame["human"].to_list() == ["1", None]
     assert done.dropped == {"raters without a majority": 1}
     with pytest.raises(DataError, match="has more than one label"):
-        join_values(rows, {"id": ["a", "a"], "human": [1, 0]}, column="human")
+        join_labels(rows, {"id": ["a", "a"], "human": [1, 0]}, about="values", column="human")
 
 
 def test_an_unknown_judge_is_named() -> None:
@@ -121,10 +122,12 @@ def test_a_label_counts_once_though_several_judges_graded() -> None:
         )
         for judge, repeat in asked
     )
-    with pytest.raises(DataError, match="column judge_name: has verdicts of 2 judges on one id"):
+    with pytest.raises(
+        DataError, match="column judge_name: has 2 judges: j, k; a rate is about one"
+    ):
         prepare_grades(table)
     one = prepare_grades(table.filter(pl.col("judge_name") == "j"))
     assert (len(one.judge), one.dropped) == (2, {"repeat of another row": 2})
-    panel = prepare_panel(table, ["j", "k"])
-    assert panel.verdicts.tolist() == [[1.0, 1.0], [0.0, 0.0]]
-    assert panel.grades.dropped == {"repeat of another row": 4}
+    both = prepare_judges(Source(table), ["j", "k"])
+    assert (both.judge.tolist(), both.human[0]) == ([1.0, 0.0], 1.0)
+    assert both.dropped == {"repeat of another row": 2}

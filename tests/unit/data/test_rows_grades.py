@@ -103,3 +103,9 @@ def test_a_replaced_label_is_counted_and_errors_name_the_file(tmp_path: Path) ->
     assert np.isnan(prepare_grades(nobody, needs_labels=False).human).all()
     with pytest.raises(DataError, match="column human: is missing"):
         prepare_grades(nobody)
+
+
+def test_a_group_that_is_missing_is_named_before_its_judges() -> None:
+    rows = {"id": [1, 2], "judge_name": ["m", "n"], "judge": [1, 0], "human": [1, 0]}
+    with pytest.raises(DataError, match="column metric: is missing"):
+        prepare_grades(rows, by="metric")

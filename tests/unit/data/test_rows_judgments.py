@@ -10,7 +10,7 @@ import pytest
 from adjudge.data.judgments import prepare_judgments
 from adjudge.diagnosis import diagnose_bias
 from adjudge.errors import ArgumentError, DataError
-from adjudge.selection import evaluate, plan_labels, plan_selection
+from adjudge.selection import evaluate_doubt, plan_labels, plan_selection
 from adjudge.selection.labelled import read_labelled, read_new
 from adjudge.simulate.pairs import two_order_judge
 
@@ -113,7 +113,7 @@ def test_rows_without_a_prompt_split_one_by_one() -> None:
     alone = frame.with_columns(
         prompt_id=pl.when(pl.int_range(60) < 4).then(pl.lit("p")).otherwise("id")
     )
-    assert evaluate(gaps, splits=20) == evaluate(alone, splits=20)
+    assert evaluate_doubt(gaps, splits=20) == evaluate_doubt(alone, splits=20)
 
 
 def test_the_texts_of_judged_pairs_can_come_from_a_public_data_set() -> None:
@@ -135,3 +135,23 @@ def test_pairs_of_other_rows_are_refused(prepare: Callable[..., object]) -> None
     with pytest.raises(DataError, match=r"no row has one of its ids, 'q-1'; give pairs of these"):
         prepare(rows, pairs={"id": ["q-1"], **texts})
     prepare(rows, pairs={"id": ["2"], **texts})
+
+
+def test_labels_are_compared_with_the_texts_of_the_pairs() -> None:
+    judged = {"id": ["1", "2", "3"], "p_a": [0.9, 0.9, 0.9]}
+    shown = {
+        "id": ["1", "2", "3"],
+        "prompt": ["p", "p", "p"],
+        "response_a": ["x", "x", "x"],
+        "response_b": ["y", "y", "y"],
+    }
+    labels = pl.DataFrame({**shown, "label": ["A", "A", "A"]})
+    pairs = {
+        **shown,
+        "prompt": ["p", "p", "another question"],
+        "response_a": ["x", "y", "x"],
+        "response_b": ["y", "x", "y"],
+    }
+    rows = prepare_judgments(judged, labels=labels, pairs=pairs)
+    assert rows.frame["label"].to_list() == ["A", "B", None]
+    assert rows.dropped == {"label of another text with the id of a row": 1}

@@ -7,8 +7,9 @@ import pytest
 from runner_logs import LOGS
 
 from adjudge.data.grades import prepare_grades
-from adjudge.data.labels import join_labels, join_values, leave_out_sampled_by, sampling_of
+from adjudge.data.labels import join_labels
 from adjudge.data.rows import Rows
+from adjudge.data.steps.labels import CUT_BY, sampling_probabilities, take_labels
 from adjudge.errors import DataError
 
 ROWS = pl.DataFrame({"id": ["x", "x", "y", "z"], "judge": ["a", "b", "a", "a"]})
@@ -32,13 +33,13 @@ def test_several_raters_majority_or_nothing() -> None:
     assert done.dropped == {"raters without a majority": 1}
     del given["rater"]
     with pytest.raises(DataError, match="row 2, column id: 'x' has more than one label"):
-        join_values(ROWS, given, column="human")
+        join_labels(ROWS, given, about="values", column="human")
 
 
 def test_the_row_of_a_second_label_is_the_row_of_the_file() -> None:
     given = {"id": ["y", "x", "x"], "label": [None, "A", "B"]}
     with pytest.raises(DataError, match="row 3, column id: 'x'"):
-        join_values(ROWS, given, column="human")
+        join_labels(ROWS, given, about="values", column="human")
 
 
 def test_a_rows_own_label_is_replaced_and_counted() -> None:
@@ -48,16 +49,29 @@ def test_a_rows_own_label_is_replaced_and_counted() -> None:
     assert done.dropped == {"label of the row, replaced by the one in the labels file": 1}
 
 
-def test_doubt_is_remembered() -> None:
+def test_how_a_label_was_drawn_is_remembered() -> None:
     given = {
         "id": ["x", "x", "y"],
         "label": ["A", "A", "B"],
         "rater": ["1", "2", "1"],
         "sampled_by": ["random", "doubt", "plan"],
     }
-    assert join_labels(ROWS, given).frame["sampled_by"].to_list() == [
-        "doubt", "doubt", "plan", None,
-    ]  # fmt: skip
+    done = join_labels(ROWS, given)
+    assert done.frame["sampled_by"].to_list() == ["random", "random", "plan", None]
+    assert done.dropped == {"label sampled by doubt of an id with another label": 1}
+
+
+@pytest.mark.parametrize("way", ["doubt", "browsed", "surest", "audit"])
+def test_a_label_of_a_chosen_row_never_replaces_another(way: str) -> None:
+    """Random labels would vanish where the judge doubts: a rate of the others is no rate of all."""
+    rows = ROWS.with_columns(label=pl.Series(["A", "A", "B", None], dtype=pl.String))
+    chosen = {"id": ["x", "z"], "label": ["B", "B"], "sampled_by": [way] * 2}
+    done = join_labels(rows, chosen)
+    assert done.frame["label"].to_list() == ["A", "A", "B", "B"]
+    assert done.frame["sampled_by"].to_list() == [None, None, None, way]
+    assert done.dropped == {"label sampled by the judge's score of a row with another label": 2}
+    random = {"id": ["x"] * 2, "label": ["B", "A"], "sampled_by": ["random", way]}
+    assert join_labels(ROWS, random).frame["label"].to_list()[0] == "B"
 
 
 def test_a_row_that_keeps_its_own_label_keeps_how_it_was_drawn() -> None:
@@ -72,7 +86,9 @@ def test_a_row_that_keeps_its_own_label_keeps_how_it_was_drawn() -> None:
     assert join_labels(rows, unsaid).frame["sampled_by"].to_list() == ["doubt"] * 4
 
 
-@pytest.mark.parametrize("join", [join_labels, lambda f, g: join_values(f, g, column="human")])
+@pytest.mark.parametrize(
+    "join", [join_labels, lambda f, g: join_labels(f, g, about="values", column="human")]
+)
 def test_labels_of_other_rows_altogether_are_refused(join) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(
         DataError,
@@ -93,55 +109,70 @@ def test_values_come_as_one_kind_of_text_and_bring_their_sampling() -> None:
         "sampled_by": ["plan", "random"],
         "sampling_probability": [0.25, None],
     }
-    done = join_values(rows, given, column="human")
+    done = join_labels(rows, given, about="values", column="human")
     assert done.frame["human"].to_list() == ["1", "1", "0"]
     assert done.frame["sampled_by"].to_list() == [None, "plan", "random"]
     assert not done.dropped
-    drawn = sampling_of(done.frame, done.frame["human"], "rows")
-    assert drawn.probability.to_list() == [None, 0.25, None]
+    drawn = sampling_probabilities(done.frame, done.frame["human"], "rows")
+    assert drawn.to_list() == [None, 0.25, None]
 
 
 def test_the_column_of_values_is_named_or_usual() -> None:
     rows = pl.DataFrame({"id": ["x"]})
     for column in ("grade", "human", "label"):
         given = {"id": ["x"], column: ["yes"]}
-        assert join_values(rows, given, column="grade").frame["grade"].to_list() == ["yes"]
+        assert join_labels(rows, given, about="values", column="grade").frame[
+            "grade"
+        ].to_list() == ["yes"]
     with pytest.raises(DataError, match="column label: is missing; .* columns here: id, other"):
-        join_values(rows, {"id": ["x"], "other": ["yes"]}, column="grade")
+        join_labels(rows, {"id": ["x"], "other": ["yes"]}, about="values", column="grade")
 
 
-def test_calibration_leaves_doubt_out_or_refuses_it() -> None:
+def test_labels_of_chosen_rows_are_not_used_and_counted() -> None:
     rows = pl.DataFrame({"id": ["x", "y"], "label": ["A", "B"], "sampled_by": ["doubt", "random"]})
-    kept = leave_out_sampled_by(Rows(rows), "file")
-    assert kept.frame["id"].to_list() == ["y"]
-    assert kept.dropped == {"label sampled by doubt": 1}
-    unsaid = rows.with_columns(sampled_by=pl.Series(["doubt", None]))
-    with pytest.raises(DataError, match="file, column sampled_by: 1 labels were sampled by doubt"):
-        leave_out_sampled_by(Rows(unsaid), "file")
+    taken = take_labels(Rows(rows), "label", "file").rows
+    assert taken.frame["label"].to_list() == [None, "B"]
+    assert taken.dropped == {"label sampled by doubt: not used, its row is unlabelled": 1}
+    unstated = rows.with_columns(sampled_by=pl.Series(["doubt", None]))
+    assert take_labels(Rows(unstated), "label", "file").rows.frame["label"].to_list() == [None, "B"]
+
+
+@pytest.mark.parametrize("way", CUT_BY)
+def test_labels_below_a_cut_are_refused_if_others_do_not_state_how_they_were_drawn(
+    way: str,
+) -> None:
+    rows = pl.DataFrame({"id": ["x", "y"], "label": ["A", "B"], "sampled_by": [way, None]})
+    with pytest.raises(DataError, match=f"file, column sampled_by: 1 label was sampled by {way}"):
+        take_labels(Rows(rows), "label", "file")
+    stated = rows.with_columns(sampled_by=pl.Series([way, "random"]))
+    assert take_labels(Rows(stated), "label", "file").rows.frame["label"].to_list() == [None, "B"]
+    kept = take_labels(Rows(rows), "label", "file", without=("doubt",)).rows
+    assert kept.frame["label"].to_list() == ["A", "B"]
 
 
 def test_estimates_use_no_label_of_doubt_and_need_the_probability_of_a_plan() -> None:
     rows = pl.DataFrame(
         {
+            "human": ["1", "1", "0", "0"],
             "sampled_by": ["doubt", "plan", "random", None],
             "sampling_probability": ["0.5", "0.5", "0.5", None],
         }
     )
-    labels = pl.Series("human", ["1", "1", "0", "0"])
-    drawn = sampling_of(rows, labels, "file")
-    assert drawn.labels.to_list() == [None, "1", "0", "0"]
-    assert drawn.probability.to_list() == [None, 0.5, None, None]
-    assert list(drawn.dropped.values()) == [1]
+    taken = take_labels(Rows(rows), "human", "file").rows
+    assert taken.frame["human"].to_list() == [None, "1", "0", "0"]
+    assert list(taken.dropped.values()) == [1]
+    labels = taken.frame["human"]
+    drawn = sampling_probabilities(taken.frame, labels, "file")
+    assert drawn.to_list() == [None, 0.5, None, None]
     with pytest.raises(DataError, match="row 2, column sampling_probability: is empty"):
-        sampling_of(rows.drop("sampling_probability"), labels, "file")
+        sampling_probabilities(rows.drop("sampling_probability"), labels, "file")
     named = rows.drop("sampled_by").rename({"sampling_probability": "share"})
     shares = named.with_columns(share=pl.Series(["0.5", None, "1.5", None]))
     with pytest.raises(DataError, match="row 3, column share: '1.5' is not a probability"):
-        sampling_of(shares, labels, "file", probability="share")
+        sampling_probabilities(shares, labels, "file", column="share")
+    guessed = rows.with_columns(sampled_by=pl.Series([None, None, "guess", None]))
     with pytest.raises(DataError, match="row 3, column sampled_by: 'guess' is not known"):
-        sampling_of(
-            rows.with_columns(sampled_by=pl.Series([None, None, "guess", None])), labels, "file"
-        )
+        take_labels(Rows(guessed), "human", "file")
 
 
 def test_people_who_graded_in_a_log_label_the_rows_of_another_file() -> None:
@@ -149,9 +180,9 @@ def test_people_who_graded_in_a_log_label_the_rows_of_another_file() -> None:
     people = prepare_grades(log).frame.filter(pl.col("human").is_not_null())
     assert people.height > 0
     rows = people.select("id", judge=pl.lit(1))
-    assert join_values(rows, log, column="human").frame["human"].to_list() == [
+    assert join_labels(rows, log, about="values", column="human").frame["human"].to_list() == [
         f"{value:g}" for value in people["human"].cast(pl.Float64)
     ]
     battles = LOGS / "judgearena.jsonl"
     with pytest.raises(DataError, match="column human: is not in the file; columns here: "):
-        join_values(rows, battles, column="human")
+        join_labels(rows, battles, about="values", column="human")

@@ -121,7 +121,7 @@ def test_ties_are_half_a_win_and_verdicts_are_read_without_probabilities() -> No
             {"method": "conditional"},
             "needs verdicts of 0 and 1, not probabilities: name their column with ",
         ),
-        ({}, {"judges": ["model", "other"]}, "model = 'given': is for one judge"),
+        ({}, {"judges": ["model", "other"]}, "other is neither a column nor a judge's name"),
     ],
 )
 def test_what_cannot_be_a_win_rate_is_refused_in_one_line(

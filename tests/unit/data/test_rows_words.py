@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from adjudge.data.battles import prepare_battles
 from adjudge.data.grades import prepare_grades
+from adjudge.data.source import Source
 from adjudge.data.verdicts import prepare_verdicts
-from adjudge.estimation.panel import prepare_panel
+from adjudge.estimation.judges import prepare_judges
 
 SIDES = {"A": "B", "B": "A"}
 GRADES = {"0": "1", "1": "0"}
@@ -30,12 +31,13 @@ def test_a_label_that_says_the_same_in_both_files_replaces_nothing() -> None:
     assert grades.dropped == {}
 
 
-def test_grades_are_exchanged_once_for_a_panel() -> None:
+def test_grades_are_exchanged_once_for_several_judges() -> None:
     rows = {"id": ["x", "y"], "a": [1, 0], "b": [1, 0]}
     labels = {"id": ["x"], "human": [1]}
-    panel = prepare_panel(rows, ["a", "b"], labels=labels, labels_as=GRADES)
-    assert panel.verdicts.tolist() == [[0.0, 0.0], [1.0, 1.0]]
-    assert panel.grades.human[0] == 0.0
+    source = Source(rows, labels=labels, labels_as=GRADES)
+    both = prepare_judges(source, ["a", "b"])
+    assert both.judge.tolist() == [0.0, 1.0]
+    assert both.human[0] == 0.0
 
 
 def test_words_hold_for_the_verdicts_of_a_jury() -> None:

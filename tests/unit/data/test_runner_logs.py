@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -183,6 +184,7 @@ def test_inspect_gives_partial_credit_epochs_and_who_graded() -> None:
 def inspect_sample(change: Change, folder: Path, at: int = 0) -> list[dict[str, Any]]:
     def apply(content: Any) -> None:
         del content["samples"][at + 1 :]
+        del content["eval"]["scorers"][1:]  # one scorer is the judge, whatever its name is
         change(content["samples"][at])
 
     return convert_log(changed("inspect.json", apply, folder)).rows.to_dicts()
@@ -239,7 +241,7 @@ def test_a_score_that_only_a_person_gave_has_no_judge(tmp_path: Path) -> None:
 
     path = changed("inspect.json", lambda content: change(content["samples"][0]), tmp_path)
     made = convert_log(path)
-    assert made.summary.dropped == {"a score that only a person gave": 1}
+    assert made.summary.dropped == {"a human label without a judge's grade": 1}
     assert "mine" not in made.rows["metric"].to_list()
 
 
@@ -337,7 +339,6 @@ def test_a_score_of_unknown_origin_and_a_name_of_its_own_in_langfuse() -> None:
     made = convert_log(LOGS / "langfuse.json")
     assert made.summary.dropped == {"a score from API: not known whether of a judge or a person": 1}
     assert sorted(made.rows["metric"].unique()) == ["correctness", "tone"]
-    assert any(note.startswith("untried") for note in made.summary.notes)
 
 
 # Label Studio
@@ -564,7 +565,7 @@ def test_what_convert_writes_is_read_as_the_log_is(tmp_path: Path) -> None:
         ("x.json", b'{"evalId": "e", "results": {"results": []}}', "has no rows"),
         ("x.json", b'{"testCases": [1]}', "row 1: is a JSON int"),
         ("x.json", b'{"testCases": [{"input": "q", "metricsData": []}]}', "no row can be used"),
-        ("x.json", b'{"data": [{"a": 1}]}', "looks like no public data set"),
+        ("x.json", b'{"data": [{"a": 1}]}', "looks like no known log"),
     ],
 )
 def test_a_broken_log_is_refused_in_one_line(
@@ -610,6 +611,36 @@ def test_a_damaged_archive_names_its_member(tmp_path: Path) -> None:
     path.write_bytes(whole[:30_000])
     with pytest.raises(DataError, match="is a zip archive or a spreadsheet, but not complete"):
         convert_log(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("missing", {"a sample that is not in the archive": 1}),
+        ("twice", {"a sample that is in the archive again": 1}),
+        ("huge", {}),
+    ],
+)
+def test_samples_that_an_archive_lacks_or_has_twice_are_counted(
+    change: str, reason: dict[str, int], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.eval"
+    log = load_log("inspect.json")
+    header = {key: log[key] for key in ("eval", "results", "status")}
+    if change == "huge":
+        header["results"]["total_samples"] = 10**15
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "w") as archive:
+        warnings.simplefilter("ignore")  # zipfile's own, of a name that is there again
+        archive.writestr("header.json", json.dumps(header))
+        for number, sample in enumerate(log["samples"]):
+            times = {"missing": 0, "twice": 2}.get(change, 1) if number == 0 else 1
+            for _ in range(times):
+                archive.writestr(f"samples/{number}.json", json.dumps(sample))
+    whole = convert_log(LOGS / "inspect.json")
+    read = convert_log(path)
+    assert {why: n for why, n in read.summary.dropped.items() if "archive" in why} == reason
+    lost = whole.rows.height - read.rows.height
+    assert lost == (len(log["samples"][0]["scores"]) if change == "missing" else 0)
 
 
 def member_of_blocks(path: Path, block: bytes, times: int) -> Path:
@@ -768,3 +799,24 @@ def test_a_skipped_metric_of_deepeval_is_counted(tmp_path: Path) -> None:
 
     made = convert_log(changed("deepeval.json", change, tmp_path))
     assert made.summary.dropped == {"a metric that was skipped": 1}
+
+
+def test_a_chat_prompt_of_lm_eval_is_a_conversation(tmp_path: Path) -> None:
+    """With a chat template the prompt is a list of one text, which is JSON itself."""
+    content = load_log("lm_eval.jsonl")[:1]
+    chat = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "2+2?"}]
+    content[0]["arguments"]["gen_args_0"]["arg_0"] = [json.dumps(chat)]
+    (row,) = convert_log(write_log(content, tmp_path / "x.jsonl")).rows.to_dicts()
+    assert row["prompt"] == "[system]\nBe short.\n\n[user]\n2+2?"
+
+
+def test_the_model_of_lm_eval_is_that_of_the_results_next_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "samples_facts_2026-11-15T09-00-40.478234.jsonl"
+    path.write_bytes((LOGS / "lm_eval.jsonl").read_bytes())
+    assert "model" not in convert_log(path).rows.columns
+    other = tmp_path / "x" / path.name
+    other.parent.mkdir()
+    other.write_bytes(path.read_bytes())
+    results = (LOGS / "lm_eval_results.json").read_bytes()
+    (other.parent / "results_2026-11-15T09-00-40.478234.json").write_bytes(results)
+    assert set(convert_log(other).rows["model"]) == {json.loads(results)["model_name"]}

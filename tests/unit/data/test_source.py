@@ -23,12 +23,12 @@ from adjudge.diagnosis import (
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate, plan_rate
 from adjudge.ranking import make_anchors, place, plan_battles, rank
-from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, select
+from adjudge.selection import calibrate, evaluate_doubt, plan_labels, plan_selection, select
 
 VERBS = (
     *(diagnose_bias, diagnose_prompts, diagnose_scores, diagnose_transitivity),
     *(estimate, plan_rate, make_anchors, place, plan_battles, rank),
-    *(calibrate, evaluate, plan_labels, plan_selection, select),
+    *(calibrate, evaluate_doubt, plan_labels, plan_selection, select),
 )
 
 

@@ -75,7 +75,9 @@ def test_failed_battles_scores_and_tournaments_have_no_answer() -> None:
     assert named.verdict.tolist() == pytest.approx([1, float("nan")], nan_ok=True)
     people = prepare_battles({**sides, "winner": ["model_a", "tie"]})
     assert people.human is not None
-    assert people.human.tolist() == [1, 0.5]
+    assert people.human.tolist() == pytest.approx([1, float("nan")], nan_ok=True)
+    assert battles.human is not None
+    assert battles.human.tolist() == [0.5, 0.5], "beside a judge the status is the judge's"
     scores = prepare_scores(
         {"doc_id": [1, 2], "judge_score": [4, 5], "human_score": [4, 5], "status": status}
     )
@@ -85,7 +87,9 @@ def test_failed_battles_scores_and_tournaments_have_no_answer() -> None:
         biased = prepare_verdicts({**judged, **answers})
         assert (biased.frame["id"].to_list(), biased.dropped) == (["1"], {"status error": 1})
     played = prepare_tournaments({**sides, "doc_id": [1, 2], "verdict": ["A", "B"]})
-    assert list(played.dropped.values()) == [1]
+    assert played.dropped == {"status error": 1}
+    [tournament] = played.tournaments
+    assert tournament.documents == ("1",)
 
 
 @pytest.mark.attack("status")
@@ -198,6 +202,8 @@ def test_every_verb_counts_failed_rows_by_their_status() -> None:
     assert rank(judged, replicates=2).dropped == failed
     assert rank({**judged, "winner": ["model_a", "model_b", ""] * (n // 3)}, method="bt",
                 replicates=2).dropped == {"no outcome": 40}  # fmt: skip
+    votes = {**sides, "winner": ["model_a", "tie"] * (n // 2), "status": status}
+    assert rank(votes, method="bt", replicates=2).dropped == failed
     ids = {"id": range(n), "doc_id": range(n), "status": status}
     marks = {"judge_score": [1, 2, 3] * (n // 3), "human_score": [2, 1, 3] * (n // 3)}
     assert scored_by_both(prepare_scores({**ids, **marks})).dropped == failed
@@ -206,3 +212,67 @@ def test_every_verb_counts_failed_rows_by_their_status() -> None:
     plan = plan_rate(grades, budget=50)
     assert plan.dropped == failed
     assert "left out 40 rows: status error" in str(plan)
+
+
+@pytest.mark.attack("rows that do not count")
+@pytest.mark.parametrize(
+    ("column", "flags"),
+    [
+        ("is_error", [False, True]),
+        ("isError", ["false", "true"]),
+        ("error", [None, "HTTP 500"]),
+        ("Error", ["", "rate limit"]),
+        ("success", [True, False]),
+        ("valid", [1, 0]),
+        ("invalidated", ["no", "yes"]),
+    ],
+)
+def test_a_column_that_flags_failures_is_named_and_read_with_one_option(
+    column: str, flags: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = {"id": ["x", "y"], "judge": [1, 0], "human": [1, 1], column: flags}
+    assert len(prepare_grades(rows).judge) == 2
+    assert f"{column} says that 1 row failed, and is not read" in caplog.text
+    assert f"--column status={column}" in caplog.text
+    read = prepare_grades(rows, columns={"status": column})
+    assert read.judge.tolist() == [1.0]
+    assert read.dropped == {"status error": 1}
+
+
+def test_a_column_that_flags_no_failure_is_not_named(caplog: pytest.LogCaptureFixture) -> None:
+    rows = {"id": ["x"], "judge": [1], "human": [1], "error": [None], "success": [True]}
+    prepare_grades({**rows, "is_error": ["no"], "invalidated": [0], "valid": ["yes"]})
+    assert "failed" not in caplog.text
+
+
+def test_rare_words_of_the_judge_that_no_person_uses_are_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows = {"judge": ["good", "bad"] * 30 + ["parse_error"], "human": ["good", "bad"] * 30 + [None]}
+    prepare_grades(rows)
+    assert "no person uses what column judge rarely says: 'parse_error'" in caplog.text
+    caplog.clear()
+    prepare_grades(rows, labels_as={"parse_error": ""})
+    assert "rarely" not in caplog.text
+
+
+@pytest.mark.attack("status")
+def test_votes_name_columns_of_errors_and_refuse_words_that_are_no_outcome(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    votes: dict[str, Any] = {"model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["A", "B"]}
+    prepare_battles({**votes, "is_error": [False, True]})
+    assert "is_error says that 1 row failed" in caplog.text
+    with pytest.raises(DataError, match="row 2, column winner: 'timeout'"):
+        prepare_battles({**votes, "winner": ["A", "timeout"]})
+
+
+@pytest.mark.attack("status")
+def test_a_word_of_failure_counts_in_a_usual_and_in_a_named_column() -> None:
+    rows = {"model_a": ["x"] * 3, "model_b": ["y"] * 3, "p_a": [0.1, 0.2, 0.3]}
+    words = {"verdict": ["B", "timeout", "A"], "robot": ["A", "B", "error"]}
+    battles = prepare_battles({**rows, **words}, verdict="robot")
+    assert battles.verdict is not None
+    assert battles.verdict.tolist() == pytest.approx([1, *[float("nan")] * 2], nan_ok=True)
+    assert battles.failed is not None
+    assert battles.failed.tolist() == ["", "error", "error"]

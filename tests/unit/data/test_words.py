@@ -94,10 +94,14 @@ def test_the_option(text: str, mapping: dict[str, str]) -> None:
 
 
 @pytest.mark.attack("options")
-@pytest.mark.parametrize("text", ["1=1,1=0", "x=1,X=0", "1=A,1.0=B", "x=A,x=A"])
+@pytest.mark.parametrize("text", ["1=1,1=0", "x=1,X=0", "1=A,1.0=B", "x=A,X=A,x =B"])
 def test_a_word_with_two_meanings_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError, match=r"labels_as = .*: give \S+ one meaning"):
         parse_labels_as(text)
+
+
+def test_spellings_of_one_word_with_one_meaning_are_fine() -> None:
+    assert parse_labels_as("Bad=0,GOOD=1,Good=1") == {"Bad": "0", "GOOD": "1", "Good": "1"}
 
 
 @pytest.mark.attack("options")

@@ -25,6 +25,7 @@ from adjudge.data.logs.values import (
     people_label,
     plain_columns,
     read_share,
+    refusal,
     scored,
 )
 
@@ -86,8 +87,8 @@ def _pass_or_fail(value: Any) -> str:
 
 def _suggestion(value: Any, judge: Any, score: Any) -> Answer:
     """The judge's answer; a score that is not a share is no confidence."""
-    known = isinstance(score, (int, float)) and not isinstance(score, bool) and 0 <= score <= 1
-    return Answer(value=value, who=name_in(judge), score=float(score) if known else None)
+    is_share = isinstance(score, (int, float)) and not isinstance(score, bool) and 0 <= score <= 1
+    return Answer(value=value, who=name_in(judge), score=float(score) if is_share else None)
 
 
 def _verdict(judge: Answer) -> Record:
@@ -165,13 +166,11 @@ def _battles(task: Task, row: Row) -> Iterator[Record | UnusableRow]:
     for question in task.questions:
         label, reasons = people_label(question.people, _side, "label")
         yield from reasons
-        yield {
-            **task.columns,
-            **({} if question.judge is None else _verdict(question.judge)),
-            "judge": None if question.judge is None else question.judge.who,
-            "winner": _WINNERS.get(label.pop("label", None)),
-            **label,
-        }
+        winner = _WINNERS.get(label.pop("label", None))
+        judged: Record = {"judge": None}
+        if question.judge is not None:
+            judged = {**_verdict(question.judge), "judge": question.judge.who}
+        yield {**task.columns, **judged, "winner": winner, **label}
 
 
 #: What a task can be read as.
@@ -232,10 +231,10 @@ def read_label_studio(row: Row) -> Task:
         rater = annotation.get("completed_by")
         who = name_in(object_in(rater).get("email") or object_in(rater).get("id") or rater)
         from_judge = annotation.get("parent_prediction") is not None
-        given = dict(_answers(result))
-        if not given:
+        answered = dict(_answers(result))
+        if not answered:
             left_out.append(UnusableRow("an annotation without an answer"))
-        for name, value in given.items():
+        for name, value in answered.items():
             answer = Answer(value=value, who=who, from_judge=from_judge, comment=_comment(result))
             answers.setdefault(name, []).append(answer)
     suggested = dict(_answers(judge.get("result")))
@@ -243,21 +242,16 @@ def read_label_studio(row: Row) -> Task:
     if "response_b" in columns and len(names) > 1:
         # A side and a tie are two controls of one question.
         names = names[:1]
-        answers = {names[0]: [a for given in answers.values() for a in given]}
+        answers = {names[0]: [a for answered in answers.values() for a in answered]}
         suggested = dict(zip(names, suggested.values(), strict=False))
-    model, score = judge.get("model_version"), judge.get("score")
-    return Task(
-        columns=columns,
-        left_out=tuple(left_out),
-        questions=tuple(
-            Question(
-                name=name,
-                judge=_suggestion(suggested[name], model, score) if name in suggested else None,
-                people=tuple(answers.get(name, ())),
-            )
-            for name in names
-        ),
+    model = judge.get("model_version")
+    score = judge.get("score")
+    suggestions = {name: _suggestion(value, model, score) for name, value in suggested.items()}
+    questions = tuple(
+        Question(name=name, judge=suggestions.get(name), people=tuple(answers.get(name, ())))
+        for name in names
     )
+    return Task(columns=columns, left_out=tuple(left_out), questions=questions)
 
 
 def _answers(result: Any) -> Iterator[tuple[str, Any]]:
@@ -286,13 +280,12 @@ def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return of_task or [p for p in seen if isinstance(p, Mapping) and p][:1]
 
 
-def refuse_min(row: Row) -> Iterator[Record]:
-    """Refuse the file with the reason in one line."""
-    problem = (
-        "JSON_MIN and CSV do not show whether a person started from the judge's answer, and "
-        "JSON_MIN has task numbers instead of your ids"
-    )
-    raise row.error(problem, "annotation_id", "export the project as JSON")
+_REFUSE_MIN = refusal(
+    "JSON_MIN and CSV do not show whether a person started from the judge's answer, and "
+    "JSON_MIN has task numbers instead of your ids",
+    "annotation_id",
+    "export the project as JSON",
+)
 
 
 LABEL_STUDIO = Format(
@@ -308,7 +301,7 @@ LABEL_STUDIO_MIN = Format(
     name="label-studio-min",
     title="a Label Studio export as JSON_MIN or CSV",
     signature=signature("annotation_id annotator lead_time"),
-    gives=dict.fromkeys(("labels", "judgments", "grades", "pairs"), refuse_min),
+    gives=dict.fromkeys(("labels", "judgments", "grades", "pairs"), _REFUSE_MIN),
     log=True,
 )
 
@@ -328,11 +321,11 @@ def read_argilla(row: Row) -> Task:
     columns = _task_columns(key, fields, row.record.get("metadata"))
     suggestions = object_in(row.record.get("suggestions"))
     responses = dict(object_in(row.record.get("responses")))
-    comments = {
-        name_in(comment.get("user_id")): str(comment["value"])
-        for comment in map(object_in, list_in(responses.pop("comment", None)))
-        if comment.get("status") in _SUBMITTED and str(comment.get("value") or "").strip()
-    }
+    comments = {}
+    for comment in map(object_in, list_in(responses.pop("comment", None))):
+        text = str(comment.get("value") or "")
+        if comment.get("status") in _SUBMITTED and text.strip():
+            comments[name_in(comment.get("user_id"))] = text
     left_out: list[UnusableRow] = []
     questions = []
     for name in {**suggestions, **responses}:
@@ -343,10 +336,12 @@ def read_argilla(row: Row) -> Task:
             else:
                 who, value = name_in(response.get("user_id")), response.get("value")
                 people.append(Answer(value=value, who=who, comment=comments.get(who)))
-        given = object_in(suggestions.get(name))
-        judge = _suggestion(given.get("value"), given.get("agent"), given.get("score"))
+        suggestion = object_in(suggestions.get(name))
+        judge = _suggestion(
+            suggestion.get("value"), suggestion.get("agent"), suggestion.get("score")
+        )
         questions.append(
-            Question(name=str(name), judge=judge if given else None, people=tuple(people))
+            Question(name=str(name), judge=judge if suggestion else None, people=tuple(people))
         )
     if not questions:
         left_out.append(UnusableRow("a record without an answer"))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
+from adjudge.data.conversations import from_text
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Envelope, Record
+from adjudge.data.logs.opinions import Opinion, cost_of, grades_of_row, reason_of
 from adjudge.data.logs.values import (
     COLUMNS,
+    abstention,
     as_written,
     decided,
     failure,
@@ -21,14 +26,19 @@ from adjudge.data.logs.values import (
     is_missing,
     label_of,
     list_in,
+    name_in,
     object_in,
     plain_columns,
     read_share,
     scored,
 )
+from adjudge.records import ABSTAINED
 
-# DeepEval test runs: `test_run.json` and `.latest_test_run.json`. A failed metric has `error`, no
-# score, and success false. `verboseLogs` are not read: a failed case has those of the case before.
+# DeepEval test runs: `test_run.json` and `.latest_test_run.json`. Conversations are in a list of
+# their own, with turns in place of an input and an output: the last answer is the response, what
+# was said before it the prompt. A failed metric has `error`, no score, and success false. Our
+# metric (`adjudge.integrations.deepeval`) states an abstention in its reason, whatever its score.
+# `verboseLogs` are not read: a failed case has those of the case before.
 
 
 def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
@@ -36,16 +46,43 @@ def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
     metrics = list_in(row.record.get("metricsData"))
     if not metrics:
         raise UnusableRow("a test case without a metric")
-    given = row.record.get("input")
+    case_input, output = _case_texts(row)
     more = row.record.get("metadata") or row.record.get("additionalMetadata")
+    key = str(row.record.get("name") or f"case-{row.number}")
     answer = {
-        "id": str(row.record.get("name") or f"case-{row.number}"),
-        "prompt_id": hash_of(given),
-        "prompt": as_written(given),
-        "response": as_written(row.record.get("actualOutput")),
-        "reference": as_written(row.record.get("expectedOutput")),
+        "prompt_id": hash_of(case_input),
+        "prompt": as_written(case_input),
+        "response": as_written(output),
+        "reference": as_written(row.any_of("expectedOutput", "expectedOutcome")),
         **plain_columns(more, taken=COLUMNS),
     }
+    yield from grades_of_row(row, _deepeval_opinions(key, metrics, answer, row), object_in(more))
+
+
+def _case_texts(row: Row) -> tuple[Any, Any]:
+    """The prompt and the answer of a test case; of a conversation, up to the last answer."""
+    turns = [object_in(turn) for turn in list_in(row.record.get("turns"))]
+    if not turns:
+        return row.record.get("input"), row.record.get("actualOutput")
+    last = next((at for at in reversed(range(len(turns))) if turns[at].get("role") != "user"), 0)
+    said = [{"role": turn.get("role"), "content": _turn(turn)} for turn in turns[: last + 1]]
+    return said[:-1] or row.record.get("scenario"), said[-1]["content"]
+
+
+def _turn(turn: Mapping[str, Any]) -> str:
+    """What was said in a turn, and the tools that it called."""
+    tools = [object_in(call) for call in list_in(turn.get("toolsCalled"))]
+    calls = [f"[calls {call.get('name')}] {as_written(_arguments(call))}" for call in tools]
+    return "\n".join([*calls, str(turn.get("content") or "")])
+
+
+def _arguments(call: Mapping[str, Any]) -> Any:
+    return next((call[name] for name in ("inputParameters", "input") if name in call), {})
+
+
+def _deepeval_opinions(
+    key: str, metrics: list[Any], answer: Record, row: Row
+) -> Iterator[Opinion | UnusableRow]:
     for data in metrics:
         if not isinstance(data, Mapping) or not data.get("name"):
             raise row.error("has a metric without a name", "metricsData", "export the run again")
@@ -53,25 +90,49 @@ def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
         if data.get("skipped"):
             yield UnusableRow("a metric that was skipped")
             continue
+        abstained = _abstained(data)
         if data.get("error"):
             judged = failure(data["error"])
+        elif abstained is not None:
+            judged = abstained
         elif is_missing(score) or not isinstance(passed, bool):
             judged = failure("the metric gave no score")
         else:
             judged = decided(passed, score, data.get("threshold"))
-        yield {**answer, **identify(str(data["name"]), data.get("evaluationModel")), **judged}
+        call = {**reason_of(data.get("reason")), **cost_of(data.get("evaluationCost"))}
+        yield Opinion(
+            id=key,
+            metric=str(data["name"]),
+            by="judge",
+            who=name_in(data.get("evaluationModel")),
+            value=score,
+            grade=judged,
+            call=call,
+            columns=answer,
+        )
 
 
+def _abstained(data: Mapping[str, Any]) -> Record | None:
+    """The status of a case on which our metric abstained, also where that counts as a pass."""
+    is_ours = " under policy " in str(data.get("evaluationModel"))
+    return abstention(data.get("reason")) if is_ours else None
+
+
+_CONVERSATIONS = ("conversationalTestCases",)
 DEEPEVAL = Format(
     name="deepeval",
     title="a DeepEval test run",
-    signature=signature("metricsData input"),
+    signature=signature("metricsData", "input turns"),
     gives={"grades": deepeval_grades, "items": partial(graded_items, deepeval_grades)},
     log=True,
     ids=("name",),
     envelopes=(
-        Envelope(marks=frozenset({"testCases"}), path=("testCases",)),
-        Envelope(marks=frozenset({"testRunData"}), path=("testRunData", "testCases")),
+        Envelope(marks=frozenset({"testCases"}), path=("testCases",), more=_CONVERSATIONS),
+        Envelope(
+            marks=frozenset({"testRunData"}),
+            path=("testRunData", "testCases"),
+            more=_CONVERSATIONS,
+        ),
     ),
     notes=("DeepEval has no human labels: give them with --labels, by the case's name",),
 )
@@ -104,6 +165,7 @@ def lm_eval_grades(row: Row) -> Iterator[Record | UnusableRow]:
     response = next(iter(list_in(row.record.get("filtered_resps"))), None)
     answer = {
         "id": row.text("doc_id"),
+        "model": _lm_eval_model(row.context.source),
         "prompt_id": str(row.record.get("doc_hash") or row.text("doc_id")),
         "prompt": _prompt(row.record.get("arguments")),
         # A choice among given answers is not a text.
@@ -118,11 +180,30 @@ def lm_eval_grades(row: Row) -> Iterator[Record | UnusableRow]:
 
 
 def _prompt(arguments: Any) -> str | None:
-    """The first request's text: by name since 0.4.3, in a list before."""
+    """The first request's text: by name since 0.4.3, in a list before.
+
+    With a chat template it is a list of one text, which is the messages as JSON.
+    """
     if isinstance(arguments, list):
         first = arguments[0] if arguments else None
-        return as_written(first[0] if isinstance(first, list) and first else first)
-    return as_written(object_in(object_in(arguments).get("gen_args_0")).get("arg_0"))
+    else:
+        first = object_in(object_in(arguments).get("gen_args_0")).get("arg_0")
+    if isinstance(first, list) and first and isinstance(first[0], str):
+        first = first[0]
+    return from_text(first) if isinstance(first, str) else as_written(first)
+
+
+@lru_cache(maxsize=8)
+def _lm_eval_model(source: str) -> str | None:
+    """The model that was evaluated, by the results that lm-eval writes next to its samples."""
+    samples = Path(source)
+    run = samples.name.removesuffix(".gz").removesuffix(".jsonl").rpartition("_")[2]
+    results = samples.with_name(f"results_{run}.json")
+    try:
+        named = json.loads(results.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return name_in(object_in(named).get("model_name"))
 
 
 LM_EVAL = Format(
@@ -156,20 +237,21 @@ _OTHERS = columns(
 
 def ragas_samples(row: Row) -> Iterator[Record]:
     """The row with its texts and label; the metrics are known only from all rows together."""
-    prompt, response = (as_written(row.record.get(c)) for c in ("user_input", "response"))
-    given = row.get("id")
+    prompt = as_written(row.record.get("user_input"))
+    response = as_written(row.record.get("response"))
+    sample_id = row.get("id")
     human = row.record.get("human")
-    yield {
-        "answer": {
-            "id": hash_of([prompt, response]) if given is None else str(given),
-            "prompt_id": hash_of(prompt),
-            "prompt": prompt,
-            "response": response,
-            "reference": as_written(row.record.get("reference")),
-            **label_of(None if is_missing(human) else read_share(human), row.get("rater")),
-        },
-        "values": {k: v for k, v in row.record.items() if k not in _OTHERS},
+    label = None if is_missing(human) else read_share(human)
+    answer = {
+        "id": hash_of([prompt, response]) if sample_id is None else str(sample_id),
+        "prompt_id": hash_of(prompt),
+        "prompt": prompt,
+        "response": response,
+        "reference": as_written(row.record.get("reference")),
+        **label_of(label, row.get("rater")),
     }
+    values = {k: v for k, v in row.record.items() if k not in _OTHERS}
+    yield {"answer": answer, "values": values}
 
 
 def merge_samples(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
@@ -217,7 +299,7 @@ RAGAS = Format(
 # person's rating (thumb) overwrites `success`, `score` and `gradingResult.pass`, so none of them is
 # read. The judge's verdict is in the component of a model-graded assertion, the person's in that of
 # type `human`. A failed grader has pass false and score 0; `graderError`, or its reason, shows that
-# it failed.
+# it failed. Our webhook states an abstention in its reason, or by the HTTP status 409.
 
 #: Assertions that a model grades; with "not-" before them too.
 _MODEL_GRADED = columns(
@@ -231,6 +313,10 @@ _COMPARISONS = ("select-best", "max-score")
 _FAILED_ASSERTION = re.compile(
     r"^(Could not extract JSON|No output|Grading API error|API error|Error:|Invalid .* verdict)"
 )
+_WEBHOOK_ERROR = "Webhook error: "
+#: The address of our webhook, and what promptfoo writes if it answers that it abstained.
+_OUR_WEBHOOK = "/v1/promptfoo"
+_ABSTENTION_AS_ERROR = f"{_WEBHOOK_ERROR}Webhook response status: 409"
 
 
 def promptfoo_grades(row: Row) -> Iterator[Record | UnusableRow]:
@@ -290,13 +376,28 @@ def _assertion_type(component: Mapping[str, Any]) -> str:
 
 def _judged_assertion(component: Mapping[str, Any], assertion: Mapping[str, Any]) -> Record:
     reason = str(component.get("reason") or "")
+    answered = _webhook_answer(component, assertion)
+    if answered is not None:
+        return answered
     failed = object_in(component.get("metadata")).get("graderError") is True
     passed, score = component.get("pass"), component.get("score")
     if failed or (not passed and not score and _FAILED_ASSERTION.match(reason)):
         return failure(reason or "the grader failed")
     if not isinstance(passed, bool):
         return failure("the assertion neither passed nor failed")
-    return decided(passed, score, assertion.get("threshold"))
+    return {**decided(passed, score, assertion.get("threshold")), **reason_of(reason)}
+
+
+def _webhook_answer(component: Mapping[str, Any], assertion: Mapping[str, Any]) -> Record | None:
+    """The status of an output for which a webhook gave no grade; None for other assertions."""
+    if _assertion_type(component).removeprefix("not-") != "webhook":
+        return None
+    reason = str(component.get("reason"))
+    if reason == _ABSTENTION_AS_ERROR and _OUR_WEBHOOK in str(assertion.get("value")):
+        return {"status": ABSTAINED, "detail": reason}
+    if reason.startswith(_WEBHOOK_ERROR):
+        return {"status": "error", "detail": reason}
+    return abstention(reason)
 
 
 def _assertion_grader(assertion: Mapping[str, Any], row: Row) -> str:
@@ -307,20 +408,21 @@ def _assertion_grader(assertion: Mapping[str, Any], row: Row) -> str:
 
 
 def _promptfoo_answer(row: Row) -> Record:
-    test, given = object_in(row.record.get("testCase")), row.record.get("vars")
+    test = object_in(row.record.get("testCase"))
+    variables = row.record.get("vars")
+    number = row.record.get("testIdx")
     provider = object_in(row.record.get("provider"))
     prompt = object_in(row.record.get("prompt"))
     output = object_in(row.record.get("response")).get("output")
-    own = ("template", "test")
     return {
         "id": str(row.record.get("id") or f"row-{row.number}"),
-        "prompt_id": hash_of(given or test.get("vars") or row.record.get("testIdx")),
+        "prompt_id": hash_of(variables or test.get("vars") or number),
         "model": provider.get("label") or provider.get("id"),
         "prompt": as_written(prompt.get("raw")),
         "response": as_written(output),
         "template": prompt.get("label"),
-        "test": row.record.get("testIdx"),
-        **plain_columns(given, test.get("metadata"), taken=(*COLUMNS, *own)),
+        "test": number,
+        **plain_columns(variables, test.get("metadata"), taken=(*COLUMNS, "template", "test")),
     }
 
 

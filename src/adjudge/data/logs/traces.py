@@ -1,79 +1,35 @@
-"""Traces with opinions of judges and of people: MLflow, Phoenix, Langfuse."""
+"""Traces with opinions of judges and of people: MLflow, Phoenix, Langfuse, Opik."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from adjudge.data.formats import Format, Row, UnusableRow, signature
 from adjudge.data.json_files import Envelope, Record
+from adjudge.data.logs.opinions import (
+    By,
+    Opinion,
+    as_record,
+    cost_of,
+    grades_of_row,
+    merge,
+    reason_of,
+)
 from adjudge.data.logs.values import (
     COLUMNS,
-    Answer,
     as_written,
-    failure,
     graded_items,
     hash_of,
-    identify,
     is_missing,
+    list_in,
     name_in,
     object_in,
-    people_label,
+    only_text,
     plain_columns,
-    read_share,
-    scored,
+    refusal,
 )
-
-By = Literal["judge", "person"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion(Answer):
-    """The opinion of a judge or a person on one answer under one name, with its time."""
-
-    id: str
-    metric: str
-    by: By
-    at: str
-    error: Any = None
-    #: The columns about the answer.
-    columns: Record = field(default_factory=dict)
-
-
-def grades_of(opinions: Iterable[Opinion]) -> Iterator[Record | UnusableRow]:
-    """One row per answer, name and judge, with the human labels under that name."""
-    groups: dict[tuple[str, str], list[Opinion]] = {}
-    for opinion in opinions:
-        groups.setdefault((opinion.id, opinion.metric), []).append(opinion)
-    for (key, metric), group in groups.items():
-        group.sort(key=lambda opinion: opinion.at)
-        judges: dict[str | None, Opinion] = {}
-        for opinion in group:
-            if opinion.by == "judge" and opinion.who in judges:
-                yield UnusableRow("a second grade by the same judge")
-            elif opinion.by == "judge":
-                judges[opinion.who] = opinion
-        people = {o.who: o for o in group if o.by == "person" and not is_missing(o.value)}
-        label, reasons = people_label([*people.values()], read_share, "human")
-        yield from reasons
-        if not judges:
-            yield UnusableRow("a human label without a judge's grade")
-        for who, opinion in judges.items():
-            failed = opinion.error or (is_missing(opinion.value) and "the judge gave no value")
-            try:
-                judged = failure(failed) if failed else scored(opinion.value)
-            except UnusableRow as reason:
-                yield reason
-                continue
-            yield {"id": key, **opinion.columns, **identify(metric, who), **judged, **label}
-
-
-def merge(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
-    """The opinions on one answer under one name as one row per judge."""
-    return grades_of(record["opinion"] for record in records)
-
 
 # MLflow: traces as `search_traces` returns them, or one trace with `info`. A person who overrides a
 # judge's assessment started from the judge's answer. The judge's verdict is then the overridden
@@ -88,12 +44,12 @@ def mlflow_grades(row: Row) -> Iterator[Record | UnusableRow]:
     state = str(info.get("state") or info.get("status") or "OK")
     if state.rpartition(".")[2] in ("ERROR", "IN_PROGRESS"):
         raise UnusableRow(f"a trace in state {state.rpartition('.')[2]}")
-    given = info.get("assessments")
-    if isinstance(given, str):
-        given = row.nested("assessments")
-    if not given:
+    assessments = info.get("assessments")
+    if isinstance(assessments, str):
+        assessments = row.nested("assessments")
+    if not assessments:
         raise UnusableRow("a trace without assessments")
-    if not isinstance(given, list):
+    if not isinstance(assessments, list):
         raise row.error("has no list of assessments", "assessments", "export the traces as JSON")
     key = str(info.get("trace_id") or info.get("request_id") or f"trace-{row.number}")
     prompt = as_written(row.record.get("request", info.get("request_preview")))
@@ -105,9 +61,8 @@ def mlflow_grades(row: Row) -> Iterator[Record | UnusableRow]:
         "response": as_written(row.record.get("response", info.get("response_preview"))),
         **plain_columns(own_tags, taken=COLUMNS),
     }
-    opinions = [_assessment(object_in(entry), key, answer) for entry in given]
-    yield from (one for one in opinions if isinstance(one, UnusableRow))
-    yield from grades_of(one for one in opinions if isinstance(one, Opinion))
+    opinions = [_assessment(object_in(entry), key, answer) for entry in assessments]
+    yield from grades_of_row(row, opinions, tags)
 
 
 def _assessment(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion | UnusableRow:
@@ -115,9 +70,7 @@ def _assessment(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion |
     if not isinstance(feedback, Mapping):
         return UnusableRow("an assessment that is not feedback")
     source = object_in(entry.get("source"))
-    by = _SOURCES.get(str(source.get("source_type")))
-    if by is None:
-        return UnusableRow("feedback of neither a judge nor a person")
+    by = _SOURCES.get(str(source.get("source_type")), "unsaid")
     error = feedback.get("error")
     return Opinion(
         id=key,
@@ -127,9 +80,15 @@ def _assessment(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion |
         value=feedback.get("value"),
         at=str(entry.get("create_time") or ""),
         error=object_in(error).get("error_message") or error,
+        unused="feedback of neither a judge nor a person",
+        call={**reason_of(entry.get("rationale")), **_judge_cost(entry)},
         from_judge=by == "person" and bool(entry.get("overrides")),
         columns=answer,
     )
+
+
+def _judge_cost(entry: Mapping[str, Any]) -> Record:
+    return cost_of(object_in(entry.get("metadata")).get("mlflow.assessment.judgeCost"))
 
 
 MLFLOW = Format(
@@ -149,30 +108,36 @@ MLFLOW = Format(
 )
 
 
+#: Phoenix and OpenInference name who annotated.
+_ANNOTATORS: Mapping[str, By] = {"LLM": "judge", "HUMAN": "person"}
+
 # Phoenix: annotations of spans or traces. The result is an object in JSON, columns in a table.
 
 
 def phoenix_opinions(row: Row) -> Iterator[Record]:
     """One opinion per annotation; a score is used before a label."""
     kind = row.text("annotator_kind")
-    if kind not in ("LLM", "HUMAN"):
-        raise UnusableRow(f"an annotation by {kind}")
     subject = row.any_of("span_id", "trace_id", "session_id")
     if not subject:
         raise row.error("is missing", "span_id", "export annotations of spans or traces")
     result = object_in(row.record.get("result"))
-    score, label = (result.get(part, row.get(f"result.{part}")) for part in ("score", "label"))
-    yield {
-        "opinion": Opinion(
-            id=str(subject),
-            metric=str(row.get("name") or row.get("annotation_name") or "unnamed"),
-            by="judge" if kind == "LLM" else "person",
-            who=name_in(row.get("identifier") or row.get("user_id")),
-            value=label if is_missing(score) else score,
-            at=str(row.get("created_at") or ""),
-            error=object_in(row.record.get("metadata")).get("error"),
-        )
-    }
+    score, label, why = (
+        result.get(part, row.get(f"result.{part}")) for part in ("score", "label", "explanation")
+    )
+    metric = row.any_of("name", "annotation_name") or "unnamed"
+    who = row.any_of("identifier", "user_id")
+    opinion = Opinion(
+        id=str(subject),
+        metric=str(metric),
+        by=_ANNOTATORS.get(kind, "unsaid"),
+        who=name_in(who),
+        value=label if is_missing(score) else score,
+        at=str(row.get("created_at") or ""),
+        error=object_in(row.record.get("metadata")).get("error"),
+        unused=f"an annotation by {kind}",
+        call=reason_of(why),
+    )
+    yield as_record(opinion, row)
 
 
 PHOENIX = Format(
@@ -188,48 +153,173 @@ PHOENIX = Format(
 )
 
 
-# Langfuse: scores of evaluators and of people. Written from the classes of Langfuse's SDK, and not
-# yet tested on a file of its server. Keys are as the API and as the SDK write them.
+# Langfuse: scores of evaluators and of people, from its API (v2 and v3), SDK, UI and blob storage.
+# Keys are in camel case, in blob storage in snake case. v3 has one typed value and a subject, the
+# others a number with a word beside it, and a trace. An evaluator has no name; a failed one writes
+# no score. Evaluators mostly score observations and people traces, so they are joined by the trace.
 
-#: The object of a score, the narrowest first.
-_SUBJECTS = ("observationId", "observation_id", "traceId", "trace_id", "sessionId", "session_id")
+#: Any program can send a score through an API.
+_UNKNOWN = "not known whether of a judge or a person"
+_NO_GRADES = {"CORRECTION": "a correction: not a grade", "TEXT": "a text: not a grade"}
+_LANGFUSE_SOURCES: Mapping[str, By] = {"EVAL": "judge", "ANNOTATION": "person"}
+_WITH_SUBJECT = "export the scores with what they are about: fields=subject,annotation"
 
 
 def langfuse_opinions(row: Row) -> Iterator[Record]:
     """One opinion per score; for a categorical score its word counts."""
     source = row.text("source")
-    if source not in ("EVAL", "ANNOTATION"):
-        # Any program can send a score through the API: it is not known if it was a judge.
-        raise UnusableRow(f"a score from {source}: not known whether of a judge or a person")
-    subject = row.any_of(*_SUBJECTS)
-    if not subject:
-        raise row.error("is missing", "traceId", "export scores of traces or observations")
-    is_judge, value = source == "EVAL", row.get("value")
-    if row.any_of("dataType", "data_type") == "CATEGORICAL":
+    kind = str(row.any_of("dataType", "data_type"))
+    # What adjudge wrote comes back from the API with its metadata.
+    ours = object_in(row.record.get("metadata"))
+    what = ours.get("adjudge")
+    if what not in (None, "answer"):
+        raise UnusableRow(f"what adjudge wrote about a verdict: {what}")
+    if kind in _NO_GRADES:
+        raise UnusableRow(_NO_GRADES[kind])
+    subject, trace = _langfuse_subject(row)
+    value = row.get("value")
+    if kind == "CATEGORICAL":
         value = row.any_of("stringValue", "string_value", "value")
-    yield {
-        "opinion": Opinion(
-            id=str(subject),
-            metric=row.text("name"),
-            by="judge" if is_judge else "person",
-            # An evaluator has a name; a person has an id.
-            who=None if is_judge else name_in(row.any_of("authorUserId", "author_user_id")),
-            value=value,
-            at=str(row.any_of("createdAt", "created_at", "timestamp") or ""),
-        )
-    }
+    names = ("authorUserId", "author_user_id", "authorUserName", "author_user_name")
+    by = "judge" if what else _LANGFUSE_SOURCES.get(source, "unsaid")
+    prompt_id = trace
+    if what:
+        prompt_id = name_in(ours.get("prompt_id")) or (None if trace == subject else trace)
+    at = row.any_of("createdAt", "created_at", "timestamp") or ""
+    opinion = Opinion(
+        id=subject,
+        within=trace,
+        metric=row.text("name"),
+        by=by,
+        who=name_in(row.any_of(*names) if by == "person" else ours.get("judge") if what else None),
+        value=value,
+        at=str(at),
+        unused=f"a score from {source}: {_UNKNOWN}",
+        call=reason_of(row.get("comment")),
+        columns={} if prompt_id is None else {"prompt_id": prompt_id},
+    )
+    yield as_record(opinion, row)
+
+
+def _langfuse_subject(row: Row) -> tuple[str, str | None]:
+    """What a score is about, the narrowest first, and its trace."""
+    subject = object_in(row.record.get("subject"))
+    if (key := subject.get("id")) is not None:
+        trace = key if subject.get("kind") == "trace" else subject.get("traceId")
+        return str(key), None if trace is None else str(trace)
+    trace = row.any_of("traceId", "trace_id")
+    key = row.any_of("observationId", "observation_id", "traceId", "trace_id")
+    key = key or row.any_of("sessionId", "session_id", "datasetRunId", "dataset_run_id")
+    if key is None:
+        raise row.error("has no traceId and no subject", "name", _WITH_SUBJECT)
+    return str(key), None if trace is None else str(trace)
 
 
 LANGFUSE = Format(
     name="langfuse",
     title="Langfuse scores",
-    signature=signature("name value source", "dataType data_type", "traceId trace_id sessionId"),
+    signature=signature("name value source", "dataType data_type"),
     gives={"grades": langfuse_opinions},
     merge={"grades": merge},
     log=True,
-    ids=("id", *_SUBJECTS),
     notes=(
-        "untried: written from the classes of Langfuse's SDK, not tested on its files",
+        "a label of a trace counts for its only judged observation",
         "a trace has no texts here: join them by id, the trace's or the observation's",
     ),
+)
+
+
+LANGFUSE_TRACES = Format(
+    name="langfuse-traces",
+    title="a Langfuse export of traces",
+    signature=signature("bookmarked public release environment input output"),
+    gives={
+        "grades": refusal(
+            "a Langfuse export of traces averages the scores of judges and of people",
+            "bookmarked",
+            "export the scores: in the UI from the page Scores",
+        )
+    },
+    log=True,
+)
+
+
+# Opik: traces with feedback scores. There is one score per name: its value is the mean over all
+# authors, judges and people together. So the values by author are read, and never that mean.
+
+_OPIK_SOURCES: Mapping[str, By] = {"online_scoring": "judge", "ui": "person"}
+
+
+def opik_grades(row: Row) -> Iterator[Record | UnusableRow]:
+    """One row per trace and score of a judge."""
+    trace = object_in(row.record.get("trace")) or row.record
+    if trace.get("error_info"):
+        raise UnusableRow("a trace with an error")
+    scores = list_in(trace.get("feedback_scores"))
+    if not scores:
+        raise UnusableRow("a trace without scores")
+    prompt = only_text(trace.get("input"))
+    answer = {
+        "prompt_id": hash_of(trace.get("input")),
+        "prompt": prompt,
+        "response": only_text(trace.get("output")),
+        **plain_columns(trace.get("metadata"), taken=COLUMNS),
+    }
+    opinions = [
+        _opik_opinion(str(trace.get("id")), str(score.get("name")), author, said, answer)
+        for score in map(object_in, scores)
+        for author, said in _opik_authors(score)
+    ]
+    yield from grades_of_row(row, opinions, object_in(trace.get("metadata")))
+
+
+def _opik_authors(score: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The authors of a score with their values; a score of one author has no list of them."""
+    by_author = object_in(score.get("value_by_author"))
+    if not by_author:
+        return [(str(score.get("created_by") or "unnamed"), score)]
+    return [(str(author), object_in(said)) for author, said in by_author.items()]
+
+
+def _opik_opinion(
+    key: str, metric: str, author: str, said: Mapping[str, Any], answer: Record
+) -> Opinion:
+    source = str(said.get("source"))
+    return Opinion(
+        id=key,
+        metric=metric,
+        by=_OPIK_SOURCES.get(source, "unsaid"),
+        who=author,
+        value=said.get("value"),
+        at=str(said.get("last_updated_at") or ""),
+        unused=f"a score from {source}: {_UNKNOWN}",
+        call=reason_of(said.get("reason")),
+        columns=answer,
+    )
+
+
+OPIK = Format(
+    name="opik",
+    title="Opik traces",
+    signature=signature("", "feedback_scores trace", "span_feedback_scores spans"),
+    gives={"grades": opik_grades, "items": partial(graded_items, opik_grades)},
+    log=True,
+    ids=("id", "trace"),
+    envelopes=(Envelope(marks=frozenset({"trace", "spans", "downloaded_at"})),),
+    notes=("traces of one input share a prompt_id",),
+)
+
+
+OPIK_TABLE = Format(
+    name="opik-table",
+    title="an Opik export as CSV",
+    signature=signature("trace_id trace_feedback_scores"),
+    gives={
+        "grades": refusal(
+            "the CSV of opik export has its scores as one text",
+            "trace_feedback_scores",
+            "export it as JSON, its default",
+        )
+    },
+    log=True,
 )

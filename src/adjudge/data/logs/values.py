@@ -8,18 +8,20 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from adjudge.data.columns import input_name
-from adjudge.data.conversations import NotTextError, is_conversation, render_conversation
+from adjudge.data.conversations import from_text, from_value
 from adjudge.data.formats import Converter, Row, UnusableRow
 from adjudge.data.json_files import Record
+from adjudge.data.parts import write_json
 from adjudge.data.rows import FROM_JUDGE, add_absent
 from adjudge.data.tables import Table
-from adjudge.records import Status
+from adjudge.images import ImageError, NotTextError
+from adjudge.records import ABSTAINED, STATUSES, Status
 
 #: Words of tools and people for passed, partly passed and failed.
 _WORDS = {
@@ -75,16 +77,52 @@ def failure(reason: object) -> Record:
     return {"status": status, "detail": text[:_LONGEST_DETAIL]}
 
 
+#: What our scorers and our webhook explain if they give no verdict: the status of a judge that
+#: failed, or why the policy did not accept what the judge said.
+_ABSTENTION = re.compile(rf"^{ABSTAINED}: (?:status (?P<status>\w+)$)?")
+
+
+def abstention(explanation: object) -> Record | None:
+    """The status of an answer to which a policy of ours gave no verdict; None for other answers.
+
+    >>> abstention("abstained: too uncertain; the refused verdict is pass")["status"]
+    'abstained'
+    >>> abstention("abstained: status unparsed")["status"], abstention("pass: accepted by scope")
+    ('unparsed', None)
+    """
+    text = str(explanation)
+    match = _ABSTENTION.match(text)
+    if match is None:
+        return None
+    status = match["status"] if match["status"] in STATUSES else ABSTAINED
+    return {"status": status, "detail": text[:_LONGEST_DETAIL]}
+
+
 def as_written(value: Any) -> str | None:
-    """A prompt or an answer as text: messages as a conversation, anything else as JSON."""
-    if value is None or isinstance(value, str):
-        return value
+    """A prompt or an answer as text: messages as a conversation, parts, anything else as JSON."""
+    if value is None:
+        return None
     try:
-        if is_conversation(value):
-            return render_conversation(value)
-    except NotTextError:
-        pass
-    return json.dumps(value, ensure_ascii=False)
+        try:
+            written = from_text(value) if isinstance(value, str) else from_value(value)
+        except ImageError:
+            raise
+        except NotTextError:
+            written = None
+        return write_json(value) if written is None else written
+    except ImageError as error:
+        raise UnusableRow(str(error)) from None
+
+
+def only_text(value: Any) -> str | None:
+    """As `as_written`; an object with one text, such as {"question": ...}, is that text.
+
+    >>> only_text({"question": "2+2?"}), only_text({"a": 1, "b": 2})
+    ('2+2?', '{"a": 1, "b": 2}')
+    """
+    if isinstance(value, Mapping) and len(value) == 1:
+        return as_written(next(iter(value.values())))
+    return as_written(value)
 
 
 def hash_of(value: Any) -> str:
@@ -120,8 +158,19 @@ def plain_columns(*sources: Any, taken: Collection[str]) -> Record:
             if str(key).startswith("_") or not isinstance(value, (str, bool, int, float)):
                 continue
             name = str(key)
+            if isinstance(value, str) and value.startswith("data:image/"):
+                value = as_written(value)
             columns[input_name(name, taken) if name in taken else name] = value
     return columns
+
+
+def refusal(problem: str, column: str, remedy: str) -> Converter:
+    """Reads a file of a known tool that does not have what is needed: what to export instead."""
+
+    def refuse(row: Row) -> Iterator[Record | UnusableRow]:
+        raise row.error(problem, column, remedy)
+
+    return refuse
 
 
 #: The columns of a grade in order; columns of the log come after them.
@@ -129,10 +178,13 @@ COLUMNS = (
     *("id", "prompt_id", "metric", "judge_name", "protocol", "status"),
     *("judge", "p_pass", "judge_score", "uncertainty"),
     *("human", "human_overall", "rater", "labelled_by", "started_from"),
-    *("model", "detail", "prompt", "response", "reference"),
+    *("model", "detail", "reason", "cost", "latency_s", "prompt", "response", "reference"),
 )
 #: Columns about the judge, not about the answer.
-_JUDGES = {*COLUMNS[COLUMNS.index("metric") : COLUMNS.index("human")], "detail"}
+_JUDGES = {
+    *COLUMNS[COLUMNS.index("metric") : COLUMNS.index("human")],
+    *("detail", "reason", "cost", "latency_s"),
+}
 
 
 def scored(score: Any) -> Record:
@@ -149,14 +201,14 @@ def decided(passed: bool, score: Any, threshold: Any = None) -> Record:
     {'status': 'ok', 'judge': 1, 'judge_score': 0.75, 'uncertainty': 0.75}
     """
     cut = float(threshold) if _is_number(threshold) else 0.5
-    known = _is_number(score) and (0 <= score <= 1 or _is_number(threshold))
+    is_share = _is_number(score) and (0 <= score <= 1 or _is_number(threshold))
     # Without a threshold the distance is unknown.
-    given = float(score) if known else float(passed)
+    share = float(score) if is_share else float(passed)
     return {
         "status": "ok",
         "judge": int(passed),
-        "judge_score": given,
-        "uncertainty": round(1 - abs(given - cut), 12),
+        "judge_score": share,
+        "uncertainty": round(1 - abs(share - cut), 12),
     }
 
 
@@ -183,6 +235,9 @@ def graded_items(grades: Converter, row: Row) -> Iterator[Record | UnusableRow]:
     """
     first: Record | None = None
     labels = set()
+    if row.context.human_metrics is None:
+        # Whose a score is does not matter for its text.
+        row = replace(row, context=replace(row.context, human_metrics={}))
     for grade in grades(row):
         if isinstance(grade, UnusableRow):
             continue
@@ -241,10 +296,10 @@ def people_label(
     >>> people_label(answers, read_share, "human")[0]
     {'human': 1.0, 'rater': 'ann', 'labelled_by': 'person', 'started_from': None}
     """
-    given = [answer for answer in answers if not is_missing(answer.value)]
-    own = [answer for answer in given if not answer.from_judge]
-    used = own or given
-    reasons = [UnusableRow(FROM_JUDGE)] * (len(given) - len(used))
+    filled = [answer for answer in answers if not is_missing(answer.value)]
+    independent = [answer for answer in filled if not answer.from_judge]
+    used = independent or filled
+    reasons = [UnusableRow(FROM_JUDGE)] * (len(filled) - len(used))
     try:
         votes = Counter(read(answer.value) for answer in used).most_common(2)
     except UnusableRow as reason:
@@ -255,5 +310,5 @@ def people_label(
         return {}, [*reasons, UnusableRow("raters without a majority")]
     raters = {answer.who for answer in used}
     rater = raters.pop() if len(raters) == 1 else None
-    label = label_of(votes[0][0], rater, from_judge=not own)
+    label = label_of(votes[0][0], rater, from_judge=not independent)
     return {column if key == "human" else key: said for key, said in label.items()}, reasons

@@ -129,10 +129,10 @@ def _talk_55k(row: Row) -> Record:
     )
 
     def talk(answers: list[str]) -> str:
-        said = [answers[0]]
+        turns = [answers[0]]
         for question, answer in zip(asked[1:], answers[1:], strict=False):
-            said += [f"[user]\n{question}", f"[assistant]\n{answer}"]
-        return "\n\n".join(said)
+            turns += [f"[user]\n{question}", f"[assistant]\n{answer}"]
+        return "\n\n".join(turns)
 
     return _texts(asked[0], talk(a), talk(b), len(asked))
 
@@ -334,10 +334,10 @@ def arena_hard_battles(row: Row) -> Iterator[Record | UnusableRow]:
     if not isinstance(games, list) or len(games) > 2:
         raise row.error("has no list of two games", "games")
     for number, game in enumerate(games):
-        said = game.get("score") if isinstance(game, dict) else None
-        written = _VERDICT.match(str(said).strip())
+        score = game.get("score") if isinstance(game, dict) else None
+        written = _VERDICT.match(str(score).strip())
         if written is None or written[1] == written[3]:
-            yield UnusableRow("no verdict" if said is None else "a verdict that is not known")
+            yield UnusableRow("no verdict" if score is None else "a verdict that is not known")
             continue
         left, sign, _ = written.groups()
         first_wins = (left == "A") == sign.startswith(">")
@@ -383,19 +383,21 @@ def softelo_battles(row: Row) -> Iterator[Record]:
         row.number_choice(column, row.get(column), _SHARES_OF_B, "0 means A, 1 means B, 0.5 a tie")
         for column in ("human_pref", "judge_pref")
     )
-    yield {
+    battle: Record = {
         "id": row.text("row_id" if "row_id" in row.record else "battle_id"),
         **row.texts("model_a", "model_b"),
         "winner": human,
         "judge_winner": judge,
-        **({"prompt_id": str(prompt)} if prompt else {}),
-        **({"language": language} if language else {}),
-        **{
-            f"length_{side}": row.number_in(f"len_{side}", length)
-            for side in ("a", "b")
-            if (length := row.get(f"len_{side}")) is not None
-        },
     }
+    if prompt:
+        battle["prompt_id"] = str(prompt)
+    if language:
+        battle["language"] = language
+    for side in ("a", "b"):
+        length = row.get(f"len_{side}")
+        if length is not None:
+            battle[f"length_{side}"] = row.number_in(f"len_{side}", length)
+    yield battle
 
 
 SOFTELO = Format(

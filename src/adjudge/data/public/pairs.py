@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
-from adjudge.data.conversations import NotTextError, is_conversation, render_conversation
+from adjudge.data.conversations import is_conversation, render_conversation
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Record
 from adjudge.data.names import content_hash, quote
 from adjudge.data.public.battles import content, short_hash
+from adjudge.data.turns import prompt_and_response
+from adjudge.images import NotTextError
 
 _COIN = "a seeded coin per pair decides on which side the chosen response is (chosen_at)"
 
@@ -29,16 +31,19 @@ def _place(
 ) -> Record:
     """A pair whose better response and its model are A or B by the coin of `key`."""
     at_a = row.context.coin(key)
-    first, second = (chosen, rejected) if at_a else (rejected, chosen)
+    (response_a, model_a), (response_b, model_b) = (
+        (chosen, rejected) if at_a else (rejected, chosen)
+    )
+    side = "A" if at_a else "B"
     return {
         "id": key,
         "prompt": prompt,
-        "response_a": first[0],
-        "response_b": second[0],
-        "model_a": first[1],
-        "model_b": second[1],
-        "label": "A" if at_a else "B",
-        "chosen_at": "A" if at_a else "B",
+        "response_a": response_a,
+        "response_b": response_b,
+        "model_a": model_a,
+        "model_b": model_b,
+        "label": side,
+        "chosen_at": side,
         "placement_seed": row.context.seed,
     }
 
@@ -141,7 +146,7 @@ def _write(row: Row, column: str, said: list[Any]) -> str:
     try:
         return render_conversation(said)
     except NotTextError as error:
-        raise row.error(str(error), column, "give text: a judge can only be shown text") from None
+        raise row.error(str(error), column, error.remedy) from None
 
 
 CHOSEN_REJECTED = Format(
@@ -160,12 +165,13 @@ CHOSEN_REJECTED = Format(
 
 def llmbar_pairs(row: Row) -> Iterator[Record]:
     """One pair per row; its id is its place in the file."""
+    label = row.choice("label", {"1": "A", "2": "B"}, "1 means output_1, 2 output_2")
     yield {
         "id": f"llmbar-{row.number}",
         "prompt": row.text("input"),
         "response_a": row.text("output_1"),
         "response_b": row.text("output_2"),
-        "label": row.choice("label", {"1": "A", "2": "B"}, "1 means output_1, 2 output_2"),
+        "label": label,
     }
 
 
@@ -190,13 +196,15 @@ _WINNERS = {"A": "model_a", "B": "model_b", "tie": "tie"}
 def alpaca_pairs(row: Row) -> Iterator[Record]:
     """One pair per annotation. Only a human preference (annotator_index) is a label."""
     p_a = _p_a(row)
-    instruction, given = row.text("instruction"), row.get("input")
+    instruction = row.text("instruction")
+    text = row.get("input")
+    label = _side(p_a) if _by_person(row) and p_a is not None else None
     yield {
         **_alpaca_ids(row),
-        "prompt": f"{instruction}\n\n{given}" if given else instruction,
+        "prompt": f"{instruction}\n\n{text}" if text else instruction,
         "response_a": row.text("output_1"),
         "response_b": row.text("output_2"),
-        "label": _side(p_a) if _by_person(row) and p_a is not None else None,
+        "label": label,
     }
 
 
@@ -211,8 +219,8 @@ def alpaca_battles(row: Row) -> Iterator[Record]:
     if _by_person(row):
         yield {**models, "winner": _WINNERS[_side(p_a)], **_outputs(row)}
         return
-    said = {"judge": row.get("annotator"), "verdict": _side(p_a), "p_a": p_a}
-    yield {**models, "winner": None, **said, **_outputs(row)}
+    judged = {"judge": row.get("annotator"), "verdict": _side(p_a), "p_a": p_a}
+    yield {**models, "winner": None, **judged, **_outputs(row)}
 
 
 def alpaca_judgments(row: Row) -> Iterator[Record]:
@@ -308,8 +316,8 @@ def escalate_judgments(row: Row) -> Iterator[Record]:
 
 
 def _escalate_ids(row: Row) -> Record:
-    given = row.nested("preferences")
-    human = given.get("human") if isinstance(given, dict) else None
+    preferences = row.nested("preferences")
+    human = preferences.get("human") if isinstance(preferences, dict) else None
     labels = {1.0: "A", 2.0: "B"}
     return {
         "id": f"row-{row.number}",
@@ -375,4 +383,36 @@ SUMMEVAL = Format(
     used=columns("id model_id expert_annotations turker_annotations"),
     texts=columns("text decoded references reference filepath"),
     notes=("the file has human scores and no judge's scores: judge the items, then join",),
+)
+
+
+# Conversations as lists of messages: fine-tuning data, ShareGPT, logs of chats.
+
+_MESSAGES = ("messages", "conversations", "conversation", "turns")
+#: With one of these the messages are not all of a row.
+_NOT_ALONE = (
+    "prompt response response_a chosen label judge judge_score p_a p_fwd p_pass verdict "
+    "verdict_fwd winner model_a"
+)
+
+
+def message_items(row: Row) -> Iterator[Record]:
+    """The conversation: a prompt, which is all before the first answer, and the rest."""
+    column = next((name for name in _MESSAGES if row.get(name) is not None), _MESSAGES[0])
+    said = row.nested(column)
+    parts = prompt_and_response(_write(row, column, said)) if is_conversation(said) else None
+    if parts is None:
+        problem = "has no messages in which an assistant answers"
+        raise row.error(problem, column, 'give [{"role": "user", "content": "..."}, ...]')
+    key = content_hash([*parts]) if row.get("id") is None else row.text("id")
+    yield {"id": key, "prompt": parts[0], "response": parts[1]}
+
+
+MESSAGES = Format(
+    name="messages",
+    title="conversations as lists of messages",
+    signature=signature("", " ".join(_MESSAGES), without=_NOT_ALONE),
+    gives={"items": message_items},
+    used=columns(f"id {' '.join(_MESSAGES)}"),
+    notes=("the prompt is what comes before the first answer",),
 )

@@ -1,0 +1,82 @@
+"""Which columns of a table can be judges', by their values.
+
+Nothing is decided here: the columns are named in a question, or excluded from the slices.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from adjudge.data.names import GRADE, OURS, PAIR, bare_name, is_missing, plain_word
+from adjudge.data.scales import MOST_CLASSES
+from adjudge.data.steps.status import FAILURES
+from adjudge.data.tables import as_text
+
+
+def judge_candidates(frame: pl.DataFrame, human_column: str = "human") -> list[str]:
+    """Columns with another meaning to no reader on the scale of what people say: maybe judges.
+
+    They hold the same classes. If none does, and people say pass and fail, they hold shares.
+
+    >>> rows = {"id": [0, 1], "human": [1, 0], "GPT-4": [1, 1], "Mistral": [0, 1], "topic": "ab"}
+    >>> judge_candidates(pl.DataFrame({**rows, "topic": ["a", "b"]}))
+    ['GPT-4', 'Mistral']
+    >>> judge_candidates(pl.DataFrame({"human": [1, 0, 1], "gpt": [0.9, 0.4, 0.7], "n": 5}))
+    ['gpt']
+    """
+    if human_column not in frame.columns:
+        return []
+    people = plain_words(frame[human_column])
+    if not 2 <= len(people) <= MOST_CLASSES:
+        return []
+    taken = {bare_name(name) for name in OURS} | {bare_name(human_column)}
+    free = [
+        column
+        for column in frame.columns
+        if bare_name(column) not in taken and not frame.schema[column].is_nested()
+    ]
+    judges = [column for column in free if same_classes(plain_words(frame[column]), people)]
+    if not judges and people <= GRADE.words.keys():
+        judges = [column for column in free if _holds_shares(frame[column])]
+    return judges
+
+
+def plain_words(values: pl.Series, most: int = 2 * MOST_CLASSES) -> set[str]:
+    """The distinct words of a column, failures aside; none if it is nested or has more."""
+    if values.dtype.is_nested():
+        return set()
+    words = as_text(values).drop_nulls().unique()
+    if len(words) > most:
+        return set()
+    return {plain_word(word) for word in words if not is_missing(word)} - FAILURES.keys()
+
+
+def same_classes(said: set[str], people: set[str]) -> bool:
+    """Whether all of these words are among people's, as they are or as verdicts or sides.
+
+    >>> same_classes({"pass", "fail"}, {"1", "0"}), same_classes({"output_1"}, {"a", "b"})
+    (True, True)
+    >>> same_classes({"billing"}, {"1", "0"})
+    False
+    """
+    if said and in_words_of_sides(said | people):
+        return True
+    theirs = {GRADE.words.get(word, word) for word in people}
+    return bool(said) and {GRADE.words.get(word, word) for word in said} <= theirs
+
+
+def in_words_of_sides(words: set[str]) -> bool:
+    """Whether all words name the better of two answers, or a tie: 1 and 0 are pass and fail.
+
+    >>> in_words_of_sides({"a", "2", "tie"}), in_words_of_sides({"1"}), in_words_of_sides({"good"})
+    (True, False, False)
+    """
+    return words <= PAIR.words.keys() and not words <= GRADE.words.keys()
+
+
+def _holds_shares(values: pl.Series) -> bool:
+    """Whether a column holds numbers in [0, 1] other than 0 and 1."""
+    numbers = as_text(values).drop_nulls().cast(pl.Float64, strict=False)
+    within = numbers.is_between(0, 1).all() and not numbers.null_count()
+    between = numbers.is_between(0, 1, closed="none").sum()
+    return within and 2 * between > len(numbers)

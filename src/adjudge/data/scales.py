@@ -1,0 +1,197 @@
+"""Verdicts and labels of grades as numbers or classes: one spelling a word, and their scale."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from adjudge.data.names import GRADE, plain_word, read_grade_words, shorten
+from adjudge.data.outcomes import code_names
+from adjudge.errors import ArgumentError, DataError
+from adjudge.validation import FloatArray, IntArray
+
+Scale = Literal["binary", "probability", "scores", "classes"]
+MOST_CLASSES = 12
+#: Sums of the squares of larger numbers lose their digits, and overflow.
+_LARGEST_SCORE = 1e12
+
+
+class Answers(NamedTuple):
+    """The columns of the judge's answers and of people's."""
+
+    judge: str
+    human: str
+
+
+class Coded(NamedTuple):
+    """Verdicts and labels as numbers, or as codes of classes; see `Grades`."""
+
+    scale: Scale
+    judge: FloatArray
+    human: FloatArray
+    verdicts: IntArray
+    labels: IntArray
+    names: tuple[str, ...]
+
+
+def code_answers(
+    frame: pl.DataFrame,
+    name: str,
+    answers: Answers,
+    positive: str | None,
+    *,
+    scores: bool,
+    native: bool,
+) -> Coded:
+    """Verdicts and labels as numbers, or as classes if their words or whole numbers are names."""
+    words = in_one_spelling(frame["__verdict"], frame["__label"], first=positive)
+    if positive is not None:
+        verdict, label = against_the_rest(*words, positive, name, answers.judge)
+    else:
+        verdict, label = map(read_grade_words, words)
+    lines = frame["__row"].to_numpy()
+    scale = scale_of(verdict, label, name, answers, lines, scores=scores, native=native)
+    none = np.empty(0)
+    no_codes = np.empty(0, dtype=np.int64)
+    if scale != "classes":
+        return Coded(scale, as_numbers(verdict), as_numbers(label), no_codes, no_codes, ())
+    if (frame["__chance"].is_not_null() & label.is_not_null()).any():
+        problem = "labels picked by a plan are for verdicts of 0 and 1"
+        remedy = "name the class that counts as 1: --positive NAME (positive=)"
+        raise DataError(name, problem, column="sampling_probability", remedy=remedy)
+    _refuse_other_words(verdict, label, name, answers.judge, words)
+    names, verdicts, codes = code_names(verdict, label)
+    if len(names) > MOST_CLASSES:
+        remedy = f"give at most {MOST_CLASSES} classes; is this the right column?"
+        problem = f"has {len(names)} different values"
+        raise DataError(name, problem, column=answers.judge, remedy=remedy)
+    return Coded(scale, none, none, verdicts, codes, names)
+
+
+def in_one_spelling(
+    verdict: pl.Series, label: pl.Series, *, first: str | None = None
+) -> tuple[pl.Series, pl.Series]:
+    """Words that differ only in case are one word, in its most frequent spelling or in `first`.
+
+    >>> verdict, label = in_one_spelling(pl.Series(["Good", "bad"]), pl.Series(["good", "Good"]))
+    >>> verdict.to_list(), label.to_list()
+    (['Good', 'bad'], ['Good', 'Good'])
+    """
+    distinct = {*verdict.unique(), *label.unique(), first} - {None}
+    if len({word.lower() for word in distinct}) == len(distinct):
+        return verdict, label
+    both = pl.concat([verdict.alias("word"), label.alias("word")]).drop_nulls()
+    words = both.value_counts(name="rows").sort(["rows", "word"], descending=[True, False])
+    chosen = {} if first is None else {first.lower(): first}
+    for word in words["word"]:
+        chosen.setdefault(word.lower(), word)
+    spelling = {
+        word: chosen[word.lower()] for word in words["word"] if word != chosen[word.lower()]
+    }
+    return verdict.replace(spelling), label.replace(spelling)
+
+
+def scale_of(
+    verdict: pl.Series,
+    label: pl.Series,
+    name: str,
+    columns: tuple[str, str],
+    rows: IntArray,
+    *,
+    scores: bool,
+    native: bool,
+) -> Scale:
+    """The scale of the columns of text; `rows` are their rows in the file, for the error.
+
+    Labels of 0 and 1 can also be shares of people between them; the method decides if it can use
+    them. Numbers outside [0, 1] are `scores` if these are wanted, else classes if they are whole.
+    One such number among verdicts of 0 and 1 is a mistake, and not a score, unless the file is
+    `native`, of the format of scores.
+    """
+    numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
+    if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
+        return "classes"
+    numbers = [n.fill_nan(None) for n in numbers]
+    if all(n.is_between(0, 1).all() for n in numbers):
+        return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
+    if scores and all(n.is_between(-_LARGEST_SCORE, _LARGEST_SCORE).all() for n in numbers):
+        above = [n.filter(~n.is_between(0, 1)) for n in numbers]
+        several = above[0].n_unique() > 1 or not (numbers[0] == 0).any()
+        often = several and 10 * len(above[0]) >= len(verdict)
+        if native or (often and (len(above[1]) or label.null_count() == len(label))):
+            return "scores"
+    if all((n.is_finite() & (n == n.round())).all() for n in numbers):
+        return "classes"
+    outside = [~n.is_between(0, 1).fill_null(True) for n in numbers]
+    side = 0 if outside[0].any() else 1
+    at = int(outside[side].arg_true()[0])
+    problem = f"{numbers[side][at]:g} is neither 0/1, a probability nor a class"
+    remedy = "give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)"
+    raise DataError(name, problem, row=int(rows[at]) + 1, column=columns[side], remedy=remedy)
+
+
+def as_numbers(values: pl.Series) -> FloatArray:
+    """A column of text as numbers; NaN if empty."""
+    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def against_the_rest(
+    verdict: pl.Series, label: pl.Series, positive: str, name: str, column: str
+) -> tuple[pl.Series, pl.Series]:
+    """Both as 1 for `positive` and 0 for all others; numbers in [0, 1] with word labels are kept.
+
+    They are the probability of `positive`, as p_a is that of label A.
+    """
+    of_judge = words_in(verdict)
+    of_people = words_in(label)
+    if positive not in of_judge | of_people:
+        choices = shorten(sorted(of_judge | of_people), 5)
+        raise ArgumentError("positive", positive, f"choose one of {choices}")
+    ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
+    if positive in of_people and not of_judge & of_people and are_shares(verdict):
+        return verdict, ones[1]
+    _refuse_other_words(verdict, label, name, column)
+    return ones[0], ones[1]
+
+
+def words_in(values: pl.Series) -> set[str]:
+    return {*values.drop_nulls().unique()}
+
+
+def are_shares(values: pl.Series) -> bool:
+    """Whether all are numbers in [0, 1]."""
+    numbers = values.cast(pl.Float64, strict=False)
+    return numbers.null_count() == values.null_count() and bool(numbers.is_between(0, 1).all())
+
+
+def _refuse_other_words(
+    verdict: pl.Series,
+    label: pl.Series,
+    name: str,
+    column: str,
+    as_written: tuple[pl.Series, pl.Series] | None = None,
+) -> None:
+    """Refuse verdicts and labels without a common value, such as yes and no against good and bad.
+
+    The error names the words `as_written`: those are what --labels-as takes.
+    """
+    of_judge = words_in(verdict)
+    of_people = words_in(label)
+    if min(len(of_judge), len(of_people)) > 1 and not of_judge & of_people:
+        judge_words, people_words = (
+            sorted(words_in(words)) for words in as_written or (verdict, label)
+        )
+        meaning = ",".join(f"{word}=..." for word in people_words[:3])
+        remedy = f"give the meaning of each label in the judge's words: --labels-as '{meaning}'"
+        if are_shares(verdict):
+            remedy += ", or name the label that a verdict of 1 means: --positive NAME (positive=)"
+        words = shorten(judge_words, 5)
+        theirs = shorten(people_words, 5)
+        problem = f"the judge says {words}, people say {theirs}: no value in common"
+        strange = sorted(word for word in of_judge if plain_word(word) not in GRADE.words)
+        if of_people <= {"0", "1"} and len(strange) < len(of_judge):
+            problem = f"the judge says {shorten(strange, 5)}: neither pass nor fail"
+            remedy = f"give its meaning, or leave it out: --labels-as '{strange[0]}=' (labels_as=)"
+        raise DataError(name, problem, column=column, remedy=remedy)
