@@ -73,7 +73,7 @@ def simulate_battles(
     b = draw.integers(0, voted_on, battles)
     b = np.where(b == a, (b + 1) % voted_on, b)
     swap = draw.random(battles) < 0.5
-    a, b = np.where(swap, b, a), np.where(swap, a, b)
+    a[swap], b[swap] = b[swap], a[swap]
 
     u = stretch * (theta[a] - theta[b]) + draw.normal(0, noise, battles)
     prefers_a = draw.random(battles) < expit(beta * u)
@@ -92,22 +92,17 @@ def simulate_battles(
     prompt = np.arange(battles)
     if prompts is not None:
         prompt = draw.integers(0, count(prompts, "prompts", least=1), battles)
-    return SimulatedBattles(
-        frame=pl.DataFrame(
-            {
-                "id": [f"battle-{k}" for k in range(battles)],
-                "prompt_id": [f"prompt-{k}" for k in prompt],
-                "model_a": table[a],
-                "model_b": table[b],
-                "human_pref": pl.Series(vote.tolist(), dtype=pl.String),
-                "score_a": middle + s / 2,
-                "score_b": middle - s / 2,
-                "language": np.where(draw.random(battles) < 0.7, "en", "de"),
-                "judge": ["simulated"] * battles,
-            }
-        ),
-        names=names,
-        theta=theta,
-        bias=liking,
-        beta=beta,
-    )
+    languages = np.where(draw.random(battles) < 0.7, "en", "de")
+    columns = {
+        "id": [f"battle-{k}" for k in range(battles)],
+        "prompt_id": [f"prompt-{k}" for k in prompt],
+        "model_a": table[a],
+        "model_b": table[b],
+        "human_pref": pl.Series(vote.tolist(), dtype=pl.String),
+        "score_a": middle + s / 2,
+        "score_b": middle - s / 2,
+        "language": languages,
+        "judge": ["simulated"] * battles,
+    }
+    frame = pl.DataFrame(columns)
+    return SimulatedBattles(frame=frame, names=names, theta=theta, bias=liking, beta=beta)

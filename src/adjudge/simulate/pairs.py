@@ -122,22 +122,30 @@ def simulate_pairs(n: int, *, seed: Seed = None) -> list[Pair]:
     sums = _draw_sums(size, source)
     a_is_right = source.random(size) < 0.5
     width = len(str(size - 1))
-    return [
-        Pair(
+    pairs = []
+    for i, (prompt, good, bad) in enumerate(sums):
+        is_a = a_is_right[i]
+        pair = Pair(
             id=f"pair-{i:0{width}d}",
             prompt=prompt,
-            response_a=good if a_is_right[i] else bad,
-            response_b=bad if a_is_right[i] else good,
-            label="A" if a_is_right[i] else "B",
+            response_a=good if is_a else bad,
+            response_b=bad if is_a else good,
+            label="A" if is_a else "B",
         )
-        for i, (prompt, good, bad) in enumerate(sums)
-    ]
+        pairs.append(pair)
+    return pairs
 
 
 def _draw_sums(n: int, source: np.random.Generator) -> list[tuple[str, str, str]]:
     """Questions, each with its right answer and a wrong one."""
-    drawn = zip(*(source.integers(low, 1000, n) for low in (10, 10, 1)), strict=True)
-    return [(f"What is {x} + {y}?", str(x + y), str(x + y + slip)) for x, y, slip in drawn]
+    first = source.integers(10, 1000, n)
+    second = source.integers(10, 1000, n)
+    slips = source.integers(1, 1000, n)
+    sums = []
+    for x, y, slip in zip(first, second, slips, strict=True):
+        right = x + y
+        sums.append((f"What is {x} + {y}?", str(right), str(right + slip)))
+    return sums
 
 
 def _logit(p: float) -> float:
@@ -168,19 +176,13 @@ def simulate_items(
     truth = (source.random(size) < unit(rate, "rate")).astype(int).tolist()
     labelled = set(source.permutation(size)[:labels].tolist())
     width = len(str(size - 1))
-    return [
-        Item(
-            id=f"item-{i:0{width}d}",
-            prompt=prompt,
-            response=good if truth[i] else bad,
-            extra={
-                "reference": good,
-                "truth": truth[i],
-                "human": truth[i] if i in labelled else None,
-            },
-        )
-        for i, (prompt, good, bad) in enumerate(sums)
-    ]
+    items = []
+    for i, (prompt, good, bad) in enumerate(sums):
+        human = truth[i] if i in labelled else None
+        extra = {"reference": good, "truth": truth[i], "human": human}
+        response = good if truth[i] else bad
+        items.append(Item(id=f"item-{i:0{width}d}", prompt=prompt, response=response, extra=extra))
+    return items
 
 
 def simulate_choices(
@@ -213,7 +215,8 @@ def simulate_choices(
     for _ in range(count(judges, "judges", least=1)):
         seen = skill * quality + noise * gen.normal(size=quality.shape)
         jitter = 0.3 * noise * gen.normal(size=(prompts, len(first)))
-        p_a.append(expit(sharpness * (seen[:, first] - seen[:, second] + jitter)).ravel().round(6))
+        edge = seen[:, first] - seen[:, second] + jitter
+        p_a.append(expit(sharpness * edge).ravel().round(6))
     label = np.where(liked[:, first] > liked[:, second], "A", "B")
     prompt = np.repeat(np.arange(prompts), len(first))
     columns: dict[str, Any] = {
@@ -248,11 +251,13 @@ def two_order_judge(n: int, *, skill: float = 1.2, seed: Seed = 0) -> pl.DataFra
     people = gen.random(n) < 1 / (1 + np.exp(-2 * margin))
     lean = 0.8 * (1 + 0.5 * gen.normal(size=n))
     odds = 2.5 * (skill * margin + 0.7 * gen.normal(size=n))
-    forward, reverse = (
-        1 / (1 + np.exp(-(odds + side * 2.5 * lean + 0.7 * gen.normal(size=n)))) for side in (1, -1)
-    )
-    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B")
-    return pl.DataFrame({"id": ids, "label": labels, "p_fwd": forward, "p_rev": reverse})
+    forward = odds + 2.5 * lean + 0.7 * gen.normal(size=n)
+    reverse = odds - 2.5 * lean + 0.7 * gen.normal(size=n)
+    ids = [f"pair-{i:05d}" for i in range(n)]
+    labels = np.where(people, "A", "B")
+    p_fwd = 1 / (1 + np.exp(-forward))
+    p_rev = 1 / (1 + np.exp(-reverse))
+    return pl.DataFrame({"id": ids, "label": labels, "p_fwd": p_fwd, "p_rev": p_rev})
 
 
 def cascade_judges(
@@ -274,17 +279,19 @@ def cascade_judges(
     gen = generator(seed)
     margin = 1.2 * gen.normal(size=count(n, "n", least=1))
     people = gen.random(n) < 1 / (1 + np.exp(-4 * margin))
-    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B")
+    ids = [f"pair-{i:05d}" for i in range(n)]
+    labels = np.where(people, "A", "B")
     rows = []
     for name, skill in (skills or {"cheap": 0.8, "strong": 2.0}).items():
         odds = 2 * (skill * margin + 0.9 * gen.normal(size=n))
         failed = gen.random(n) < (failures or {}).get(name, 0.0)
+        p_a = np.round(1 / (1 + np.exp(-odds)), 6)
         columns = {
             "id": ids,
             "judge": [name] * n,
             "protocol": ["preference"] * n,
             "status": np.where(failed, "error", "ok"),
-            "p_a": np.where(failed, np.nan, np.round(1 / (1 + np.exp(-odds)), 6)),
+            "p_a": np.where(failed, np.nan, p_a),
             "label": labels,
         }
         rows.append(pl.DataFrame(columns, nan_to_null=True))

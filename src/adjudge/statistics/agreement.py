@@ -50,7 +50,8 @@ def cohen_kappa(one: ArrayLike, other: ArrayLike) -> float | None:
     >>> cohen_kappa([1, 0, 1, 0.5, np.nan], [1, 0, 0, 0.5, 1])
     0.636...
     """
-    first, second = (np.asarray(values, dtype=np.float64) for values in (one, other))
+    first = np.asarray(one, dtype=np.float64)
+    second = np.asarray(other, dtype=np.float64)
     same_length(one=first, other=second)
     rated = np.isfinite(first) & np.isfinite(second)
     if not rated.any():
@@ -77,8 +78,10 @@ def spearman(x: FloatArray | IntArray, y: FloatArray | IntArray) -> float | None
         return None
     from scipy.stats import rankdata
 
-    a, b = rankdata(x), rankdata(y)
-    a, b = a - a.mean(), b - b.mean()
+    a = rankdata(x)
+    a = a - a.mean()
+    b = rankdata(y)
+    b = b - b.mean()
     value = float((a @ b) / np.sqrt((a @ a) * (b @ b)))
     return min(1.0, max(-1.0, value))
 

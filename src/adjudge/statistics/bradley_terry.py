@@ -24,6 +24,8 @@ ELO_PER_UNIT = 400 / np.log(10)
 ELO_BASE = 1500.0
 
 _MAX_STEPS = 200
+#: A coefficient that moves a typical battle by this many logits has no finite maximum.
+_DIVERGED = 20.0
 _CHUNK_BYTES = 1 << 24
 
 
@@ -107,7 +109,9 @@ def _newton(
         pin = np.where(scale > 0, scale, 1.0)[:, None, None] / n
         information += pin * (groups[todo] if l2 == 0 else 1.0)
         if tied is not None:
-            at, first, second = np.arange(len(todo)), tied[0][todo], tied[1][todo]
+            at = np.arange(len(todo))
+            first = tied[0][todo]
+            second = tied[1][todo]
             # The first model moves with the second: one unknown for both.
             gradient[at, second] += gradient[at, first]
             information[at, second, :] += information[at, first, :]
@@ -119,12 +123,17 @@ def _newton(
         if tied is not None:
             step[at, first] = step[at, second]
         spread = step.max(axis=-1) - step.min(axis=-1)
-        shorten = np.where(spread > 1e-12, np.log1p(spread) / np.maximum(spread, 1e-12), 1.0)
-        theta[todo] = t + shorten[:, None] * step
-        todo = todo[np.abs(step).max(axis=-1) > tolerance * (1 + np.abs(t).max(axis=-1))]
+        theta[todo] = t + _shorten(spread)[:, None] * step
+        largest = np.abs(step).max(axis=-1)
+        todo = todo[largest > tolerance * (1 + np.abs(t).max(axis=-1))]
         if len(todo) == 0:
             return theta
     raise ArithmeticError(f"Bradley-Terry did not converge in {_MAX_STEPS} Newton steps")
+
+
+def _shorten(size: FloatArray) -> FloatArray:
+    """The share of a step of this size that is taken: ln(1 + size) / size."""
+    return np.where(size > 1e-12, np.log1p(size) / np.maximum(size, 1e-12), 1.0)
 
 
 def _same_group(totals: FloatArray) -> FloatArray:
@@ -203,10 +212,12 @@ def profile_gaps(
     whole = bool(reach.all())
     theta = np.zeros((len(gap), n)) if start is None else np.array(start, dtype=np.float64)
     theta[np.arange(len(gap)), first] = theta[np.arange(len(gap)), second] + gap
-    value, slope = np.empty(len(gap)), np.empty(len(gap))
+    value = np.empty(len(gap))
+    slope = np.empty(len(gap))
     chunk = max(1, _CHUNK_BYTES // (8 * n * n))
     for rows in slices(len(gap), chunk):
-        i, j = first[rows], second[rows]
+        i = first[rows]
+        j = second[rows]
         groups = np.ones((len(i), n, n))
         if not whole:
             to_either = reach[:, i] | reach[:, j]
@@ -219,8 +230,146 @@ def profile_gaps(
         value[rows] = (tables * log_expit(apart)).sum(axis=(-2, -1))
         at = np.arange(len(i))
         p = expit(apart[at, i])
-        slope[rows] = (tables[at, i] * (1 - p) - tables[at, :, i] * p).sum(axis=-1)
+        # Each win of the first model pulls the gap up by 1 - p, each loss down by p.
+        won = tables[at, i] * (1 - p)
+        lost = tables[at, :, i] * p
+        slope[rows] = (won - lost).sum(axis=-1)
     return Profile(value, slope, theta)
+
+
+def fit_tied(
+    wins: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    l2: float,
+    start: FloatArray,
+    tolerance: float,
+) -> FloatArray:
+    """The strengths of `fit_strengths` with theta_first = theta_second, a line for each pair."""
+    n = len(wins)
+    theta = np.array(start, dtype=np.float64)
+    theta[np.arange(len(first)), first] = theta[np.arange(len(first)), second]
+    for rows in slices(len(first), max(1, _CHUNK_BYTES // (8 * n * n))):
+        tied = (first[rows], second[rows])
+        tables = np.repeat(wins[None], len(tied[0]), axis=0)
+        theta[rows] = _newton(tables, l2, theta[rows], tolerance, tied=tied)
+    return theta
+
+
+# --- strengths with features of the battles ---
+
+
+class WithFeatures(NamedTuple):
+    """Strengths, coefficients of the features, and minus the Hessian without the penalty."""
+
+    theta: FloatArray
+    beta: FloatArray
+    information: FloatArray
+
+
+def fit_with_features(
+    a: IntArray,
+    b: IntArray,
+    target: FloatArray,
+    features: FloatArray,
+    n: int,
+    *,
+    start: FloatArray,
+    l2: float = DEFAULT_L2,
+    tolerance: float = 1e-5,
+) -> WithFeatures | None:
+    """Maximise  sum_k y_k d_k - ln(1 + e^d_k) - l2 |theta|^2,  d = theta_a - theta_b + beta' z.
+
+    beta has no penalty; None if its maximum is infinite (the features separate the outcomes).
+    Newton's method as in `fit_strengths`, from strengths without features. Battles are sorted by
+    pair once: strengths enter a step only through sums per pair, so a step takes a few passes over
+    the battles. It ends after a step below `tolerance`; the error is of the order of its square.
+
+    >>> z = np.array([[1.0], [1.0], [1.0], [-1.0]])
+    >>> fit = fit_with_features(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]),
+    ...                         np.array([1.0, 1.0, 0.0, 1.0]), z, 2, start=np.zeros(2))
+    >>> bool(fit.beta[0] < 0)
+    True
+    """
+    rows = _ByPair.of(a, b, n)
+    z = np.ascontiguousarray(features[rows.order], dtype=np.float64)
+    y = target[rows.order]
+    theta = start
+    beta = np.zeros(z.shape[1])
+    linear = np.zeros(len(y))
+    typical = np.sqrt((z**2).mean(axis=0))
+    for _ in range(_MAX_STEPS):
+        p = expit(np.repeat(theta[rows.a] - theta[rows.b], rows.counts) + linear)
+        residual = y - p
+        information = rows.information(p * (1 - p), z, n)
+        gradient = np.empty(n + len(beta))
+        per_pair = np.add.reduceat(residual, rows.first)
+        gradient[:n] = np.bincount(rows.a, per_pair, n) - np.bincount(rows.b, per_pair, n)
+        gradient[:n] -= 2 * l2 * theta
+        gradient[n:] = residual @ z
+        penalised = information.copy()
+        penalised[:n, :n] += 1 / n
+        penalised[np.arange(n), np.arange(n)] += 2 * l2
+        step = np.linalg.solve(penalised, gradient)
+        move = z @ step[n:]
+        size = step[:n].max() - step[:n].min() + np.abs(move).max()
+        # Below one half a whole step at least halves what is left.
+        share = float(_shorten(size)) if size > 0.5 else 1.0
+        theta = theta + share * step[:n]
+        beta = beta + share * step[n:]
+        linear += share * move
+        if np.any(np.abs(beta) * typical > _DIVERGED):
+            return None
+        if size <= tolerance * (1 + np.abs(theta).max()):
+            return WithFeatures(theta, beta, information)
+    return None
+
+
+def joint_information(
+    a: IntArray, b: IntArray, weight: FloatArray, features: FloatArray, n: int
+) -> FloatArray:
+    """sum_k w_k x_k x_k'  with  x = (e_a - e_b, z)."""
+    rows = _ByPair.of(a, b, n)
+    return rows.information(weight[rows.order], features[rows.order], n)
+
+
+class _ByPair(NamedTuple):
+    """Battles sorted by pair: their order, where each pair begins, its models and their number."""
+
+    order: IntArray
+    first: IntArray
+    counts: IntArray
+    a: IntArray
+    b: IntArray
+
+    @classmethod
+    def of(cls, a: IntArray, b: IntArray, n: int) -> _ByPair:
+        """Sort battles by pair."""
+        # numpy sorts integers of two bytes by radix, five times as fast as longer ones.
+        short = np.uint16 if n < 1 << 16 else np.int64
+        by_b = np.argsort(b.astype(short), kind="stable")
+        order = by_b[np.argsort(a.astype(short)[by_b], kind="stable")]
+        ordered = (a * n + b)[order]
+        first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        pair = ordered[first]
+        return cls(order, first, np.diff(np.append(first, len(a))), pair // n, pair % n)
+
+    def information(self, weight: FloatArray, z: FloatArray, n: int) -> FloatArray:
+        """`joint_information` of battles in this order."""
+        width = z.shape[1]
+        pairs = np.zeros((n, n))
+        np.add.at(pairs, (self.a, self.b), np.add.reduceat(weight, self.first))
+        pairs += pairs.T
+        table = np.zeros((n + width, n + width))
+        table[:n, :n] = np.diag(pairs.sum(axis=1)) - pairs
+        weighted = z * weight[:, None]
+        table[n:, n:] = z.T @ weighted
+        per_pair = np.add.reduceat(weighted, self.first, axis=0)
+        for k in range(width):
+            column = np.bincount(self.a, per_pair[:, k], n) - np.bincount(self.b, per_pair[:, k], n)
+            table[:n, n + k] = table[n + k, :n] = column
+        return table
 
 
 def fit_against_anchors(
@@ -249,7 +398,7 @@ def fit_against_anchors(
         information = (expected * (1 - p)).sum(axis=-1) + 2 * l2
         step = gradient / np.where(information > 0, information, 1.0)
         size = np.abs(step)
-        theta = theta + step * np.where(size > 1e-12, np.log1p(size) / np.maximum(size, 1e-12), 1.0)
+        theta = theta + step * _shorten(size)
         if np.all(size <= 1e-11 * (1 + np.abs(theta))):
             return np.asarray(theta, dtype=np.float64)
     raise ArithmeticError(f"the anchored fit did not converge in {_MAX_STEPS} Newton steps")

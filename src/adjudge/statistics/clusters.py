@@ -32,6 +32,27 @@ def count_clusters(codes: IntArray) -> int:
     return int(np.count_nonzero(_mark_present(codes)))
 
 
+def effective_clusters(codes: IntArray) -> float:
+    """How many clusters of equal size say as much about their variance: (sum n)^2 / sum n^2.
+
+    >>> effective_clusters(np.array([0, 0, 1, 1])), effective_clusters(np.array([0] * 9 + [1]))
+    (2.0, 1.2195121951219512)
+    """
+    sizes = np.unique(codes, return_counts=True)[1].astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes @ sizes)) if len(sizes) else 0.0
+
+
+def freedom_of(codes: IntArray) -> float:
+    """Degrees of freedom of a variance between clusters: those of as many equal ones, less one.
+
+    A few large clusters decide the variance alone.
+
+    >>> freedom_of(np.arange(30)), freedom_of(np.repeat([0, 1, 2], [60, 1, 1]))
+    (29.0, 1.0)
+    """
+    return max(effective_clusters(codes) - 1, 1.0)
+
+
 def _mark_present(codes: IntArray) -> BoolArray:
     here = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.bool_)
     here[codes] = True
@@ -100,7 +121,8 @@ def share_interval(values: FloatArray, codes: IntArray, confidence_level: float)
     mean, se = cluster_means_se(values, numbered, groups)
     if se == 0 or np.ptp(values) == 0:
         return mean_interval(values, codes, confidence_level, bounds=(0.0, 1.0))
-    by_rows, by_groups = (student_quantile(confidence_level, m - 1) for m in (n, groups))
+    by_rows = student_quantile(confidence_level, n - 1)
+    by_groups = student_quantile(confidence_level, groups - 1)
     shrink = (by_rows / by_groups) ** 2
     effective = min(float(n), mean * (1 - mean) / se**2 * shrink)
     ends = binomial_interval(mean * effective, effective, confidence_level)
@@ -122,21 +144,31 @@ def jackknife_interval(
     returns one number each. It is deterministic, and for smooth statistics as good as a bootstrap.
     There is no interval if the statistic is undefined without some cluster.
     """
+    error = jackknife_error(statistic, tables, clusters)
+    if error is None:
+        return None
+    groups = len(tables) if clusters is None else int(clusters.sum())
+    whole = float(statistic(sum_tables(tables, clusters)[None])[0])
+    reach = student_quantile(confidence_level, groups - 1) * error
+    ends = max(bounds[0], whole - reach), min(bounds[1], whole + reach)
+    return Interval(*ends, level=confidence_level)
+
+
+def jackknife_error(
+    statistic: Callable[[FloatArray], FloatArray], tables: FloatArray, clusters: IntArray | None
+) -> float | None:
+    """The standard error of `jackknife_interval`; None if there is none."""
     alike = np.ones(len(tables), dtype=np.int64) if clusters is None else clusters
     groups = int(alike.sum())
     if groups < 2:
         return None
     total = sum_tables(tables, clusters)
-    whole = float(statistic(total[None])[0])
     batches = slices(len(tables), 16_384)
     left_out = np.concatenate([statistic(total[None] - tables[batch]) for batch in batches])
-    if not (math.isfinite(whole) and np.isfinite(left_out).all()):
+    if not (np.isfinite(statistic(total[None])).all() and np.isfinite(left_out).all()):
         return None
     spread = left_out - float(alike @ left_out) / groups
-    se = math.sqrt((groups - 1) / groups * float((alike * spread) @ spread))
-    reach = student_quantile(confidence_level, groups - 1) * se
-    ends = max(bounds[0], whole - reach), min(bounds[1], whole + reach)
-    return Interval(*ends, level=confidence_level)
+    return math.sqrt((groups - 1) / groups * float((alike * spread) @ spread))
 
 
 def sum_tables(tables: FloatArray, clusters: IntArray | None) -> FloatArray:

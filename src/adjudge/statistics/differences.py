@@ -15,14 +15,16 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from adjudge.records import Interval
+from adjudge.statistics.clusters import freedom_of
 from adjudge.statistics.numbers import slices
-from adjudge.validation import BoolArray, FloatArray
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: Fewer questions, or fewer labelled ones, give no interval.
 FEWEST = 30
-#: With fewer labels than this, pseudo labels are added.
+#: With fewer labels than this, pseudo labels are added to means.
 FEW_LABELS = 100
-_FEW_RESIDUALS = 10
+#: With fewer scores that differ, the largest of the next ones is unknown.
+_FEW_DIFFERENT = 10
 #: The power of the differences that are called detectable.
 POWER = 0.8
 
@@ -40,7 +42,8 @@ class Gap:
     def interval(self, confidence_level: float, bound: float = math.inf) -> Interval:
         """The two-sided interval, within [-bound, bound]."""
         reach = _quantile((1 + confidence_level) / 2, self.freedom) * self.standard_error
-        low, high = max(self.centre - reach, -bound), min(self.centre + reach, bound)
+        low = max(self.centre - reach, -bound)
+        high = min(self.centre + reach, bound)
         return Interval(low, high, level=confidence_level)
 
     @property
@@ -92,13 +95,17 @@ def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
         return Gap(n=n)
     estimate = float(b.mean() - a.mean())
     if zero_one:
-        shares = [(float(x.sum()) + 1) / (len(x) + 2) for x in (a, b)]
-        parts = [p * (1 - p) / (len(x) + 2) for p, x in zip(shares, (a, b), strict=True)]
-        return Gap(estimate, shares[1] - shares[0], math.sqrt(sum(parts)), n=n)
-    parts = [float(x.var(ddof=1)) / len(x) for x in (a, b)]
-    below = sum(v**2 / (len(x) - 1) for v, x in zip(parts, (a, b), strict=True))
-    freedom = sum(parts) ** 2 / below if below > 0 else math.inf
-    return Gap(estimate, estimate, math.sqrt(sum(parts)), freedom, n)
+        share_a = (float(a.sum()) + 1) / (len(a) + 2)
+        share_b = (float(b.sum()) + 1) / (len(b) + 2)
+        variance = share_a * (1 - share_a) / (len(a) + 2) + share_b * (1 - share_b) / (len(b) + 2)
+        return Gap(estimate, share_b - share_a, math.sqrt(variance), n=n)
+    variance_a = float(a.var(ddof=1)) / len(a)
+    variance_b = float(b.var(ddof=1)) / len(b)
+    variance = variance_a + variance_b
+    # Welch and Satterthwaite's degrees of freedom.
+    below = variance_a**2 / (len(a) - 1) + variance_b**2 / (len(b) - 1)
+    freedom = variance**2 / below if below > 0 else math.inf
+    return Gap(estimate, estimate, math.sqrt(variance), freedom, n)
 
 
 def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Gap:
@@ -108,9 +115,12 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
     lambda = cov(h, j) / ((1 + m/n') var j), at least 0, for 0 and 1 at most 1;
     theta = mean(h - lambda j) over labelled + lambda mean(j) over unlabelled;
     Var = SS/((m - 2) m) + lambda^2 var(j)/n', t with m - 2, SS of h - lambda j about its mean.
-    With fewer than 100 labels, or fewer than 10 residuals that are not 0, SS gets 2 c^2 (c = 1, of
-    scores half the largest |h|) and its denominator is m (m + 2): few discordant questions would
-    otherwise give intervals of no width. Labels must be a random sample of the questions.
+    Two pseudo labels +c and -c are in the error: SS gets 2 c^2 and its denominator is m (m + 2).
+    For people's 0 and 1 c = 1. For scores it is the largest |h| or |j| if fewer than 10 labels
+    differ, or fewer than 10 residuals decide their variance, (sum r^2)^2 / sum r^4; with fewer than
+    100 labels half of the largest |h|; else there are none. Without them the interval covers too
+    rarely where few questions differ, in one direction. Labels must be a random sample of the
+    questions.
 
     >>> j = np.tile([1.0, 0.0, -1.0, 0.0], 100)
     >>> h = np.where(np.arange(400) < 100, j, np.nan)
@@ -118,65 +128,147 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
     >>> round(gap.estimate, 3), gap.n
     (0.0, 100)
     """
-    known, residual, rest, added = _corrected(people, judge, 1.0 if zero_one else math.inf)
-    if len(known) == len(judge):
-        return paired_gap(known, zero_one=zero_one)
-    c = 1.0 if zero_one else float(np.abs(known).max()) / 2
-    few = len(known) < FEW_LABELS or np.count_nonzero(residual) < _FEW_RESIDUALS
-    return _from_residuals(residual, rest, added, 2 * c**2 if few else None)
+    verdicts = zero_one and bool(np.isin(judge, (-1.0, 0.0, 1.0)).all())
+    labelled, residual, rest, added = _corrected(people, judge, 1.0 if verdicts else math.inf)
+    if len(labelled) == len(judge):
+        return paired_gap(labelled, zero_one=zero_one)
+    largest = float(np.abs(labelled).max())
+    few = min(float(np.count_nonzero(labelled)), _effective(residual)) < _FEW_DIFFERENT
+    if zero_one:
+        c = 1.0
+    elif few:
+        c = max(largest, float(np.abs(judge).max()))
+    elif len(labelled) < FEW_LABELS:
+        c = largest / 2
+    else:
+        return _from_residuals(residual, rest, added)
+    return _from_residuals(residual, rest, added, 2 * c**2)
 
 
-def labelled_mean(labels: FloatArray, judge: FloatArray, *, ends: tuple[float, float]) -> Gap:
+def _effective(residual: FloatArray) -> float:
+    """How many equal residuals say as much about the variance: (sum r^2)^2 / sum r^4."""
+    squares = (residual - residual.mean()) ** 2
+    total = float(squares.sum())
+    return total**2 / float(squares @ squares) if total else 0.0
+
+
+def _pseudo(largest: float, different: int) -> float:
+    """The size of the two pseudo scores, from the largest of so many that differ from 0."""
+    return float(largest) if different < _FEW_DIFFERENT else float(largest) / 2
+
+
+def labelled_mean(
+    labels: FloatArray,
+    judge: FloatArray,
+    *,
+    ends: tuple[float, float],
+    clusters: IntArray | None = None,
+) -> Gap:
     """The mean that people would give: labels on some answers (others NaN), judge's on all.
 
     As `labelled_gap`, with one pseudo label at each of the scale's `ends` below 100 labels, or if
-    more than half of the labels are at one end.
+    more than half of the labels are one score: equal labels do not show that no other exists. With
+    `clusters` (codes) it is the same mean, of rows; its error is that of sums over clusters, and a
+    pseudo label is a cluster of average size.
 
     >>> j = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 60)
     >>> gap = labelled_mean(np.where(np.arange(300) < 100, j - 0.5, np.nan), j, ends=(0.5, 5))
     >>> round(gap.estimate, 3)
     2.5
     """
-    known, residual, rest, added = _corrected(labels, judge, math.inf)
-    m, mean, (low, high) = len(known), float(known.mean()), ends
-    at_one_end = max(np.count_nonzero(known == low), np.count_nonzero(known == high)) > m / 2
-    if m >= FEW_LABELS and not at_one_end:
-        return _from_residuals(residual, rest, added)
+    labelled, residual, rest, added = _corrected(labels, judge, math.inf, clusters)
+    m = len(residual)
+    mean = float(labelled.mean())
+    low, high = ends
+    freedom = None
+    if clusters is not None:
+        freedom = max(freedom_of(clusters[~np.isnan(labels)]) - 1, 1.0)
+    if m >= FEW_LABELS and not mostly_alike(labelled):
+        return _from_residuals(residual, rest, added, freedom=freedom)
     # A pseudo label has the judge's mean score: it moves the labels' mean alone.
-    squares, shift = (low - mean) ** 2 + (high - mean) ** 2, (low + high - 2 * mean) / (m + 2)
-    return _from_residuals(residual, rest, added, squares, shift)
+    squares = (low - mean) ** 2 + (high - mean) ** 2
+    shift = (low + high - 2 * mean) / (m + 2)
+    return _from_residuals(residual, rest, added, squares, shift, freedom)
+
+
+def mostly_alike(scores: FloatArray) -> bool:
+    """Whether more than half of the scores are one number."""
+    return bool(np.unique(scores, return_counts=True)[1].max() > len(scores) / 2)
 
 
 def _corrected(
-    labels: FloatArray, judge: FloatArray, most: float
+    labels: FloatArray, judge: FloatArray, most: float, clusters: IntArray | None = None
 ) -> tuple[FloatArray, FloatArray, float, float]:
-    """The labels h that are known, h - lambda j, and the mean and variance that others add.
+    """The labels h, h - lambda j, and the mean and variance that others add.
 
-    lambda of PPI++ has the covariance over labelled questions, the variance over all.
+    lambda of PPI++ has the covariance over labelled questions, the variance over all. With
+    `clusters` the second has one number for each cluster with a label (see `_of_clusters`).
     """
-    known = ~np.isnan(labels)
-    h, shared, rest = labels[known], judge[known], judge[~known]
+    has_label = ~np.isnan(labels)
+    h = labels[has_label]
+    shared = judge[has_label]
+    rest = judge[~has_label]
     if not len(rest) or (spread := float(judge.var(ddof=1))) == 0:
-        return h, h, 0.0, 0.0
+        if clusters is None:
+            return h, h, 0.0, 0.0
+        return h, *_of_clusters(h, judge, 0.0, has_label, clusters)
     covariance = float((h - h.mean()) @ (shared - shared.mean())) / (len(h) - 1)
-    slope = min(max(covariance / ((1 + len(h) / len(rest)) * spread), 0.0), most)
-    return h, h - slope * shared, slope * float(rest.mean()), slope**2 * spread / len(rest)
+    best = covariance / ((1 + len(h) / len(rest)) * spread)
+    slope = min(max(best, 0.0), most)
+    if clusters is not None:
+        return h, *_of_clusters(h, judge, slope, has_label, clusters)
+    added_mean = slope * float(rest.mean())
+    added_variance = slope**2 * spread / len(rest)
+    return h, h - slope * shared, added_mean, added_variance
+
+
+def _of_clusters(
+    h: FloatArray, judge: FloatArray, slope: float, has_label: BoolArray, clusters: IntArray
+) -> tuple[FloatArray, float, float]:
+    """Residuals by cluster with a label, and what the others add to the mean and the variance.
+
+    The influence of a labelled row is (r - mean r)/m, r = h - lambda j, that of another row
+    lambda (j - mean j)/n'. They are summed over each cluster, which can have rows of both kinds. A
+    residual is the mean r plus G times the sum, G the clusters with a label: so their mean and the
+    error of it are those of the mean of rows.
+    """
+    codes = np.unique(clusters, return_inverse=True)[1]
+    r = h - slope * judge[has_label]
+    influence = np.empty(len(judge))
+    influence[has_label] = (r - r.mean()) / len(r)
+    rest = judge[~has_label]
+    mean_of_rest = float(rest.mean()) if len(rest) else 0.0
+    influence[~has_label] = slope * (rest - mean_of_rest) / max(len(rest), 1)
+    sums = np.bincount(codes, influence)
+    with_label = np.bincount(codes, has_label) > 0
+    groups = int(with_label.sum())
+    others = sums[~with_label]
+    added = float(others @ others) * len(others) / max(len(others) - 1, 1)
+    total = float(sums[with_label].sum())
+    return r.mean() + groups * sums[with_label], slope * mean_of_rest - total, added
 
 
 def _from_residuals(
-    residual: FloatArray, rest: float, added: float, pseudo: float | None = None, shift: float = 0.0
+    residual: FloatArray,
+    rest: float,
+    added: float,
+    pseudo: float | None = None,
+    shift: float = 0.0,
+    freedom: float | None = None,
 ) -> Gap:
     """The estimate, with the squares of two pseudo labels (None: without) in its error."""
-    m, estimate = len(residual), float(residual.mean()) + rest
+    m = len(residual)
+    estimate = float(residual.mean()) + rest
     about = residual - residual.mean()
     below = (m - 2) * m if pseudo is None else m * (m + 2)
     error = math.sqrt((float(about @ about) + (pseudo or 0.0)) / below + added)
-    return Gap(estimate, estimate + shift, error, m - 2, m)
+    return Gap(estimate, estimate + shift, error, freedom or m - 2, m)
 
 
 def difference_of_means(first: Gap, second: Gap) -> Gap:
     """The difference of two means from other questions each."""
-    estimate, centre = second.estimate - first.estimate, second.centre - first.centre
+    estimate = second.estimate - first.estimate
+    centre = second.centre - first.centre
     error = math.hypot(first.standard_error, second.standard_error)
     return Gap(estimate, centre, error, min(first.freedom, second.freedom), min(first.n, second.n))
 
@@ -190,24 +282,35 @@ def all_gaps(scores: FloatArray, *, zero_one: bool) -> list[Gap]:
     NaN where a system has no number: a pair has the questions of both. Two pseudo questions +c and
     -c are in the interval: mean' = sum d / (n + 2), var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2.
     Verdicts of 0 and 1: c = 1, SE^2 = var'/(n + 2), normal (Bonett and Price 2012). Scores:
-    c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1. Coverage is near its level from 30 questions
-    on; probabilities of a sure judge need 60. Sums over common questions are products of matrices;
-    only max|d| needs a pass over pairs.
+    c = max|d|/2, max|d| if fewer than 10 differ, SE^2 = var'/(n + 1), t with n - 1. Coverage is
+    near its level from 30 questions on; probabilities of a sure judge need 60. Sums over common
+    questions are products of matrices; only c needs a pass over pairs.
     """
     here = ~np.isnan(scores)
-    mask, x = here.astype(np.float64), np.where(here, scores, 0.0)
-    counts, totals, square = (mask.T @ numbers for numbers in (mask, x, x**2))
+    mask = here.astype(np.float64)
+    x = np.where(here, scores, 0.0)
+    counts = mask.T @ mask
+    totals = mask.T @ x
+    square_totals = mask.T @ x**2
     i, j = np.triu_indices(len(counts), 1)
-    n, total = counts[i, j], totals[i, j] - totals[j, i]
-    squares = np.maximum(square[i, j] + square[j, i] - 2 * (x.T @ x)[i, j], 0.0)
-    largest, freedom = np.full(len(n), 2.0), np.full(len(n), math.inf)
+    n = counts[i, j]
+    total = totals[i, j] - totals[j, i]
+    # Each table has, at [i, j], a sum over the questions that i and j share.
+    products = (x.T @ x)[i, j]
+    squares = np.maximum(square_totals[i, j] + square_totals[j, i] - 2 * products, 0.0)
+    pseudo = np.ones(len(n))
+    freedom = np.full(len(n), math.inf)
     if not zero_one:
         columns = np.asfortranarray(scores)
-        apart = (np.abs(columns[:, k + 1 :] - columns[:, k : k + 1]) for k in range(len(counts)))
-        most = [np.fmax.reduce(gaps, axis=0, initial=0.0) for gaps in apart]
-        largest, freedom = np.nan_to_num(np.concatenate(most)), n - 1
+        sizes: list[float] = []
+        for k in range(len(counts)):
+            apart = np.nan_to_num(np.abs(columns[:, k + 1 :] - columns[:, k : k + 1]))
+            largest = apart.max(axis=0, initial=0.0)
+            sizes += map(_pseudo, largest, np.count_nonzero(apart, axis=0))
+        pseudo = np.array(sizes)
+        freedom = n - 1
     centre = total / (n + 2)
-    variance = np.maximum((squares + largest**2 / 2) / (n + 2) - centre**2, 0.0)
+    variance = np.maximum((squares + 2 * pseudo**2) / (n + 2) - centre**2, 0.0)
     error = np.sqrt(variance / (n + 2 if zero_one else n + 1))
     estimate = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
     table = np.stack([estimate, centre, error, freedom, n], axis=1).tolist()
@@ -231,7 +334,8 @@ def benjamini_hochberg(values: FloatArray) -> FloatArray:
     >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).round(3).tolist()
     [0.03, 0.04, 0.04]
     """
-    order, n = np.argsort(values, kind="stable")[::-1], len(values)
+    order = np.argsort(values, kind="stable")[::-1]
+    n = len(values)
     steps = np.minimum.accumulate(values[order] * n / np.arange(n, 0, -1))
     return np.minimum(steps, 1.0)[np.argsort(order)]
 
@@ -252,19 +356,22 @@ def possibly_best(
     """
     systems = influence.shape[1]
     sums = np.empty((draws, systems))
-    for part in slices(draws, 64):
-        sums[part] = rng.standard_normal((part.stop - part.start, len(influence))) @ influence
+    for batch in slices(draws, 64):
+        sums[batch] = rng.standard_normal((batch.stop - batch.start, len(influence))) @ influence
     pairs = np.triu_indices(systems, 1)
     error, statistic, freedom = np.zeros((3, systems, systems))
     error[pairs] = [gap.standard_error or math.inf for gap in gaps]
+    error += error.T
     statistic[pairs] = [gap.statistic for gap in gaps]
+    statistic -= statistic.T
     freedom[pairs] = [gap.freedom for gap in gaps]
-    error, statistic, freedom = error + error.T, statistic - statistic.T, freedom + freedom.T
+    freedom += freedom.T
     keep = np.ones(systems, dtype=np.bool_)
     for i in range(systems):
         others = np.arange(systems) != i
         maxima = ((sums[:, others] - sums[:, [i]]) / error[i, others]).max(axis=1)
-        quantile, least = float(np.quantile(maxima, confidence_level)), freedom[i, others].min()
+        quantile = float(np.quantile(maxima, confidence_level))
+        least = freedom[i, others].min()
         if math.isfinite(least):
             quantile = float(stdtrit(least, float(ndtr(quantile))))
         keep[i] = statistic[i, others].max() <= quantile

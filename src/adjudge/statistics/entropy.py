@@ -75,7 +75,8 @@ def random_orders(ids: Iterable[object], *, seed: int = 0) -> NDArray[np.object_
     >>> random_orders(["x", "y", "z"]).tolist() == random_orders(["z", "y", "x"]).tolist()[::-1]
     True
     """
-    sha256, start = hashlib.sha256, f"{seed}\x1f"
+    sha256 = hashlib.sha256
+    start = f"{seed}\x1f"
     first = bytes([sha256(f"{start}{key}".encode()).digest()[0] for key in ids])
     words = np.array(["ab", "ba"], dtype=object)
     return np.asarray(words[np.frombuffer(first, dtype=np.uint8) & 1])
@@ -91,7 +92,8 @@ def single_order_preference(
     >>> single_order_preference([0.9, 0.9], [0.5, 0.5], ["ab", "ba"])
     array([0.9, 0.5])
     """
-    forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
+    forward = probabilities(p_fwd, "p_fwd")
+    reverse = probabilities(p_rev, "p_rev")
     shown = orders if isinstance(orders, np.ndarray) else np.array(list(orders), dtype=object)
     same_length(p_fwd=forward, p_rev=reverse, orders=shown)
     for order in set(shown):
@@ -108,6 +110,7 @@ def swap_vote_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:
     >>> swap_vote_preference([0.9, 0.9, 0.1], [0.6, 0.4, 0.2])
     array([1. , 0.5, 0. ])
     """
-    forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
+    forward = probabilities(p_fwd, "p_fwd")
+    reverse = probabilities(p_rev, "p_rev")
     same_length(p_fwd=forward, p_rev=reverse)
     return (np.sign(forward - 0.5) + np.sign(reverse - 0.5)) / 4 + 0.5

@@ -25,6 +25,8 @@ from adjudge.validation import FloatArray, IntArray
 Number = TypeVar("Number", np.float64, np.int64)
 #: From this length on polars sorts faster than numpy.
 _MANY = 65_536
+#: Two tables are equally probable if the logarithms of their probabilities differ by less.
+_TIE = 1e-7
 
 # --- conformal ranks -------------------------------------------------------------------------
 
@@ -68,6 +70,29 @@ def binomial_lower_tail(successes: NDArray[np.integer], n: IntArray, p: float) -
     return np.asarray(bdtr(successes, n, p), dtype=np.float64)
 
 
+@lru_cache(maxsize=65_536)
+def fisher_exact(ones: int, size: int, other_ones: int, other_size: int) -> float:
+    """Two-sided p-value for two equal shares: of all tables that are no more probable.
+
+    Ratios of neighbouring probabilities are added up from the observed table, so that equal
+    probabilities are recognised with any number of rows.
+
+    >>> round(fisher_exact(8, 10, 1, 6), 4)
+    0.035
+    """
+    total = ones + other_ones
+    lowest = max(0, total - other_size)
+    highest = min(total, size)
+    k = np.arange(lowest, highest)
+    in_first = (size - k) / (k + 1)
+    in_other = (total - k) / (other_size - total + k + 1)
+    steps = np.log(in_first) + np.log(in_other)
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    logs -= logs[ones - lowest]
+    chances = np.exp(logs - logs.max())
+    return min(float(chances[logs <= _TIE].sum() / chances.sum()), 1.0)
+
+
 @lru_cache(maxsize=64)
 def normal_quantile(confidence_level: float) -> float:
     """The two-sided normal quantile: 1.96 for 0.95."""
@@ -85,8 +110,8 @@ def mean_known(values: Iterable[float | None]) -> float | None:
     >>> mean_known([1.0, None, 2.0]), mean_known([None])
     (1.5, None)
     """
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
 
 
 # --- clusters --------------------------------------------------------------------------------
@@ -163,26 +188,31 @@ def reliability_bins(
         which = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
     size = len(edges) - 1
     n = np.bincount(which, minlength=size)
-    kept = n > 0
+    filled = n > 0
+    count = n[filled]
+    sum_confidence = np.bincount(which, weights=confidence, minlength=size)[filled]
+    n_correct = np.bincount(which, weights=correct, minlength=size)[filled]
+    # The bins that are left are numbered again.
+    number_of = np.cumsum(filled) - 1
     return Bins(
-        low=edges[:-1][kept],
-        high=edges[1:][kept],
-        count=n[kept],
-        confidence=np.bincount(which, weights=confidence, minlength=size)[kept] / n[kept],
-        accuracy=np.bincount(which, weights=correct, minlength=size)[kept] / n[kept],
-        which=(np.cumsum(kept) - 1)[which],
+        low=edges[:-1][filled],
+        high=edges[1:][filled],
+        count=count,
+        confidence=sum_confidence / count,
+        accuracy=n_correct / count,
+        which=number_of[which],
     )
 
 
 def expected_calibration_error(
-    confidence: FloatArray, correct: IntArray, *, bins: int = 10, equal_mass: bool = False
+    confidence: FloatArray, correct: IntArray, *, bins: int = 10
 ) -> float:
     """Mean |share correct - mean confidence| over bins, weighted by count.
 
     >>> expected_calibration_error(np.array([0.9, 0.9]), np.array([1, 0]))
     0.4
     """
-    return reliability_bins(confidence, correct, bins=bins, equal_mass=equal_mass).calibration_error
+    return reliability_bins(confidence, correct, bins=bins).calibration_error
 
 
 def sort_values(values: NDArray[Number]) -> NDArray[Number]:
@@ -199,7 +229,7 @@ def sort_values(values: NDArray[Number]) -> NDArray[Number]:
 def slices(n: int, size: int = 65_536) -> Iterator[slice]:
     """Slices of n rows, in order; the values of one fit into the processor's cache.
 
-    >>> [(part.start, part.stop) for part in slices(70_000)]
+    >>> [(rows.start, rows.stop) for rows in slices(70_000)]
     [(0, 65536), (65536, 70000)]
     """
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
@@ -211,8 +241,10 @@ def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
     negative = len(correct) - positive
     if positive == 0 or negative == 0:
         return None
-    right, wrong = (sort_values(confidence[correct == one]) for one in (1, 0))
-    below, up_to = (int(np.searchsorted(wrong, right, side).sum()) for side in ("left", "right"))
+    right = sort_values(confidence[correct == 1])
+    wrong = sort_values(confidence[correct == 0])
+    below = int(np.searchsorted(wrong, right, "left").sum())
+    up_to = int(np.searchsorted(wrong, right, "right").sum())
     return (below + up_to) / 2 / (positive * negative)
 
 
@@ -221,7 +253,8 @@ def auprc(confidence: FloatArray, correct: IntArray) -> float | None:
     positive = int(correct.sum())
     if positive == 0:
         return None
-    ordered, right = sort_values(confidence), sort_values(confidence[correct == 1])
+    ordered = sort_values(confidence)
+    right = sort_values(confidence[correct == 1])
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))[::-1]
     hits = positive - np.searchsorted(right, ordered[first])
     precision = hits / (len(ordered) - first)

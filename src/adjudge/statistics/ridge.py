@@ -55,7 +55,8 @@ def fit_ridge(
     `signed` is (rows, columns), the mean and its sign first; `learns` (samples, rows) marks the
     rows of each sample; rows with the same number in `units` share a fold.
     """
-    samples, columns = len(learns), signed.shape[1]
+    samples = len(learns)
+    columns = signed.shape[1]
     folds = _random_folds(learns, units, rng)
     size = int(np.count_nonzero(learns, axis=1).max())
     rows = np.argsort(~learns, axis=1, kind="stable")[:, :size]
@@ -74,7 +75,8 @@ def fit_ridge(
             u[against, :, 1] = 0  # a column of zeros gets the weight 0
             again = _choose_and_fit(u[against], used[against], batch_folds[against])
             penalty[against], weights[against] = again
-        fits.penalty[batch], fits.weights[batch] = penalty, weights
+        fits.penalty[batch] = penalty
+        fits.weights[batch] = weights
     return fits
 
 
@@ -104,8 +106,9 @@ def _choose(signed: FloatArray, used: BoolArray, folds: IntArray) -> FloatArray:
     levels = np.array(PENALTIES)
     held = folds[:, None, :] == np.arange(FOLDS)[:, None]  # samples, folds, rows
     learns = (used[:, None, :] & ~held)[:, None]
-    weights = _fit(signed[:, None, None], learns, _penalties(levels, signed.shape[-1])[:, None])
-    margins = np.matmul(signed[:, None, None], weights[..., None])[..., 0]
+    every_fit = signed[:, None, None]  # samples, levels, folds, then rows and columns
+    weights = _fit(every_fit, learns, _penalties(levels, signed.shape[-1])[:, None])
+    margins = np.matmul(every_fit, weights[..., None])[..., 0]
     losses = (np.logaddexp(0, -margins) * held[:, None]).sum(axis=2) * used[:, None]
     n = np.maximum(used.sum(axis=1), 1)
     means = losses.sum(axis=2) / n[:, None]
@@ -120,18 +123,21 @@ def _fit(signed: FloatArray, used: BoolArray, penalty: FloatArray) -> FloatArray
     """Newton's method with step halving, until no fit's decrement is above rounding."""
     shape = np.broadcast_shapes(signed.shape[:-2], used.shape[:-1], penalty.shape[:-1])
     weights = np.zeros((*shape, signed.shape[-1]))
-    turned, ridge = np.swapaxes(signed, -1, -2), penalty[..., None] * np.eye(signed.shape[-1])
+    turned = np.swapaxes(signed, -1, -2)
+    ridge = penalty[..., None] * np.eye(signed.shape[-1])
 
     def loss_at(w: FloatArray) -> tuple[FloatArray, FloatArray]:
         margins = np.matmul(signed, w[..., None])[..., 0]
-        value = (np.logaddexp(0, -margins) * used).sum(axis=-1) + (penalty * w * w).sum(-1) / 2
-        return value, margins
+        loss = (np.logaddexp(0, -margins) * used).sum(axis=-1)
+        return loss + (penalty * w * w).sum(-1) / 2, margins
 
     loss, margins = loss_at(weights)
     for _ in range(_MOST_STEPS):
         wrong = expit(-margins)
-        slope = penalty * weights - np.matmul(turned, (used * wrong)[..., None])[..., 0]
-        curve = np.matmul(turned, (used * wrong * (1 - wrong))[..., None] * signed) + ridge
+        counted = used * wrong
+        slope = penalty * weights - np.matmul(turned, counted[..., None])[..., 0]
+        information = counted * (1 - wrong)
+        curve = np.matmul(turned, information[..., None] * signed) + ridge
         step = np.linalg.solve(curve, slope[..., None])[..., 0]
         if ((slope * step).sum(axis=-1) <= _CLOSE * (1 + loss)).all():
             break
@@ -143,5 +149,6 @@ def _fit(signed: FloatArray, used: BoolArray, penalty: FloatArray) -> FloatArray
             if not worse.any():
                 break
             scale = np.where(worse, scale / 2, scale)
-        weights, loss = tried, new
+        weights = tried
+        loss = new
     return weights

@@ -81,6 +81,39 @@ def test_labels_of_all_questions_are_people_alone() -> None:
     assert labelled_gap(h, j, zero_one=False) == paired_gap(h, zero_one=False)
 
 
+def test_few_scores_that_differ_count_with_the_largest() -> None:
+    """Fewer than 10: the pseudo scores are the largest; else half of it, or from 100 on none."""
+    for n, different, c in ((60, 9, 4.0), (60, 12, 2.0), (200, 9, 4.0), (200, 12, None)):
+        h = np.zeros(n)
+        h[:different] = np.linspace(3, 4, different)
+        labels = np.concatenate([h, np.full(100, np.nan)])
+        gap = labelled_gap(labels, np.zeros(n + 100), zero_one=False)
+        squares = float(((h - h.mean()) ** 2).sum())
+        variance = squares / (n * (n - 2)) if c is None else (squares + 2 * c**2) / (n * (n + 2))
+        assert gap.standard_error == pytest.approx(math.sqrt(variance))
+        alone = paired_gap(h, zero_one=False)
+        size = 4.0 if different < 10 else 2.0
+        spread = (float(h @ h) + 2 * size**2) / (n + 2) - alone.centre**2
+        assert alone.standard_error == pytest.approx(math.sqrt(spread / (n + 1)))
+
+
+def test_few_residuals_count_with_the_largest_of_people_and_judge() -> None:
+    """The judge is right about all labels that differ but three: they decide the variance."""
+    h = np.zeros(4000)
+    h[::10] = 2.0
+    j = h.copy()
+    j[[0, 10, 20]] = 0.0
+    j[3999] = 5.0
+    labels = np.where(np.arange(4000) < 200, h, np.nan)
+    gap = labelled_gap(labels, j, zero_one=False)
+    slope = np.cov(h[:200], j[:200])[0, 1] / ((1 + 200 / 3800) * j.var(ddof=1))
+    r = h[:200] - slope * j[:200]
+    about = r - r.mean()
+    squares = float(about @ about) + 2 * 5.0**2
+    variance = squares / (200 * 202) + slope**2 * j.var(ddof=1) / 3800
+    assert gap.standard_error == pytest.approx(math.sqrt(variance))
+
+
 def test_labels_correct_the_judge() -> None:
     rng = np.random.default_rng(3)
     j = rng.normal(0, 1, 1000)
