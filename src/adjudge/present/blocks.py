@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -71,6 +71,10 @@ class Table:
     text_columns: int = 1
     detail: bool = False
     optional: Sequence[str] = ()
+
+
+#: What each column of a table shows of a part, by the column's name.
+Columns = dict[str, Callable[[_Part], str]]
 
 
 def table_of(
@@ -190,6 +194,8 @@ class Sides:
     right_title: str
     right: str | None
     note: str
+    #: Images by the words that stand for them in the texts, as data URIs.
+    images: Mapping[str, str] = field(default_factory=dict)
 
 
 Block = Headline | Facts | Table | Note | Figure | Heading | Commands | Sides
@@ -222,10 +228,15 @@ class Section:
     parts: Sequence[Part]
 
     @property
-    def headlines(self) -> list[Headline]:
-        """The headlines of its parts, decisions and bad findings first."""
-        headlines = [part.headline for part in self.parts if part.headline is not None]
-        return sorted(headlines, key=lambda each: not each.decides)
+    def answers(self) -> list[tuple[str, Headline]]:
+        """The headline of each part, decisions and bad findings first; the file, if of several."""
+        several = len(self.parts) > 1
+        answers = [
+            (part.name if several else "", part.headline)
+            for part in self.parts
+            if part.headline is not None
+        ]
+        return sorted(answers, key=lambda answer: not answer[1].decides)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +252,6 @@ class Document:
         """The sections, those with decisions and bad findings first."""
 
         def later(section: Section) -> bool:
-            return not any(each.decides for each in section.headlines)
+            return not any(headline.decides for _, headline in section.answers)
 
         return sorted(self.sections, key=later)

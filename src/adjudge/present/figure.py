@@ -234,12 +234,10 @@ def forest_figure(
     ring: str = "",
     scale: float = 100,
     around_zero: bool = False,
-    left: float | None = 0,
 ) -> Figure:
     """A dot with its interval for each row, from the top down; a legend if there are rings.
 
-    `around_zero` has a line at zero in the middle; otherwise the axis begins at `left`, or with
-    None where the rows do.
+    `around_zero` has a line at zero in the middle; otherwise the axis begins where the rows do.
     """
     with themed():
         figure = new_figure(7.2, 1.6 + 0.42 * len(rows))
@@ -248,7 +246,9 @@ def forest_figure(
             draw_interval(axes, place, row.interval, scale=scale, color=ACCENT, linewidth=1.6)
             if row.value is None:
                 above = place if row.interval is None else place - 0.22  # not on its line
-                axes.text(0.01, above, "no estimate", color=MUTED, fontsize=8.5, va="center")
+                text = "no estimate" if row.interval is None else "interval alone"
+                at_left: Any = {"transform": axes.get_yaxis_transform(), "va": "center"}
+                axes.text(0.01, above, text, color=MUTED, fontsize=8.5, **at_left)
             else:
                 dot_style: Any = {"edgecolor": ACCENT, "linewidth": 1.0, "zorder": 3}
                 face = ACCENT if row.filled else "white"
@@ -261,8 +261,6 @@ def forest_figure(
             axes.axvline(0, color=MUTED, linestyle="--", linewidth=1.2)
             reach = max(map(abs, axes.get_xlim()))
             axes.set_xlim(-reach, reach)
-        else:
-            axes.set_xlim(left=left)
         axes.set_xlabel(axis)
         axes.set_title(title)
         if any(row.ring is not None for row in rows):
@@ -342,8 +340,10 @@ def draw_reliability(
     else:
         shares = np.array(right)
         spread = np.sqrt(shares * (1 - shares) / n)
-        low, high = shares - spread, shares + spread
-    colour, mark = SERIES[series % len(SERIES)], MARKS[series % len(MARKS)]
+        low = shares - spread
+        high = shares + spread
+    colour = SERIES[series % len(SERIES)]
+    mark = MARKS[series % len(MARKS)]
     axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
     axes.vlines(confidence, low, high, color=colour, linewidth=1.4, alpha=0.6)
     axes.plot(confidence, right, color=colour, marker=mark, ms=4.5, linewidth=1.4, label=label)

@@ -20,6 +20,7 @@ from adjudge.errors import DataError, NotAResultError
 from adjudge.plugins import Builtin, Registry
 from adjudge.present.result import (
     COMMAND,
+    DIGEST,
     Result,
     ResultWithDigest,
     check_digest,
@@ -49,6 +50,15 @@ SECTIONS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("replies", "What the judge wrote"): {
         "replies": "adjudge.judges.transcript:Replies",
     },
+    ("evaluation", "How good is the judge"): {
+        "judge_evaluation": "adjudge.evaluation.evaluate:JudgeEvaluation",
+    },
+    ("gating", "Pass or fail"): {
+        "gate": "adjudge.gating.gate:GateResult",
+        "judge_card": "adjudge.gating.card:JudgeCard",
+        "card_check": "adjudge.gating.card_check:CardCheck",
+        "card_diff": "adjudge.gating.card_check:CardDiff",
+    },
     ("selection", "Which verdicts can be trusted"): {
         "policy": "adjudge.policy.result:Policy",
         "policy_check": "adjudge.selection.verifying:PolicyCheck",
@@ -63,11 +73,12 @@ SECTIONS: Mapping[tuple[str, str], Mapping[str, str]] = {
         "grouped_estimate": "adjudge.estimation.groups:GroupedEstimate",
         "class_estimate": "adjudge.estimation.classes:ClassEstimate",
         "mean_estimate": "adjudge.estimation.means:MeanEstimate",
+        "runs": "adjudge.estimation.runs:RunsEstimate",
         "comparison": "adjudge.estimation.comparison:Comparison",
-        "comparison_until_sure": "adjudge.estimation.until_sure:SequentialComparison",
+        "abtest": "adjudge.estimation.abtest:ABTest",
         "plan_compare": "adjudge.estimation.difference_plan:ComparisonPlan",
         "plan_rate": "adjudge.estimation.plan:RatePlan",
-        "panel_estimate": "adjudge.estimation.panel:PanelEstimate",
+        "plan_mean": "adjudge.estimation.mean_plan:MeanPlan",
     },
     ("diagnosis", "Where the judge breaks"): {
         "bias_report": "adjudge.diagnosis.bias:BiasReport",
@@ -78,6 +89,7 @@ SECTIONS: Mapping[tuple[str, str], Mapping[str, str]] = {
     ("ranking", "How the models rank"): {
         "leaderboard": "adjudge.ranking.leaderboard:Leaderboard",
         "anchors": "adjudge.ranking.anchors:Anchors",
+        "anchors_check": "adjudge.ranking.stale:AnchorsCheck",
         "plan_battles": "adjudge.ranking.plan:BattlePlan",
     },
     ("alignment", "A better prompt"): {
@@ -86,6 +98,7 @@ SECTIONS: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
     ("monitoring", "Is the promise still kept"): {
         "monitor": "adjudge.policy.audits:Monitor",
+        "judge_monitor": "adjudge.monitoring.judge_monitor:JudgeMonitor",
         "audit_draw": "adjudge.monitoring.drawing:AuditDraw",
     },
     ("labelling", "Human labels"): {
@@ -136,12 +149,14 @@ def from_dict(loaded: object, base: type[R], *, source: str | Path) -> R:
     fields = {name: value for name, value in loaded.items() if name not in ("kind", COMMAND)}
     if not isinstance(loaded.get(COMMAND), str | None):
         raise DataError(source, f"field {COMMAND} is not text", remedy=_AGAIN)
-    if issubclass(cls, ResultWithDigest):
-        fields.pop("digest", None)
+    needs_digest = issubclass(cls, ResultWithDigest)
+    has_digest = DIGEST in loaded and DIGEST not in cls.__dataclass_fields__
+    if has_digest:
+        del fields[DIGEST]
     result = _validate(cls, fields, source)
     if (problem := problem_in_parts(result)) is not None:
         raise DataError(source, f"kind {cls.kind!r}, {problem}", remedy=_AGAIN)
-    if issubclass(cls, ResultWithDigest):
+    if needs_digest or has_digest:
         # Last, so that a problem in a field is reported with the name of the field.
         check_digest(loaded, source)
     return result
@@ -157,9 +172,11 @@ def _validate(cls: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
     except ValidationError as error:
         first = error.errors()[0]
         place = clip(".".join(str(part) for part in first["loc"]), 80)
-        problem, remedy = f"field {place} of kind {cls.kind!r}: {first['msg']}", _AGAIN
+        problem = f"field {place} of kind {cls.kind!r}: {first['msg']}"
+        remedy = _AGAIN
         if first["type"] == "unexpected_keyword_argument":
-            problem, remedy = f"field {place} is not known in kind {cls.kind!r}", _NEWER
+            problem = f"field {place} is not known in kind {cls.kind!r}"
+            remedy = _NEWER
         raise DataError(source, problem, remedy=remedy) from None
     return checked
 

@@ -82,7 +82,8 @@ def at_most(small: str, large: str) -> Check:
     """One field must be at most another, if both are there."""
 
     def check(part: Any) -> str | None:
-        low, high = getattr(part, small), getattr(part, large)
+        low = getattr(part, small)
+        high = getattr(part, large)
         numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
         if not numbers or low <= high + _ROUNDING * max(1, abs(high)):
             return None
@@ -316,7 +317,8 @@ def _short(name: str, value: object) -> str:
 def _same(value: object, other: object) -> bool:
     """Equality that includes arrays; an array with NaN equals itself."""
     if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
-        a, b = np.asarray(value), np.asarray(other)
+        a = np.asarray(value)
+        b = np.asarray(other)
         floats = a.dtype.kind == b.dtype.kind == "f"
         return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=floats)
     if isinstance(value, tuple) and isinstance(other, tuple):
@@ -363,7 +365,8 @@ def _with_ends(row: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if name.endswith("interval") and isinstance(value, dict | None):
-            stem, ends = name.removesuffix("interval"), value or {}
+            stem = name.removesuffix("interval")
+            ends = value or {}
             flat |= {f"{stem}low": ends.get("low"), f"{stem}high": ends.get("high")}
         else:
             flat[name] = value
@@ -402,14 +405,18 @@ DigestState = Literal["matches", "differs", "missing"]
 #: The field of a file that names the command that made it. It is not part of the result: results
 #: are compared without it, no digest covers it, and editing it has no effect.
 COMMAND = "command"
-_NOT_CONTENT = ("digest", COMMAND)
+DIGEST = "digest"
+_NOT_CONTENT = (DIGEST, COMMAND)
 #: Integers up to here are equal as floats and as integers.
 _EXACT = 2**53
 
 
 @frozen
 class ResultWithDigest(Result):
-    """A result whose file has a `digest`, because later commands use it."""
+    """A result that needs the `digest` in its file, because later commands use it.
+
+    The files of other results have one too, but are also read without it.
+    """
 
     schema_version: int
 
@@ -432,11 +439,16 @@ def digest_of(values: Mapping[str, Any]) -> str:
     >>> digest_of({"alpha": 1.0, "digest": "x"}) == digest_of({"alpha": 1})
     True
     """
-    content = {
-        name: _canonical(value) for name, value in values.items() if name not in _NOT_CONTENT
-    }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+    digest = hashlib.sha256()
+    for piece in _canonical_pieces(values):
+        digest.update(piece.encode("ascii"))
+    return "sha256:" + digest.hexdigest()
+
+
+def digest_for_file(result: Result) -> str | None:
+    """The digest that the file of a result needs; None if the result has one itself."""
+    values = result._values()
+    return None if DIGEST in values else digest_of(values)
 
 
 def check_digest(values: Mapping[str, Any], source: str | Path) -> None:
@@ -452,6 +464,26 @@ def digest_state(values: Mapping[str, Any]) -> DigestState:
     if "digest" not in values:
         return "missing"
     return "matches" if values["digest"] == digest_of(values) else "differs"
+
+
+def _canonical_pieces(values: Mapping[str, Any]) -> Iterator[str]:
+    """The canonical text of a result; of a long list one part at a time is in memory."""
+    names = sorted(name for name in values if name not in _NOT_CONTENT)
+    for at, name in enumerate(names):
+        yield f"{',' if at else '{'}{json.dumps(name)}:"
+        value = values[name]
+        if isinstance(value, (list, tuple)) and value:
+            for number, part in enumerate(value):
+                yield f"{',' if number else '['}{_canonical_text(part)}"
+            yield "]"
+        else:
+            yield _canonical_text(value)
+    yield "}" if names else "{}"
+
+
+def _canonical_text(value: Any) -> str:
+    content = _canonical(plain(value))
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _canonical(value: Any) -> Any:

@@ -13,7 +13,9 @@ from adjudge.records import Interval
 DASH = "–"
 #: A path made from a URL has lost a slash; a password can have any character but a blank.
 _CREDENTIALS = re.compile(r"(\bpostgres(?:ql)?:/{1,2})\S*@")
-_PASSWORD = re.compile(r"((?:\b|_)(?:ssl)?password\s*=\s*)(?:'[^']*'|[^&\s']+)", re.IGNORECASE)
+_PASSWORD = re.compile(
+    r"(\w*password\s*=\s*|[?&;]\w*(?:key|token|secret)=)(?:'[^']*'|[^&;\s']+)", re.IGNORECASE
+)
 _SECRET = re.compile(r"\bpostgres(?:ql)?://(?:[^@\s]*:[^@\s]+@|\S*[?&](?:ssl)?password=)")
 #: Terminal control codes, marks that change the direction of text, odd line ends, half characters.
 _CONTROL = re.compile(
@@ -21,7 +23,8 @@ _CONTROL = re.compile(
 )
 #: A word longer than this is shortened in the middle; what stays of it.
 LONG_WORD = re.compile(r"([\w:=.,@+/\\-]{41,})")
-_BEGINNING, _END = 24, 8
+_BEGINNING = 24
+_END = 8
 _PATH = re.compile(r"(?P<scheme>(?:\w+:)?)(?=[/.~]).*(?P<last>/[^/]{1,40})")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -12,10 +12,10 @@ import polars as pl
 from adjudge.data import read_grades, read_items, read_judgments, read_pairs
 from adjudge.data.grades import are_grades
 from adjudge.data.tables import parse_table
-from adjudge.data.writing import read_with_command
+from adjudge.data.writing import read_with_fields
 from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
 from adjudge.policy.result import Policy
-from adjudge.present.result import Result
+from adjudge.present.result import COMMAND, DIGEST, Result, digest_of
 from adjudge.selection.verifying import check_policy
 from adjudge.store.interface import DEFAULT_STORE, scheme_of
 
@@ -29,11 +29,16 @@ _WITH_ITEM = ("reference", "context")
 
 @dataclass(frozen=True, kw_only=True)
 class ResultFile:
-    """One result, the file it came from, and the command that made it, if the file names one."""
+    """One result, the file it came from, and the command that made it, if the file names one.
+
+    A file `with_digest` was not edited since it was written. `copies` are files of the same result.
+    """
 
     path: Path
     result: Result
     command: str | None = None
+    with_digest: bool = True
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,17 +74,26 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
         raise DataError(store, "no such file", remedy="check --store")
     if not path.is_dir():
         raise DataError(path, "is not a folder", remedy="give the folder adjudge wrote into")
-    files: list[ResultFile] = []
+    files: dict[str, ResultFile] = {}
     damaged: dict[str, str] = {}
     skipped: dict[str, str] = {}
     tables: list[Path] = []
     for entry in sorted(path.iterdir()):
         if entry.suffix == ".json":
             try:
-                result, command = read_with_command(entry)
+                result, fields = read_with_fields(entry)
                 if isinstance(result, Policy):
                     check_policy(result, source=entry)
-                files.append(ResultFile(path=entry, result=result, command=command))
+                file = ResultFile(
+                    path=entry,
+                    result=result,
+                    command=fields.get(COMMAND),
+                    with_digest=DIGEST in fields,
+                )
+                digest = digest_of(fields)
+                if (first := files.get(digest)) is not None:
+                    file = replace(first, copies=(*first.copies, entry.name))
+                files[digest] = file
             except (NotAResultError, ArgumentError) as error:
                 skipped[entry.name] = _reason(error, entry)
             except AdjudgeError as error:
@@ -87,10 +101,10 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
         elif entry.suffix in _TABLES:
             tables.append(entry)
     if not files:
-        first = next((f" that can be read ({name}: {why})" for name, why in damaged.items()), "")
+        unread = next((f" that can be read ({name}: {why})" for name, why in damaged.items()), "")
         raise DataError(
             path,
-            f"holds no result of adjudge{first}",
+            f"holds no result of adjudge{unread}",
             remedy="write results there with -o FILE.json",
         )
     frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
@@ -104,7 +118,7 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
             skipped[entry.name] = _reason(error, entry)
     return Folder(
         path=path,
-        files=tuple(files),
+        files=tuple(files.values()),
         tables=tuple(shown),
         pairs=_texts(frames["pairs"]),
         judgments=tuple(frames["judgments"]),

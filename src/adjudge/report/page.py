@@ -10,25 +10,32 @@ import json
 import os
 import platform
 import shlex
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from adjudge.atomic import replacing
+from adjudge.data.parts import images_of, shown_words
 from adjudge.errors import StoreError
+from adjudge.images import show_image
 from adjudge.judges.transcript import JudgeReply, read_replies
 from adjudge.policy.result import Policy
 from adjudge.present.blocks import (
     Block,
+    Columns,
     Commands,
     Document,
+    Figure,
     Heading,
     Headline,
     Note,
@@ -44,34 +51,75 @@ from adjudge.present.render.html import render_html
 from adjudge.present.render.markdown import render_markdown
 from adjudge.present.text import clip, count, group_name
 from adjudge.records import MEASURED
-from adjudge.report.folder import Folder, read_folder
+from adjudge.report.folder import Folder, ResultFile, read_folder
 from adjudge.validation import one_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 FORMATS = ("html", "md", "json")
 _LONG_NAME = 24
+#: Seconds between two lines about the pictures.
+ANNOUNCED_EVERY_S = 5.0
 
 
-def build_document(folder: str | Path | Folder, *, title: str | None = None) -> Document:
+def build_document(
+    folder: str | Path | Folder,
+    *,
+    title: str | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Document:
     """The report of a folder, before it has a format: a section for each room with results."""
-    held = _read(folder)
+    results = _read(folder)
+    drawing = _Drawing(announce)
     section_of = {kind: section for section, kinds in SECTIONS.items() for kind in kinds}
     order = {kind: at for at, kind in enumerate(section_of)}
     parts: dict[tuple[str, str], list[Part]] = {section: [] for section in SECTIONS}
-    for file in sorted(held.files, key=lambda file: order.get(file.result.kind, len(order))):
+    for file in sorted(results.files, key=lambda file: order.get(file.result.kind, len(order))):
         section = section_of.get(file.result.kind, file.result.section)
-        part = Part(name=file.path.name, blocks=file.result.view())
+        blocks = [drawing.announced(block) for block in file.result.view()]
+        part = Part(name=file.path.name, blocks=[*blocks, *_copies(file)])
         parts.setdefault(section, []).append(part)
-    parts[section_of[Policy.kind]] += doubtful_part(held)
-    if held.damaged:
-        parts = {("damaged", "Damaged files"): [_damaged_part(held)], **parts}
-    names = short_names(held)
+    parts[section_of[Policy.kind]] += doubtful_part(results)
+    if results.damaged:
+        parts = {("damaged", "Damaged files"): [_damaged_part(results)], **parts}
+    names = short_names(results)
     shown = [
         Section(key=key, title=heading, parts=rename(several, names))
         for (key, heading), several in parts.items()
         if several
     ]
-    shown.append(appendix_section(held, names))
-    return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=shown)
+    shown.append(appendix_section(results, names))
+    return Document(title=title or "Judge report", subtitle=_subtitle(results), sections=shown)
+
+
+class _Drawing:
+    """Says how many pictures are drawn: of hundreds, they take most of the time."""
+
+    def __init__(self, announce: Callable[[str], None] | None) -> None:
+        self._announce = announce
+        self._pictures = 0
+        self._drawn = 0
+        self._at = time.monotonic()
+
+    def announced(self, block: Block) -> Block:
+        """The block; a picture is counted when it is drawn."""
+        if self._announce is None or not isinstance(block, Figure) or not block.on_page:
+            return block
+        self._pictures += 1
+        return replace(block, draw=partial(self._draw, block, self._announce))
+
+    def _draw(self, block: Figure, announce: Callable[[str], None]) -> Drawing:
+        if time.monotonic() - self._at >= ANNOUNCED_EVERY_S:
+            self._at = time.monotonic()
+            announce(f"{self._drawn:,} of {self._pictures:,} pictures drawn")
+        self._drawn += 1
+        return block.draw()
+
+
+def _copies(file: ResultFile) -> list[Block]:
+    """The note that other files have the same result: it is shown once."""
+    return notes_of([f"the same result: {', '.join(file.copies)}"] if file.copies else [])
 
 
 def short_names(folder: Folder) -> dict[str, str]:
@@ -127,19 +175,28 @@ def rename(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def render_report(
-    folder: str | Path | Folder, *, format: str = "html", title: str | None = None
+    folder: str | Path | Folder,
+    *,
+    format: str = "html",
+    title: str | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> str:
     """The report as text in one of the formats: html, md or json."""
     one_of(format, FORMATS, "format")
-    held = _read(folder)
+    results = _read(folder)
     if format == "json":
-        return _as_json(held)
-    document = build_document(held, title=title)
+        return _as_json(results)
+    document = build_document(results, title=title, announce=announce)
     return render_html(document) if format == "html" else render_markdown(document)
 
 
 def write_report(
-    folder: str | Path | Folder, path: str | Path, *, format: str = "html", title: str | None = None
+    folder: str | Path | Folder,
+    path: str | Path,
+    *,
+    format: str = "html",
+    title: str | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> Path:
     """Write the report by atomic rename; returns its path.
 
@@ -148,8 +205,9 @@ def write_report(
         path: File of the report.
         format: html, md or json.
         title: The report's title.
+        announce: Called with the number of pictures drawn, every few seconds.
     """
-    text = render_report(folder, format=format, title=title)
+    text = render_report(folder, format=format, title=title, announce=announce)
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return Path(path)
@@ -159,30 +217,35 @@ def _read(folder: str | Path | Folder) -> Folder:
     return folder if isinstance(folder, Folder) else read_folder(folder)
 
 
-def _damaged_part(held: Folder) -> Part:
+def _damaged_part(folder: Folder) -> Part:
     """Files that could not be read come first: without a note, they would not be missed."""
-    many = count(len(held.damaged), "damaged file is", "damaged files are")
-    finding = f"{many} not in this report: {', '.join(held.damaged)}"
+    many = count(len(folder.damaged), "damaged file is", "damaged files are")
+    finding = f"{many} not in this report: {', '.join(folder.damaged)}"
     action = "Write them again; nothing of them is shown below."
-    table = Table(("file", "reason"), list(held.damaged.items()), text_columns=2)
+    table = Table(("file", "reason"), list(folder.damaged.items()), text_columns=2)
     return Part(name="Damaged files", blocks=[Headline(finding, action, tone="bad"), table])
 
 
-def _subtitle(held: Folder) -> str:
+def _subtitle(folder: Folder) -> str:
     # SOURCE_DATE_EPOCH is the usual way to ask for the same bytes again.
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     at = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
-    name, results = held.path.resolve().name, count(len(held.files), "result")
+    name = folder.path.resolve().name
+    results = count(len(folder.files), "result")
     return f"{name}, {results}, made {at:%Y-%m-%d %H:%M} UTC"
 
 
-def _as_json(held: Folder) -> str:
+def _as_json(folder: Folder) -> str:
+    results = {file.path.name: file.result.to_dict() for file in folder.files}
+    commands = {file.path.name: file.command for file in folder.files if file.command is not None}
+    copies = {file.path.name: list(file.copies) for file in folder.files if file.copies}
     whole: dict[str, Any] = {
         "kind": "report",
-        "results": {file.path.name: file.result.to_dict() for file in held.files},
-        "commands": {f.path.name: f.command for f in held.files if f.command is not None},
-        "damaged": held.damaged,
-        "skipped": held.skipped,
+        "results": results,
+        "commands": commands,
+        "copies": copies,
+        "damaged": folder.damaged,
+        "skipped": folder.skipped,
     }
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -200,14 +263,12 @@ def appendix_section(folder: Folder, names: Mapping[str, str]) -> Section:
 
     files = {file.path.name: file.result.kind.replace("_", " ") for file in folder.files}
     listed = files | dict.fromkeys(folder.tables, "rows")
-    blocks: list[Block] = [
-        Headline(
-            f"{count(len(folder.files), 'result file')}, with every setting, seed and fingerprint.",
-            "The same inputs, settings and versions give the same numbers.",
-        ),
-        *_commands(folder),
-        table(("file", "content"), listed.items(), "Files"),
-    ]
+    headline = Headline(
+        f"{count(len(folder.files), 'result file')}, with every setting, seed and fingerprint.",
+        "The same inputs, settings and versions give the same numbers.",
+    )
+    contents = table(("file", "content"), listed.items(), "Files")
+    blocks: list[Block] = [headline, *_commands(folder), contents]
     if names:
         blocks.append(table(("judge", "called here"), names.items(), "Judges"))
     for file in folder.files:
@@ -230,8 +291,12 @@ def _commands(folder: Folder) -> list[Block]:
     lines = {file.path.name: _to_copy(file.command) for file in written}
     named = list(dict.fromkeys(line for line in lines.values() if line is not None))
     blocks: list[Block] = [Commands(named)] if named else []
-    unnamed = [name for name, line in lines.items() if line is None]
-    return blocks + notes_of([f"without a command: {', '.join(unnamed)}"] if unnamed else [])
+    without = {
+        "a command": [name for name, line in lines.items() if line is None],
+        "a digest, so an edit is not noticed": [f.path.name for f in written if not f.with_digest],
+    }
+    notes = [f"without {what}: {', '.join(names)}" for what, names in without.items() if names]
+    return blocks + notes_of(notes)
 
 
 def _to_copy(command: str | None) -> str | None:
@@ -302,10 +367,10 @@ def _doubtful(
     if failed:
         many = count(unmeasured.height, "row")
         blocks.append(Heading(f"{many} without a number, the first {len(failed)}"))
-        columns = {
-            "row": lambda row: row["id"],
+        columns: Columns[Mapping[str, Any]] = {
+            "row": itemgetter("id"),
             "judge": lambda row: group_name(row["judge"], none=""),
-            "status": lambda row: row["status"],
+            "status": itemgetter("status"),
             "why": lambda row: row.get("detail") or "",
             "the judge wrote": lambda row: "; ".join(_words(row, written)),
         }
@@ -342,50 +407,56 @@ def _words(row: Mapping[str, Any], written: Written) -> list[str]:
 
 def _verdicts(folder: Folder, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """All verdicts; with policies, those of the judges and protocols they hold."""
-    rows = pl.concat(
-        [frame.select([c for c in _COLUMNS if c in frame.columns]) for frame in frames],
-        how="diagonal_relaxed",
-    )
+    shown = [frame.select([c for c in _COLUMNS if c in frame.columns]) for frame in frames]
+    rows = pl.concat(shown, how="diagonal_relaxed")
     policies = [file.result for file in folder.files if isinstance(file.result, Policy)]
-    held = pl.DataFrame(
-        [(group.judge, group.protocol) for policy in policies for group in policy.groups],
-        schema={"judge": pl.String, "protocol": pl.String},
-        orient="row",
-    )
+    groups = [(group.judge, group.protocol) for policy in policies for group in policy.groups]
+    schema = {"judge": pl.String, "protocol": pl.String}
+    judges = pl.DataFrame(groups, schema=schema, orient="row")
     # Doubt asked in another way is on another scale. A jury has rows of its members alone.
-    of_policies = rows.join(held, on=["judge", "protocol"], how="semi", maintain_order="left")
+    of_policies = rows.join(judges, on=["judge", "protocol"], how="semi", maintain_order="left")
     return of_policies if of_policies.height else rows
 
 
 def _sides(row: Mapping[str, Any], written: Written) -> Sides:
     """Two answers side by side; one answer next to its reference or context."""
-    title, left = "Answer A", row.get("response_a")
-    right_title, right = "Answer B", row.get("response_b")
+    title = "Answer A"
+    left = row.get("response_a")
+    right_title = "Answer B"
+    right = row.get("response_b")
     if "response" in row:
-        title, left = "Answer", row["response"]
-        right_title, right = "Reference answer", row.get("reference")
+        title = "Answer"
+        left = row["response"]
+        right_title = "Reference answer"
+        right = row.get("reference")
         if right is None:
-            right_title, right = "Context", row.get("context")
-    words, note = _words(row, written), _describe(row)
+            right_title = "Context"
+            right = row.get("context")
+    note = _describe(row)
+    if words := _words(row, written):
+        note += f". It wrote: {'; '.join(words)}"
+    texts = [str(text) for text in (row["prompt"], left, right) if text is not None]
+    images = {f"[image {image.name}]": image for text in texts for image in images_of(text)}
+    shown = {words: show_image(image)[0] for words, image in images.items()}
     return Sides(
         id=row["id"],
-        prompt=row["prompt"],
+        prompt=shown_words(row["prompt"]),
         left_title=title,
-        left=str(left),
+        left=shown_words(str(left)),
         right_title=right_title,
-        right=None if right is None else str(right),
-        note=f"{note}. It wrote: {'; '.join(words)}" if words else note,
+        right=None if right is None else shown_words(str(right)),
+        note=note,
+        images={words: uri for words, uri in shown.items() if uri is not None},
     )
 
 
 def _describe(row: Mapping[str, Any]) -> str:
     who = group_name(row["judge"], none="the judge")
     asked = group_name(row["protocol"], none="")
+    if asked:
+        who += f" ({asked})"
     name, p = ("p(pass)", row["p_pass"]) if "p_pass" in row else ("p(A)", row["p_a"])
     sure = "" if p is None else f"{name} = {p:.3f}, "
-    text = (
-        f"{who}{f' ({asked})' if asked else ''} says {row['verdict'] or 'neither'}: "
-        f"{sure}doubt {row['uncertainty']:.3f}"
-    )
+    text = f"{who} says {row['verdict'] or 'neither'}: {sure}doubt {row['uncertainty']:.3f}"
     label = row.get("label")
     return text if label is None else f"{text}; people say {label}"

@@ -86,7 +86,9 @@ def test_a_judge_has_a_short_name_and_the_appendix_the_long_one(folder: Path) ->
 
 def test_two_judges_never_share_a_short_name(folder: Path, tmp_path: Path) -> None:
     shutil.copy(folder / "judging.json", tmp_path / "one.json")
-    other = (folder / "judging.json").read_text(encoding="utf-8").replace("=0.85", "=0.95")
+    judging = json.loads((folder / "judging.json").read_text(encoding="utf-8"))
+    del judging["digest"]
+    other = json.dumps(judging).replace("=0.85", "=0.95")
     (tmp_path / "two.json").write_text(other, encoding="utf-8")
     assert short_names(read_folder(tmp_path)) == {}
 
@@ -125,7 +127,50 @@ def test_results_come_back_from_their_files_unchanged(folder: Path) -> None:
     for path in sorted(folder.glob("*.json")):
         if path.name in {"notes.json", "broken.json"}:
             continue
-        assert read_result(path).to_dict() == json.loads(path.read_text(encoding="utf-8"))
+        written = json.loads(path.read_text(encoding="utf-8"))
+        assert written.pop("digest").startswith("sha256:")
+        content = read_result(path).to_dict()
+        content.pop("digest", None)
+        assert content == written
+
+
+def test_an_edited_result_is_named_and_not_shown(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "whole.json").write_bytes((folder / "judging.json").read_bytes())
+    labelled = {"judge": [1] * 30 + [0] * 20, "human": [1, 0, 1, None, None] * 10}
+    write_result(estimate(labelled), tmp_path / "edited.json")
+    edited = json.loads((tmp_path / "edited.json").read_text(encoding="utf-8"))
+    edited["estimate"] = 0.9
+    (tmp_path / "edited.json").write_text(json.dumps(edited), encoding="utf-8")
+    assert run(["report", str(tmp_path)]) == 2
+    reason = "was changed: its digest differs; write it again: do not edit it"
+    assert f"damaged, not in the report: edited.json ({reason})" in capsys.readouterr().err
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "1 damaged file is not in this report: edited.json" in html
+
+
+def test_a_result_without_a_digest_is_shown_and_named(folder: Path, tmp_path: Path) -> None:
+    judging = json.loads((folder / "judging.json").read_text(encoding="utf-8"))
+    del judging["digest"]
+    (tmp_path / "older.json").write_text(json.dumps(judging), encoding="utf-8")
+    text = render_report(tmp_path, format="md")
+    assert "without a digest, so an edit is not noticed: older.json" in text
+
+
+def test_a_copy_of_a_result_is_shown_once_and_named(folder: Path, tmp_path: Path) -> None:
+    for name in ("a.json", "b.json", "c.json"):
+        shutil.copy(folder / "judging.json", tmp_path / name)
+    indented = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
+    (tmp_path / "c.json").write_text(json.dumps(indented), encoding="utf-8")
+    document = build_document(tmp_path)
+    assert [part.name for section in document.sections for part in section.parts] == [
+        "a.json", "Settings",
+    ]  # fmt: skip
+    assert "the same result: b.json, c.json" in render_report(tmp_path, format="md")
+    assert json.loads(render_report(tmp_path, format="json"))["copies"] == {
+        "a.json": ["b.json", "c.json"]
+    }
 
 
 def test_html_keeps_foreign_text_text(folder: Path) -> None:
@@ -285,3 +330,17 @@ def test_what_the_judge_wrote_about_doubtful_and_failed_rows(tmp_path: Path) -> 
         read_folder(tmp_path, store=tmp_path / "none.db")
     (tmp_path / "adjudge.db").write_text("not a store at all")
     assert "what the judge wrote is not shown" in render_report(tmp_path)
+
+
+def test_pictures_are_counted_while_they_are_drawn(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adjudge.report.page.ANNOUNCED_EVERY_S", 0.0)
+    for name in ("policy.json", "selection.json", "judging.json"):
+        shutil.copy(folder / name, tmp_path / name)
+    said: list[str] = []
+    html = render_report(tmp_path, announce=said.append)
+    pictures = html.count("<figure>")
+    assert pictures > 0
+    assert said == [f"{drawn} of {pictures} pictures drawn" for drawn in range(pictures)]
+    assert render_report(tmp_path).count("<figure>") == pictures

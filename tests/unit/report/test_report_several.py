@@ -12,7 +12,7 @@ from adjudge.data import write_result
 from adjudge.diagnosis import diagnose_bias
 from adjudge.estimation import estimate
 from adjudge.report import render_report, write_report
-from adjudge.selection import calibrate, evaluate, plan_selection, select
+from adjudge.selection import calibrate, evaluate_doubt, plan_selection, select
 
 
 def _judgments(*, right: float, name: str, n: int = 200) -> pl.DataFrame:
@@ -102,7 +102,7 @@ def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> Non
 def test_signals_of_one_judge_asked_in_two_ways_are_told_apart(tmp_path: Path) -> None:
     rows = _judgments(right=0.8, name="one")
     both = pl.concat([rows, rows.with_columns(protocol=pl.lit("verbalized"))])
-    write_result(evaluate(both, splits=5), tmp_path / "evaluation.json")
+    write_result(evaluate_doubt(both, splits=5), tmp_path / "evaluation.json")
     page = render_report(tmp_path, format="md")
     assert "one (preference)" in page
     assert "one (verbalized)" in page

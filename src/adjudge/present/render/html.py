@@ -132,13 +132,12 @@ def _style(name: str) -> str:
 
 def _contents(section: Section) -> str:
     """The section's answers in short, a line for each result: the decision, else the finding."""
-    answers = section.headlines
-    lines = "".join(
-        f'<span class="{answer.tone}">'
-        + (f"<b>{_short(answer.decision)}</b>" if answer.decision else _short(answer.text))
-        + "</span>"
-        for answer in answers[:_IN_SHORT]
-    )
+    answers = section.answers
+    lines = ""
+    for file, answer in answers[:_IN_SHORT]:
+        words = f"<b>{_short(answer.decision)}</b>" if answer.decision else _short(answer.text)
+        words += f" <i>{_short(file)}</i>" if file else ""
+        lines += f'<span class="{answer.tone}">{words}</span>'
     if len(answers) > _IN_SHORT:
         lines += f"<span>and {len(answers) - _IN_SHORT} more</span>"
     return f'<li><a href="#{escape(section.key)}">{_text(section.title)}</a><div>{lines}</div></li>'
@@ -146,23 +145,26 @@ def _contents(section: Section) -> str:
 
 def _section(section: Section) -> str:
     several = len(section.parts) > 1
-    parts = "\n".join(
-        (f"<h3>{_text(part.name)}</h3>" if several else "")
-        + _blocks(part.blocks, f"{section.key}-{number}")
-        for number, part in enumerate(section.parts)
-    )
-    return f'<section id="{escape(section.key)}"><h2>{_text(section.title)}</h2>\n{parts}</section>'
+    parts = []
+    for number, part in enumerate(section.parts):
+        heading = f"<h3>{_text(part.name)}</h3>" if several else ""
+        parts.append(heading + _blocks(part.blocks, f"{section.key}-{number}"))
+    content = "\n".join(parts)
+    title = f"<h2>{_text(section.title)}</h2>"
+    return f'<section id="{escape(section.key)}">{title}\n{content}</section>'
 
 
 def _blocks(blocks: Sequence[Block], prefix: str) -> str:
-    rendered = [(block, _block(block, f"{prefix}-{i}")) for i, block in enumerate(blocks)]
+    numbered = enumerate(blocks)
+    rendered = []
     # Pictures that follow one another are side by side if there is space.
-    return "\n".join(
-        f'<div class="pictures">{"".join(html for _, html in run)}</div>'
-        if pictures
-        else "\n".join(html for _, html in run)
-        for pictures, run in groupby(rendered, key=lambda entry: isinstance(entry[0], Figure))
-    )
+    for pictures, run in groupby(numbered, key=lambda entry: isinstance(entry[1], Figure)):
+        elements = [_block(block, f"{prefix}-{i}") for i, block in run]
+        if pictures:
+            rendered.append(f'<div class="pictures">{"".join(elements)}</div>')
+        else:
+            rendered += elements
+    return "\n".join(rendered)
 
 
 def _block(block: Block, prefix: str) -> str:
@@ -239,9 +241,16 @@ def _kind(cell: str, words: bool) -> str:
 
 
 def _sides(block: Sides) -> str:
+    def shown(text: str) -> str:
+        written = _text(text)
+        for words, image in block.images.items():
+            name = _text(words)
+            written = written.replace(name, f'<img src="{_text(image)}" alt="{name}">')
+        return written
+
     sides = "".join(
         f"<div><h3>{_text(title)}</h3>"
-        f'<div class="text" dir="auto" tabindex="0">{_text(body)}</div></div>'
+        f'<div class="text" dir="auto" tabindex="0">{shown(body)}</div></div>'
         for title, body in ((block.left_title, block.left), (block.right_title, block.right))
         if body is not None
     )
@@ -249,17 +258,19 @@ def _sides(block: Sides) -> str:
     return (
         f'<article class="pair"><p class="caption"><b><bdi>{_text(block.id)}</bdi></b> '
         f"{_short(block.note)}</p>"
-        f'<blockquote class="text" dir="auto" tabindex="0">{_text(block.prompt)}</blockquote>'
+        f'<blockquote class="text" dir="auto" tabindex="0">{shown(block.prompt)}</blockquote>'
         f"<div{two}>{sides}</div></article>"
     )
 
 
 def _short(value: str) -> str:
     """Text with very long words, such as a judge's name, shortened; their titles are complete."""
-    return "".join(
-        f'<span title="{_text(part)}">{_text(shorten(part))}</span>' if k % 2 else _text(part)
-        for k, part in enumerate(LONG_WORD.split(value))
-    )
+    parts = []
+    for k, part in enumerate(LONG_WORD.split(value)):
+        text = _text(part)
+        # Every second part is what the pattern captured: a long word.
+        parts.append(f'<span title="{text}">{_text(shorten(part))}</span>' if k % 2 else text)
+    return "".join(parts)
 
 
 def _text(value: str) -> str:

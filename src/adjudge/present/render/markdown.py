@@ -28,8 +28,11 @@ def render_markdown(document: Document) -> str:
     """Headlines, numbers and tables; figures by their captions, pairs left to the HTML page."""
     lines = [f"# {_text(document.title)}", "", _text(document.subtitle), ""]
     for section in document.summary:
-        answers = [_text(each.decision or each.text) for each in section.headlines if each.decides]
-        lines += [f"- {_text(section.title)}: **{answer}**" for answer in answers]
+        for file, answer in section.answers:
+            if answer.decides:
+                words = f"**{_text(answer.decision or answer.text)}**"
+                of_file = f" ({_text(file)})" if file else ""
+                lines.append(f"- {_text(section.title)}: {words}{of_file}")
     lines.append("")
     for section in document.sections:
         lines += [f"## {_text(section.title)}", ""]

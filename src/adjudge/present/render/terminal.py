@@ -37,7 +37,8 @@ _WORDS = (52, 24, 16, 10)
 #: Rows of a folded table that --explain prints.
 _MOST_ROWS = 200
 #: The spaces between two columns, and at both edges.
-_GAP, _EDGES = 3, 2
+_GAP = 3
+_EDGES = 2
 
 
 class TerminalTable:
@@ -59,28 +60,28 @@ class TerminalTable:
             for more in (None, *self._optional):
                 if more is not None and more not in left_out:
                     left_out.append(more)
-                kept = [at for at in every if at not in left_out]
-                widths = self._fit(kept, options.max_width, word)
+                columns = [at for at in every if at not in left_out]
+                widths = self._fit(columns, options.max_width, word)
                 if widths is not None:
                     yield from self._heading()
-                    yield self._table(kept, widths)
+                    yield self._table(columns, widths)
                     yield from self._remark(left_out)
                     return
         yield from self._stacked(every, options.max_width)
 
-    def _fit(self, kept: Sequence[int], room: int, word: int) -> list[int] | None:
+    def _fit(self, shown: Sequence[int], room: int, word: int) -> list[int] | None:
         """The width of each column; None if numbers or names would be broken."""
-        least = [self._least(at, word) for at in kept]
-        spare = room - sum(least) - _GAP * (len(kept) - 1) - _EDGES
+        least = [self._least(at, word) for at in shown]
+        spare = room - sum(least) - _GAP * (len(shown) - 1) - _EDGES
         if spare < 0:
             return None
         # Text has the room first: a name on one line is worth more than a heading on one line.
         wanted = [
             max(cell_len(self._names[at]), *(cell_len(row[at]) for row in self._rows), 0)
-            for at in kept
+            for at in shown
         ]
         for text in (True, False):
-            columns = [i for i, at in enumerate(kept) if self._is_text(at) == text]
+            columns = [i for i, at in enumerate(shown) if self._is_text(at) == text]
             for n, i in enumerate(sorted(columns, key=lambda i: wanted[i] - least[i])):
                 more = min(wanted[i] - least[i], spare // (len(columns) - n))
                 least[i] += more
@@ -98,10 +99,10 @@ class TerminalTable:
     def _is_text(self, at: int) -> bool:
         return at < self._text_columns
 
-    def _table(self, kept: Sequence[int], widths: Sequence[int]) -> RichTable:
+    def _table(self, shown: Sequence[int], widths: Sequence[int]) -> RichTable:
         table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         columns = []
-        for at, width in zip(kept, widths, strict=True):
+        for at, width in zip(shown, widths, strict=True):
             justify: JustifyMethod = "left" if self._is_text(at) else "right"
             table.add_column(Text(self._names[at]), justify=justify, width=width, overflow="fold")
             cells = [row[at] for row in self._rows]
