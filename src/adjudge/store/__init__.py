@@ -18,6 +18,7 @@ from adjudge.plugins import Builtin, Registry
 from adjudge.store.checking import StoreCheck, check_file
 from adjudge.store.copying import StoreCopy, copy_rows
 from adjudge.store.interface import (
+    HIDDEN,
     Store,
     StorePlace,
     call_key,
@@ -112,7 +113,8 @@ def is_store(place: object) -> bool:
         return scheme in STORES
     path = Path(place).expanduser()
     if not path.exists():
-        return path.suffix == ".db"
+        # A connection string is refused as a store, not shown as a file that is missing.
+        return path.suffix == ".db" or without_secrets(str(place)) == HIDDEN
     if not path.is_file():  # opening a pipe would wait for its writer
         return False
     try:
@@ -171,8 +173,8 @@ def copy_store(source: StorePlace, target: StorePlace) -> StoreCopy:
     Traceback (most recent call last):
     adjudge.errors.StoreMissingError: :memory:: no such store; check --store
     """
-    with use_store(source, readonly=True) as given, use_store(target) as kept:
-        return copy_rows(given, kept)
+    with use_store(source, readonly=True) as original, use_store(target) as copy:
+        return copy_rows(original, copy)
 
 
 def read_judge_parts(fingerprints: Iterable[str], place: StorePlace) -> dict[str, dict[str, Any]]:

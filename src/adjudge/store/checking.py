@@ -1,8 +1,8 @@
 """Check a store, and copy what can be read of a damaged file.
 
 The file is only read. SQLite has no checksums. Damage to its structure is detected, and damage to a
-row if the row no longer decodes or its key does not match its question. A changed byte inside the
-text of a reply is not detected.
+row if it no longer decodes or its key does not match its question. A call has a digest of all its
+values, so an edited reply or a changed byte is detected; calls of older versions have none.
 """
 
 # ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, get_args
 
 from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
-from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
+from adjudge.present.blocks import Block, Columns, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.result import Result, frozen
 from adjudge.present.text import count, number
 from adjudge.records import Order, SampledBy
@@ -33,7 +33,7 @@ from adjudge.store.sqlite import (
     reason_of,
     take_step,
 )
-from adjudge.store.tables import LEDGER, READ_COLUMNS, Migration, call_of, pending
+from adjudge.store.tables import LEDGER, READ_COLUMNS, Migration, call_of, digest_of, pending
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class StoreCheck(Result):
         if len(self.problems) > _MOST_SHOWN:
             damage.append(f"and {len(self.problems) - _MOST_SHOWN:,} more of this kind")
         damage += [f"{table.table}, {table.example}" for table in self.tables if table.example]
-        columns: dict[str, Callable[[StoredTable], str]] = {
+        columns: Columns[StoredTable] = {
             "table": lambda table: table.table,
             "rows": lambda table: number(table.rows),
             "damaged": lambda table: number(table.damaged),
@@ -186,7 +186,7 @@ class _Reading:
             schema=self._steps[-1].name if self._steps else "",
             up_to_date=not self._missing,
             problems=self._problems(),
-            tables=tuple(map(self._table, self._kept_tables())),
+            tables=tuple(map(self._table, self._tables_of_rows())),
         )
 
     def rescue(self, check: StoreCheck, path: Path) -> StoreCheck:
@@ -196,7 +196,7 @@ class _Reading:
                 new.execute("BEGIN")
                 for position, step in enumerate(self._steps, 1):
                     take_step(new, step, position)
-                rows = sum(self._copy(table, new) for table in self._kept_tables())
+                rows = sum(self._copy(table, new) for table in self._tables_of_rows())
                 new.execute("COMMIT")
             SQLiteStore(partial).close()  # migrates it
         return replace(check, rescued=str(path), rescued_rows=rows)
@@ -209,13 +209,14 @@ class _Reading:
                 continue
             if not copied:
                 new.execute(f"DELETE FROM {table}")  # a new store has its own identity
-            columns, marks = ", ".join(row), ", ".join("?" * len(row))
+            columns = ", ".join(row)
+            marks = ", ".join("?" * len(row))
             copied += new.execute(
                 f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", list(row.values())
             ).rowcount
         return copied
 
-    def _kept_tables(self) -> list[str]:
+    def _tables_of_rows(self) -> list[str]:
         """Tables with rows to keep, judges before calls."""
         return [name for name in self._columns if name not in (*_OF_PROCESSES, LEDGER)]
 
@@ -312,7 +313,11 @@ def fault_of(table: str, row: Mapping[str, Any]) -> str | None:
             key = call_key(
                 call.judge_fingerprint, call.content_hash, call.order, call.repeat, call.slot
             )
-            return None if key == call.call_key else "its key does not match its question"
+            if key != call.call_key:
+                return "its key does not match its question"
+            digest = digest_of([row.get(name) for name in READ_COLUMNS[1:]])
+            if row.get("digest") not in (None, digest):
+                return "it is not as it was written: it was edited, or a byte changed"
         elif table == "label_events":
             for column, allowed in _ALLOWED.items():
                 if row[column] not in allowed:

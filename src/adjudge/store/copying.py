@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import ClassVar, Literal, TypeVar
 
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Headline, table_of
+from adjudge.present.blocks import Block, Columns, Headline, table_of
 from adjudge.present.result import Result, frozen
 from adjudge.present.text import count, number
 from adjudge.store.interface import Store
@@ -66,7 +66,7 @@ class StoreCopy(Result):
                 f"{self.target} has another row in their place, and keeps it.",
                 tone="bad",
             )
-        columns: dict[str, Callable[[CopiedTable], str]] = {
+        columns: Columns[CopiedTable] = {
             "table": lambda table: table.table,
             "copied": lambda table: number(table.added),
             "there already": lambda table: number(table.same),
@@ -86,9 +86,12 @@ def copy_rows(source: Store, target: Store) -> StoreCopy:
     def remember_judge(fingerprint: str, judge: KnownJudge) -> None:
         target.remember_judge(fingerprint, **judge._asdict())
 
-    tables = {
-        "judges": _copy_missing(source.judges(), target.judges(), remember_judge),
-        "prompts": _copy_missing(source.prompts(), target.prompts(), target.remember_prompt),
+    # Judges and prompts before the calls that refer to them.
+    judges = _copy_missing(source.judges(), target.judges(), remember_judge)
+    prompts = _copy_missing(source.prompts(), target.prompts(), target.remember_prompt)
+    counts = {
+        "judges": judges,
+        "prompts": prompts,
         "calls": _copy_calls(source, target),
         "label_events": _copy_labels(source, target),
         "served": _copy_served(source, target),
@@ -96,7 +99,7 @@ def copy_rows(source: Store, target: Store) -> StoreCopy:
     }
     copied = (
         CopiedTable(table=name, added=n["added"], same=n["same"], conflicts=n["conflicts"])
-        for name, n in tables.items()
+        for name, n in counts.items()
     )
     return StoreCopy(source=source.name, target=target.name, tables=tuple(copied))
 
@@ -119,16 +122,12 @@ def _copy_calls(source: Store, target: Store) -> Counts:
     counts: Counts = Counter()
     for page in pages(source.calls(), _PAGE):
         keys = [call.call_key for call in page]
-        ours, theirs = (
-            {
-                key: [replace(call, call_id=None) for call in history]
-                for key, history in store.histories(keys).items()
-            }
-            for store in (source, target)
-        )
+        ours = _histories(source, keys)
+        theirs = _histories(target, keys)
         new: list[Call] = []
         for key in keys:
-            history, copied = ours[key], theirs.get(key, [])
+            history = ours[key]
+            copied = theirs.get(key, [])
             shared = min(len(history), len(copied))
             if history[:shared] != copied[:shared]:
                 counts["conflicts"] += 1
@@ -138,6 +137,12 @@ def _copy_calls(source: Store, target: Store) -> Counts:
             counts["same"] += shared
         target.save(new)
     return counts
+
+
+def _histories(store: Store, keys: list[str]) -> dict[str, list[Call]]:
+    """The calls of each key, without their numbers in this store."""
+    histories = store.histories(keys).items()
+    return {key: [replace(call, call_id=None) for call in history] for key, history in histories}
 
 
 def _copy_labels(source: Store, target: Store) -> Counts:

@@ -38,8 +38,9 @@ from adjudge.store.tables import Call, CallRow, Claim, KnownJudge, KnownPrompt, 
 DEFAULT_STORE = "adjudge.db"
 #: An owner on another machine, or one that cannot be checked, counts as dead after this time.
 SILENCE_S = 60.0
-#: The name of a state that is not a monitor's begins with this: a comparison that asks people.
-STATE_OF_COMPARISON, STATE_OF_ALIGNMENT = "compare: ", "alignment: "
+#: The name of a state that is not a monitor's begins with this: an A/B test, an alignment.
+STATE_OF_COMPARISON = "compare: "
+STATE_OF_ALIGNMENT = "alignment: "
 STATES_OF_OTHERS = (STATE_OF_COMPARISON, STATE_OF_ALIGNMENT)
 #: Seconds between heartbeats of a living owner.
 HEARTBEAT_S = 10.0
@@ -48,6 +49,8 @@ HEARTBEAT_S = 10.0
 T = TypeVar("T")
 #: Seconds to wait for a lost server.
 PATIENCE_S = 30.0
+#: Seconds to wait for a lock after Ctrl-C.
+HURRIED_S = 1.0
 _AGAIN_S = 0.2
 
 
@@ -71,6 +74,11 @@ class Patience:
             else:
                 self._seconds = PATIENCE_S
                 return done
+
+    @property
+    def hurried(self) -> bool:
+        """Whether waiting must end soon."""
+        return self._hurried.is_set()
 
     def hurry(self, wanted: bool = True) -> None:
         """Stop waiting, for example after Ctrl-C; or wait again."""
@@ -344,7 +352,8 @@ class Store(ABC):
 
         In pages, so that a writer does not wait for a reader.
         """
-        conditions, wanted = "", []
+        conditions = ""
+        wanted = []
         for name, values in among.items():
             if values is not None:
                 condition, put = self._among(list(values))
@@ -528,15 +537,18 @@ ENCODE = (
 _CONNECTION = re.compile(
     r"(?i)(?:^|\s)(?:host|hostaddr|dbname|user|password|service|passfile)\s*="
     r"|^[a-z][a-z0-9+.-]+:/?[^/\\][^/]*@|^(?:postgres(?:ql)?|mysql|mariadb|mongodb|redis)(?::|//)"
-    r"|[^/\\\s:@]:[^/\\\s@]+@[\w.-]"
+    r"|[^/\\\s:@]:[^/\\\s@]+@[\w.-]|(?<!^[a-z])://"
 )
+#: What no name of a file or a server has: it would be shown.
+_SECRET = re.compile(r"(?i)(?:password|passwd|pwd|key|token|secret)\s*=")
+#: What is shown in the place of a store that could hold a password.
+HIDDEN = "a connection string"
 
 
 def check_place(place: str | Path | None) -> None:
     """Refuse a connection string that is not a URL: as a file it would show its password."""
-    text = str(place)
-    if SCHEME.match(text) is None and _CONNECTION.search(text):
-        raise ArgumentError("store", "a connection string that is not a URL", ENCODE)
+    if without_secrets(str(place)) == HIDDEN:
+        raise ArgumentError("store", f"{HIDDEN} that is not a URL", ENCODE)
 
 
 def scheme_of(place: object) -> str | None:
@@ -558,15 +570,17 @@ def without_secrets(place: str) -> str:
     'postgresql://db.example/judgments?schema=a'
     >>> without_secrets("sqlite:///me@home.db")
     'sqlite:///me@home.db'
+    >>> without_secrets("jdbc:postgresql://db.example/judgments?password=x")
+    'a connection string'
     """
     scheme = scheme_of(place)
-    if scheme is None and _CONNECTION.search(place):
-        return "a connection string"
     if scheme is None or scheme == "sqlite":
-        return place
+        secret = _SECRET.search(place) or (scheme is None and _CONNECTION.search(place))
+        return HIDDEN if secret else place
     address, _, query = place[len(scheme) + 3 :].rpartition("@")[2].partition("?")
     options = [(name, value) for name, value in parse_qsl(query) if name in _SHOWN]
-    return f"{scheme}://{address}" + (f"?{urlencode(options, safe='/')}" if options else "")
+    shown = f"{scheme}://{address}" + (f"?{urlencode(options, safe='/')}" if options else "")
+    return HIDDEN if _SECRET.search(shown) else shown
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import cast, get_args
 
 from adjudge.errors import ArgumentError
 from adjudge.records import Label, LabelValue, Order, SampledBy
@@ -55,12 +56,20 @@ def clean_comment(comment: str | None) -> str | None:
 class LabelBook:
     """The labels of one kind in an open store: of pairs, grades or scores.
 
-    Threads can share it; processes share the store. Labels of other kinds are ignored.
+    Threads can share it; processes share the store. Labels of other kinds are ignored. `texts` are
+    the rows of a round: id -> the hashes of its texts. Labels of another text with such an id are
+    ignored too, and those of a pair with its sides exchanged are turned.
     """
 
-    def __init__(self, store: Store, labels: tuple[str, ...] = PAIR_LABELS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        labels: tuple[str, ...] = PAIR_LABELS,
+        texts: Mapping[str, str | None] | None = None,
+    ) -> None:
         self._store = store
         self.labels = labels
+        self._texts = texts or {}
 
     def add(
         self,
@@ -72,6 +81,7 @@ class LabelBook:
         shown_order: Order | None,
         sampled_by: SampledBy | None,
         comment: str | None = None,
+        shown_texts: str | None = None,
     ) -> None:
         """Store one click: a label, or a skip if `label` is None. The same nonce counts once."""
         if label is not None and label not in self.labels:
@@ -90,6 +100,7 @@ class LabelBook:
                 shown_order=shown_order,
                 sampled_by=sampled_by,
                 comment=clean_comment(comment),
+                shown_texts=shown_texts,
             )
         )
 
@@ -125,14 +136,49 @@ class LabelBook:
         """The current answers, oldest first; of one rater or of all. A skip has no label."""
         return current_answers(self._events(rater))
 
+    def answers_by_text(self) -> list[LabelEvent]:
+        """The current answers of all raters, for an id about each of its texts."""
+        return current_answers(self._all(None), by_text=True)
+
     def last_comment(self, rater: str, subject_id: str) -> str | None:
         """What the rater wrote with the last answer about this row, taken back or not."""
         clicks = [e for e in self._events(rater) if e.action in ("label", "skip")]
         return next((e.comment for e in reversed(clicks) if e.subject_id == subject_id), None)
 
-    def _events(self, rater: str | None) -> list[LabelEvent]:
+    def compare(self) -> Counter[str]:
+        """How many labels of these ids are of the same texts, turned, of other or unknown texts."""
+        labels = [answer for answer in self.answers_by_text() if answer.label is not None]
+        return Counter(self._compare(label) for label in labels if label.subject_id in self._texts)
+
+    def _compare(self, event: LabelEvent) -> str:
+        # A backend imports this room, and needs none of what reads tables.
+        from adjudge.data.shown import compare_texts
+
+        here = self._texts.get(event.subject_id)
+        unknown = "same" if here is None else "unknown"
+        return compare_texts(event.shown_texts, here) or unknown
+
+    def _all(self, rater: str | None) -> list[LabelEvent]:
         labels = (None, *self.labels)
         return [event for event in self._store.label_events(rater) if event.label in labels]
+
+    def _events(self, rater: str | None) -> list[LabelEvent]:
+        """The events about these texts, each as if its texts had been shown as in this round."""
+        compared = ((event, self._compare(event)) for event in self._all(rater))
+        return [
+            self._turn(event) if how == "turned" else event
+            for event, how in compared
+            if how != "other"
+        ]
+
+    def _turn(self, event: LabelEvent) -> LabelEvent:
+        from adjudge.data.shown import OTHER_SIDE
+
+        orders = {"ab": "ba", "ba": "ab"}
+        order = cast("Order | None", orders.get(event.shown_order or ""))
+        label = OTHER_SIDE.get(event.label or "", event.label)
+        texts = self._texts.get(event.subject_id)
+        return replace(event, label=label, shown_order=order, shown_texts=texts)
 
     def import_labels(
         self, labels: Sequence[Label], comments: Sequence[str | None] | None = None
@@ -141,12 +187,16 @@ class LabelBook:
 
         `comments` has one entry per label. A label without one leaves the comment in the store.
         """
-        stored = {(e.rater, e.subject_id): (e.label, e.comment) for e in self.answers()}
+        stored = {
+            (e.rater, e.subject_id, e.shown_texts): (e.label, e.comment)
+            for e in self.answers_by_text()
+        }
         cleaned = [clean_comment(comment) for comment in comments or [None] * len(labels)]
         added = 0
         for label, comment in zip(labels, cleaned, strict=True):
             rater = label.rater or "imported"
-            stored_label, stored_comment = stored.get((rater, label.id), (None, None))
+            key = (rater, label.id, label.shown_texts)
+            stored_label, stored_comment = stored.get(key, (None, None))
             if stored_label == label.label and comment in (None, stored_comment):
                 continue
             self.add(
@@ -157,14 +207,18 @@ class LabelBook:
                 shown_order=label.shown_order,
                 sampled_by=label.sampled_by,
                 comment=comment,
+                shown_texts=label.shown_texts,
             )
-            stored[rater, label.id] = (label.label, comment)
+            stored[key] = (label.label, comment)
             added += 1
         return added, len(labels) - added
 
 
-def current_answers(events: Iterable[LabelEvent]) -> list[LabelEvent]:
-    """The last click of each rater about each pair that was not undone, oldest first."""
+def current_answers(events: Iterable[LabelEvent], *, by_text: bool = False) -> list[LabelEvent]:
+    """The last click of each rater about each pair that was not undone, oldest first.
+
+    With `by_text`, of an id with several texts, it is the last click about each of them.
+    """
     clicks: list[LabelEvent] = []
     undone: set[int | None] = set()
     recounted: dict[int | None, SampledBy | None] = {}
@@ -175,7 +229,8 @@ def current_answers(events: Iterable[LabelEvent]) -> list[LabelEvent]:
             recounted[event.undoes] = event.sampled_by
         else:
             clicks.append(event)
-    latest = {(e.rater, e.subject_id): e for e in clicks if e.event not in undone}
+    counted = [click for click in clicks if click.event not in undone]
+    latest = {(e.rater, e.subject_id, by_text and e.shown_texts): e for e in counted}
     return [
         replace(event, sampled_by=recounted.get(event.event, event.sampled_by))
         for event in sorted(latest.values(), key=lambda event: event.event)

@@ -62,7 +62,8 @@ _DIALECT: Dialect = {
     "signs_of_life": "server_started TIMESTAMPTZ NOT NULL",
 }
 #: PostgreSQL cannot store the character NUL in a text: it is written as these two.
-_ESCAPE, _NUL = "\x1a", "\x1a0"
+_ESCAPE = "\x1a"
+_NUL = "\x1a0"
 _PAIR = re.compile("\x1a(.)", re.DOTALL)
 
 # The pool logs failed connections; the caller gets an error, so the log is not printed.
@@ -398,7 +399,8 @@ class PostgresStore(Store):
         return Claim(done=done, ours=frozenset(ours), busy=busy)
 
     def save(self, calls: Iterable[Call]) -> None:
-        calls, at = list(calls), tables.now()
+        calls = list(calls)
+        at = tables.now()
         rows = [[outgoing(value) for value in tables.row_of(call, at)] for call in calls]
 
         def copy() -> None:
@@ -492,9 +494,9 @@ class PostgresStore(Store):
 
         return self._patiently(forget)
 
-    def _refuse_in_transaction(self, what: str) -> None:
+    def _refuse_in_transaction(self, operation: str) -> None:
         if self._in_transaction:
-            raise RuntimeError(f"{what} is its own transaction: call it outside of one")
+            raise RuntimeError(f"{operation} is its own transaction: call it outside of one")
 
     def _checked_rows(self, table: str) -> Iterator[Checked]:
         with self.transaction(), self._session() as db, db.cursor(name="check") as cursor:

@@ -2,7 +2,9 @@
 
 Write-ahead logging lets readers and one writer work in parallel; a second writer waits. With
 `synchronous = NORMAL` a stored reply survives the death of the process at any moment. A power
-failure can lose the last few commits (they are asked again), but does not damage the file.
+failure can lose the last few commits (they are asked again), but does not damage the file. The log
+is the file `-wal`; what is in it is moved into the main file about once a second, so that a copy of
+the main file alone, which is wrong, lacks little.
 """
 
 # ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
@@ -21,7 +23,7 @@ from typing import Any, TypeVar
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.records import Status
 from adjudge.store import tables
-from adjudge.store.interface import SILENCE_S, Owner, Patience, Store, state_of
+from adjudge.store.interface import HURRIED_S, SILENCE_S, Owner, Patience, Store, state_of
 from adjudge.store.tables import LEDGER, WRITTEN, Call, CallRow, Claim, Dialect, Migration
 
 
@@ -43,7 +45,10 @@ def open_privately(path: str | Path, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+#: Seconds to wait for a lock, in steps that notice Ctrl-C; and between checkpoints.
 _BUSY_S = 60.0
+_STEP_S = 0.2
+_CHECKPOINT_S = 1.0
 _DIALECT: Dialect = {
     "serial": "INTEGER PRIMARY KEY",
     "signs_of_life": "started TEXT NOT NULL, heartbeat DOUBLE PRECISION NOT NULL",
@@ -76,6 +81,7 @@ class SQLiteStore(Store):
         self._readonly = readonly
         self._unshared = False
         self._lock = threading.RLock()
+        self._checkpointed = 0.0
         try:
             if readonly:
                 self._db = self._open_to_read()
@@ -113,15 +119,34 @@ class SQLiteStore(Store):
                 return
             try:
                 # IMMEDIATE: a transaction that reads first and writes later cannot wait.
-                self._db.execute("BEGIN IMMEDIATE")
+                self._run("BEGIN IMMEDIATE")
                 yield
-                self._db.execute("COMMIT")
+                self._run("COMMIT")
+                self._checkpoint()
             except BaseException as error:
                 with suppress(sqlite3.Error):  # SQLite can have rolled back itself
                     self._db.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
                     raise self._failed(error) from None
                 raise
+
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run a statement, and wait for another session's lock in steps: SQLite ignores Ctrl-C."""
+        began = time.monotonic()
+        while True:
+            try:
+                return self._db.execute(statement, values)
+            except sqlite3.OperationalError as error:
+                most = HURRIED_S if self.patience.hurried else _BUSY_S
+                if time.monotonic() - began > most or "locked" not in str(error):
+                    raise
+
+    def _checkpoint(self) -> None:
+        """Move the log into the main file, without waiting for readers."""
+        if self._path is not None and time.monotonic() - self._checkpointed > _CHECKPOINT_S:
+            with suppress(sqlite3.Error):
+                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._checkpointed = time.monotonic()
 
     def _open_to_read(self) -> sqlite3.Connection:
         if self._path is None or not self._path.is_file():
@@ -172,7 +197,7 @@ class SQLiteStore(Store):
                 if self._unshared and self._path is not None and _is_written(self._path):
                     self._db.close()
                     self._db = self._open_to_read()
-                return self._db.execute(query, values).fetchall()
+                return self._run(query, values).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failed(error) from None
 
@@ -199,7 +224,8 @@ class SQLiteStore(Store):
         return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
 
     def save(self, calls: Iterable[Call]) -> None:
-        saved, at = list(calls), tables.now()
+        saved = list(calls)
+        at = tables.now()
         with self.transaction():
             for chunk in _chunks(saved):
                 self._db.execute(
@@ -234,6 +260,7 @@ class SQLiteStore(Store):
         row = (me.owner, me.host, me.pid, me.started, time.time())
         later = "(owner) DO UPDATE SET heartbeat = excluded.heartbeat"
         self._insert("owners", "owner, host, pid, started, heartbeat", [row], later)
+        self._checkpoint()
 
     def close(self) -> None:
         self.owner.end()
@@ -283,13 +310,13 @@ class SQLiteStore(Store):
             if name not in gone:
                 continue
             state = state_of(Owner(name, host, pid, started))
-            if state == "alive" or (state == "unknown" and self._heard(name, heartbeat)):
+            if state == "alive" or (state == "unknown" and self._gave_heartbeat(name, heartbeat)):
                 gone.discard(name)
         for name in gone:
             self._forget(name)
         return gone
 
-    def _heard(self, owner: str, heartbeat: float) -> bool:
+    def _gave_heartbeat(self, owner: str, heartbeat: float) -> bool:
         """Whether an owner that cannot be checked gave a heartbeat in the last minute.
 
         A heartbeat in the future means that the clock was set back. Then its age counts from when
@@ -372,7 +399,7 @@ def _is_written(path: Path) -> bool:
 def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
     # Threads can share a connection: every statement runs under the store's lock.
     return sqlite3.connect(
-        place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri
+        place, timeout=_STEP_S, isolation_level=None, check_same_thread=False, uri=uri
     )
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import time
 import uuid
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -141,6 +142,15 @@ MIGRATIONS: tuple[Migration, ...] = (
             "INSERT INTO store_identity (store_id) VALUES ('{store_id}')",
         ),
     ),
+    Migration("0002_shown_texts", ("ALTER TABLE label_events ADD COLUMN shown_texts TEXT",)),
+    Migration("0003_digests", ("ALTER TABLE calls ADD COLUMN digest TEXT",)),
+    Migration(
+        "0004_cached_tokens",
+        (
+            "ALTER TABLE calls ADD COLUMN cached_tokens BIGINT",
+            "ALTER TABLE calls ADD COLUMN cache_write_tokens BIGINT",
+        ),
+    ),
 )
 
 
@@ -152,7 +162,7 @@ def pending(
     A new store has no step yet.
 
     >>> [step.name for step in pending([], "new.db")]
-    ['0001_store']
+    ['0001_store', '0002_shown_texts', '0003_digests', '0004_cached_tokens']
     """
     if readonly and not applied:
         raise StoreMissingError(f"{place}: no such store; check --store")
@@ -226,6 +236,8 @@ class Claim:
 class LabelEvent:
     """One click of a rater. The page gives each click an id (`nonce`).
 
+    `shown_texts` has a hash of each text that was shown (`adjudge.data.shown`), None if
+    unknown: labels of another text with the same id are not of this row.
     `undo` undoes the event `undoes`; `recount` changes only how that label counts as sampled. The
     store numbers events (`event`) and sets their time (`created_at`), unless it is given.
     """
@@ -238,6 +250,7 @@ class LabelEvent:
     shown_order: Order | None = None
     sampled_by: SampledBy | None = None
     comment: str | None = None
+    shown_texts: str | None = None
     undoes: int | None = None
     event: int = 0
     created_at: float = 0.0
@@ -268,7 +281,7 @@ DAMAGED = "`adjudge store check {}` shows what can be read and rescued"
 _REPLY = (
     *("status", "text", "logprobs", "censored", "counts", "mean_logprob", "scored_tokens"),
     *("prompt_tokens", "completion_tokens", "latency_s", "error", "answer_mass", "exact_mass"),
-    *("cut_off", "server", "served_model", "raw"),
+    *("cut_off", "server", "served_model", "cached_tokens", "cache_write_tokens", "raw"),
 )
 _QUESTION = ("judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "created_at")
 #: Fields whose columns have another name: theirs is a word of SQL, or says too little.
@@ -277,11 +290,13 @@ READ_COLUMNS = (
     *("call_id", "call_key", "slot"),
     *(_COLUMN.get(name, name) for name in (*_REPLY, *_QUESTION)),
 )
-READ, WRITTEN = ", ".join(READ_COLUMNS), ", ".join(READ_COLUMNS[1:])
+READ = ", ".join(READ_COLUMNS)
+WRITTEN = ", ".join((*READ_COLUMNS[1:], "digest"))
 #: What rows of a run are made from: without the raw reply and the question.
 REPLY_COLUMNS = READ_COLUMNS[: READ_COLUMNS.index("raw")]
 EVENT = (
-    "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
+    "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, shown_texts, "
+    "undoes, created_at"
 )
 SERVED = "rules_id, subject_id, accepted, audited, content, served_at"
 SERVED_COLUMNS = f"served, {SERVED}"
@@ -330,26 +345,52 @@ def answered(
 _OF_REPLY = attrgetter(*_REPLY)
 _OF_QUESTION = attrgetter(*_QUESTION)
 _LOGPROBS, _CENSORED, _COUNTS = map(READ_COLUMNS[1:].index, ("logprobs", "censored", "counts"))
+#: Values that older rows do not have: the digest leaves them out if they are empty.
+_LATER = frozenset(map(READ_COLUMNS[1:].index, ("cached_tokens", "cache_write_tokens")))
 
 
 def row_of(call: Call, now: str) -> list[Any]:
     """The values of the columns in `WRITTEN`."""
+    values = (call.call_key, call.slot, *_OF_REPLY(call.reply), *_OF_QUESTION(call))
     row: list[Any] = [
-        value if type(value) is not str or value.isascii() else storable(value)
-        for value in (call.call_key, call.slot, *_OF_REPLY(call.reply), *_OF_QUESTION(call))
+        value if type(value) is not str or value.isascii() else storable(value) for value in values
     ]
     row[-1] = row[-1] or now
     for at in (_LOGPROBS, _COUNTS):
         row[at] = None if row[at] is None else json.dumps(dict(row[at]))
     row[_CENSORED] = json.dumps(sorted(row[_CENSORED])) if row[_CENSORED] else None
-    return row
+    return [*row, digest_of(row)]
+
+
+def digest_of(values: Sequence[Any]) -> str:
+    """A checksum of a call's values, in the order of READ_COLUMNS without the number.
+
+    It shows that a row is not as it was written, by accident or by an edit. It is not a signature:
+    an edit can also change the checksum.
+
+    >>> digest_of(["k", None, True]) == digest_of(["k", float("nan"), 1])
+    True
+    """
+    texts = [
+        value if type(value) is str else _number(value)
+        for at, value in enumerate(values)
+        if value is not None or at not in _LATER
+    ]
+    checksum = zlib.crc32("\x1f".join(texts).encode())
+    return f"{checksum:08x}"
+
+
+def _number(value: float | None) -> str:
+    """A number as every database returns it: NaN as nothing, an integer as a float."""
+    return "" if value is None or value != value else repr(float(value))
 
 
 def event_of(event: LabelEvent) -> list[Any]:
     """The values of EVENT; the time is now, unless the event has one."""
-    *values, created_at = (getattr(event, name) for name in EVENT.split(", "))
-    texts = [storable(value) if isinstance(value, str) else value for value in values]
-    return [*texts, created_at or time.time()]
+    values = [getattr(event, name) for name in EVENT.split(", ")]
+    row = [storable(value) if isinstance(value, str) else value for value in values]
+    row[-1] = row[-1] or time.time()
+    return row
 
 
 def served_of(row: Served) -> tuple[Any, ...]:
@@ -395,8 +436,13 @@ class PlainReply(NamedTuple):
     answer_mass: float | None
     prompt_tokens: int | None
     completion_tokens: int | None
+    cached_tokens: int | None
+    cache_write_tokens: int | None
     server: str | None
     served_model: str | None
+
+
+_PLAIN = itemgetter(*map(REPLY_COLUMNS.index, PlainReply._fields[1:]))
 
 
 def plain_reply(row: CallRow) -> PlainReply | None:
@@ -408,8 +454,9 @@ def plain_reply(row: CallRow) -> PlainReply | None:
         logprobs, end = _DECODER.raw_decode(text)
     except (ValueError, TypeError):
         return None
-    plain = end == len(text) and type(logprobs) is dict and isinstance(row[14], float | None)
-    return PlainReply(logprobs, row[14], row[10], row[11], row[17], row[18]) if plain else None
+    reply = PlainReply(logprobs, *_PLAIN(row))
+    plain = end == len(text) and type(logprobs) is dict
+    return reply if plain and isinstance(reply.answer_mass, float | None) else None
 
 
 def decode_reply(row: CallRow, store: str) -> Reply:

@@ -16,8 +16,8 @@ from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
 from adjudge.errors import StoreError
-from adjudge.store import use_store
-from adjudge.store.interface import HEARTBEAT_S, Patience, Store, StorePlace
+from adjudge.store import store_name, use_store
+from adjudge.store.interface import HEARTBEAT_S, HURRIED_S, Patience, Store, StorePlace
 from adjudge.store.tables import Call
 
 T = TypeVar("T")
@@ -43,6 +43,7 @@ class StoreThread:
         self._gathering: list[Job] = []
         self._patience = Patience()
         self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._given_up = False
         self._thread = threading.Thread(target=self._run, name="adjudge-store", daemon=True)
 
     async def open(self) -> None:
@@ -63,14 +64,27 @@ class StoreThread:
         return self._put(work, apart=True)
 
     def hurry(self) -> None:
-        """Stop waiting for a lost server: the run should end."""
+        """Stop waiting for a lost server or a lock: the run should end."""
         self._patience.hurry()
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._loop.call_later, HURRIED_S, self._give_up)
+
+    def _give_up(self) -> None:
+        """Wait no longer for a store that another program has locked: its thread ends later."""
+        if self._thread.is_alive() and not self._opened.done():
+            remedy = "close that program and run the same command again"
+            error = StoreError(
+                f"{store_name(self._place)}: another program has locked it; {remedy}"
+            )
+            self._opened.set_exception(error)
+            self._given_up = True
 
     async def close(self) -> None:
         """Finish waiting jobs, release claims, end the thread."""
         self._flush()
         self._groups.put(None)
-        await asyncio.to_thread(self._thread.join)
+        if not self._given_up:
+            await asyncio.to_thread(self._thread.join)
 
     def _put(self, job: Any, *, apart: bool = False) -> asyncio.Future[Any]:
         future = self._loop.create_future()
@@ -137,7 +151,8 @@ def _commit(store: Store, jobs: list[Job]) -> list[Outcome]:
 
     If the server of the store is lost, this waits: all jobs are safe to repeat.
     """
-    groups = [[job for job in jobs if not job[-1]], *([job] for job in jobs if job[-1])]
+    together = [job for job in jobs if not job[-1]]
+    groups = [together, *([job] for job in jobs if job[-1])]
     return [outcome for group in groups if group for outcome in _try(store, group)]
 
 

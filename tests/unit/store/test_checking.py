@@ -83,6 +83,43 @@ def test_a_damaged_row_is_counted_left_out_and_stops_whoever_needs_it(
             latest_replies(store, [keyed_call(6).call_key])
 
 
+@pytest.mark.parametrize(
+    "edit",
+    ["logprobs = '{\"A\": -2.4, \"B\": -0.1}'", "reply_text = 'B'", "raw = raw || ' '",
+     "answer_mass = 0.5", "status = 'refused'", "cached_tokens = 7"],
+)  # fmt: skip
+def test_an_edited_reply_is_counted_and_a_rescue_leaves_it_out(edit: str, tmp_path: Path) -> None:
+    place = fill_store(tmp_path / "s.db")
+    change(place, f"UPDATE calls SET {edit} WHERE call_id = 7")
+    check = check_store(place, rescue=tmp_path / "new.db")
+    calls = next(table for table in check.tables if table.table == "calls")
+    assert (calls.rows, calls.damaged) == (CALLS, 1)
+    assert calls.example == "row 7: it is not as it was written: it was edited, or a byte changed"
+    assert 7 not in [row[0] for row in rows_of(tmp_path / "new.db", "calls")]
+
+
+def test_calls_of_an_older_version_have_no_digest_and_are_sound(tmp_path: Path) -> None:
+    place = fill_store(tmp_path / "s.db")
+    change(place, "UPDATE calls SET digest = NULL")
+    assert not check_store(place).damaged
+
+
+def test_a_store_from_before_cached_tokens_is_sound_as_it_is_and_brought_up_to_date(
+    tmp_path: Path,
+) -> None:
+    place = fill_store(tmp_path / "s.db")
+    columns = "".join(
+        f"ALTER TABLE calls DROP COLUMN {name};" for name in ("cached_tokens", "cache_write_tokens")
+    )
+    change(place, f"{columns} DELETE FROM {LEDGER} WHERE name = '0004_cached_tokens'")
+    check = check_store(place)
+    assert (check.damaged, check.up_to_date) == (False, False)
+    with use_store(place) as store:
+        assert latest_replies(store, [keyed_call(6).call_key])
+    check = check_store(place)
+    assert (check.damaged, check.up_to_date) == (False, True)
+
+
 def test_a_rescue_keeps_identity_numbers_and_labels_that_were_taken_back(tmp_path: Path) -> None:
     place = fill_store(tmp_path / "s.db")
     check_store(place, rescue=tmp_path / "new.db")
@@ -97,10 +134,10 @@ def test_an_older_schema_is_checked_rescued_and_opened(
 ) -> None:
     place = fill_store(tmp_path / "old.db")
     calls = rows_of(place, "calls")
-    later = Migration("0002_later", ("ALTER TABLE calls ADD COLUMN later TEXT",))
+    later = Migration("0009_later", ("ALTER TABLE calls ADD COLUMN later TEXT",))
     monkeypatch.setattr(tables, "MIGRATIONS", (*MIGRATIONS, later))
     check = check_store(place, rescue=tmp_path / "new.db")
-    assert (check.damaged, check.up_to_date, check.schema) == (False, False, "0001_store")
+    assert (check.damaged, check.up_to_date, check.schema) == (False, False, MIGRATIONS[-1].name)
     for opened in (place, tmp_path / "new.db"):
         with use_store(opened) as store:
             keys = [row[1] for row in calls]

@@ -21,6 +21,11 @@ PLACES = [
     "mysql:hunter2",
     "postgres//ann:hunter2@db.example/evals",
     "ann:hunter2@db.example/evals",
+    "jdbc:postgresql://db.example/evals?user=ann&password=hunter2",
+    "jdbc:sqlite://evals.db?key=hunter2",
+    "PGPASSWORD=hunter2",
+    "sqlite:///evals.db?key=hunter2",
+    "evals.db;api_key=hunter2",
 ]
 
 
@@ -56,6 +61,9 @@ def test_no_verb_prints_or_writes_it(
     for command in commands:
         tried()
         run([*command, "--store", place])
+    for command in (["store", "check"], ["label"], ["monitor", "draw"], ["store", "copy", "a.db"]):
+        tried()
+        run([*command, place])
     shown = capfd.readouterr()
     assert "hunter2" not in shown.out + shown.err
     for path in tmp_path.rglob("*"):
@@ -66,6 +74,7 @@ def test_no_verb_prints_or_writes_it(
 def test_the_recorded_command_has_no_password() -> None:
     for place in PLACES[:3]:
         assert "hunter2" not in without_passwords(place)
+    for place in PLACES:
         with running(["judge", "--store", place, f"--store={place}"]):
             assert "hunter2" not in str(command_line())
 

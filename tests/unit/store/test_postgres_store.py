@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import psycopg
 import pytest
 from calls import make_call
 from postgres import DATABASE, ENCODED, PASSWORD, USER, PostgresServer
-from stores import keyed_call
+from stores import REPLY, keyed_call
 
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreVersionError
@@ -22,7 +23,7 @@ from adjudge.store import Served, check_store, open_store, store_name, use_store
 from adjudge.store import postgres as database
 from adjudge.store.interface import DatabaseURL
 from adjudge.store.postgres import PostgresStore, explain, explain_refusal
-from adjudge.store.tables import LEDGER
+from adjudge.store.tables import LEDGER, MIGRATIONS
 
 #: What no message may hold: the password, however it is written.
 SECRETS = (PASSWORD, ENCODED, "battery")
@@ -372,15 +373,20 @@ def test_audits_are_numbered_in_the_order_of_their_commits(store: PostgresStore,
 def test_a_check_says_what_was_changed(
     store: PostgresStore, url: str, admin: psycopg.Connection[tuple[object, ...]]
 ) -> None:
-    store.save([keyed_call(n) for n in range(3)])
+    odd = replace(REPLY, text="a\0b \x1a \ud800", answer_mass=float("nan"), mean_logprob=1)
+    store.save([*(keyed_call(n) for n in range(3)), keyed_call(3, odd)])
     name = store._url.schema
     check = check_store(url)
-    assert (check.damaged, check.schema, check.up_to_date) == (False, "0001_store", True)
+    assert (check.damaged, check.schema, check.up_to_date) == (False, MIGRATIONS[-1].name, True)
     admin.execute(f"UPDATE {name}.calls SET status = 'oj' WHERE call_id = 2")
     admin.execute(f"UPDATE {name}.calls SET slot = 'other' WHERE call_id = 3")
     check = check_store(url)
     [calls] = [table for table in check.tables if table.table == "calls"]
-    assert (calls.rows, calls.damaged, calls.example) == (1, 2, "row 2: status is 'oj'")
+    assert (calls.rows, calls.damaged, calls.example) == (2, 2, "row 2: status is 'oj'")
+    admin.execute(f"UPDATE {name}.calls SET reply_text = 'B' WHERE call_id = 1")
+    [calls] = [table for table in check_store(url).tables if table.table == "calls"]
+    assert (calls.rows, calls.damaged) == (1, 3)
+    assert calls.example == "row 1: it is not as it was written: it was edited, or a byte changed"
     assert run(["store", "check", url]) == 2
     with pytest.raises(StoreError, match="call 2 is damaged"):
         list(store.calls())
