@@ -50,6 +50,8 @@ class Stop:
         self.reason: Reason | None = None
         self.at_once = False
         self._on_interrupt = on_interrupt
+        #: Called after an interrupt, so that nothing waits long for the store.
+        self.hurry: Callable[[], None] = lambda: None
 
     @property
     def requested(self) -> bool:
@@ -60,6 +62,8 @@ class Stop:
         """Make no new calls. The first reason is kept, unless an interrupt comes later."""
         if self.reason is None or reason == "interrupted":
             self.reason = reason
+        if reason == "interrupted":
+            self.hurry()
 
     def interrupt(self) -> None:
         """A signal came: the first requests a stop, the second an immediate stop."""
@@ -72,7 +76,8 @@ class Stop:
     async def see_through(self, work: Coroutine[Any, Any, T], *, grace_s: float) -> T | None:
         """Finish `work`; None if it was dropped, `grace_s` after an interrupt."""
         task = asyncio.create_task(work)
-        until, dropped = math.inf, False
+        until = math.inf
+        dropped = False
         try:
             while not task.done():
                 await asyncio.wait({task}, timeout=_LOOK_S)
@@ -242,6 +247,7 @@ class Tally:
     in_flight: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
     cost: float = 0.0
     without_tokens: int = 0
     began: float = field(default_factory=time.monotonic)
@@ -253,18 +259,21 @@ class Tally:
         if reply.prompt_tokens is None and reply.completion_tokens is None:
             self.without_tokens += 1
             return
-        prompt, completion = reply.prompt_tokens or 0, reply.completion_tokens or 0
+        prompt = reply.prompt_tokens or 0
+        completion = reply.completion_tokens or 0
         self.prompt_tokens += prompt
         self.completion_tokens += completion
+        self.cached_tokens += reply.cached_tokens or 0
         if self.price is not None:
-            self.cost += self.price.of(prompt, completion)
+            self.cost += self.price.of_replies([reply])
 
     def add_up(self, parts: Iterable[Tally]) -> None:
         """Replace the counts with the sum of the counts of several processes."""
         tallies = list(parts)
         self.made = sum((tally.made for tally in tallies), Counter())
         self.reused = sum((tally.reused for tally in tallies), Counter())
-        for name in ("in_flight", "prompt_tokens", "completion_tokens", "without_tokens", "cost"):
+        tokens = ("prompt_tokens", "completion_tokens", "cached_tokens", "without_tokens")
+        for name in (*tokens, "in_flight", "cost"):
             setattr(self, name, sum(getattr(tally, name) for tally in tallies))
 
     @property
@@ -279,19 +288,22 @@ class Tally:
         self, *, total: int, subjects: int = 0, judge: str = "", load: ServerLoad = IDLE
     ) -> Progress:
         """The current counts, of `total` calls about `subjects`."""
-        made, reused = self.made.total(), self.reused.total()
-        done, rate = made + reused, self._pace(made)
+        made = self.made.total()
+        reused = self.reused.total()
+        done = made + reused
+        total = max(total, done)
+        rate = self._pace(made)
         return Progress(
             done=done,
-            total=max(total, done),
-            rows=done * subjects // max(total, done, 1),
+            total=total,
+            rows=done * subjects // max(total, 1),
             subjects=subjects,
             reused=reused,
             made=made,
             in_flight=self.in_flight,
             statuses=dict(self.made + self.reused),
             rate=rate,
-            eta_s=max(0, total - done) / rate if rate > 0 else None,
+            eta_s=(total - done) / rate if rate > 0 else None,
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             cost=self.cost if self.price is not None else None,
@@ -321,18 +333,21 @@ def describe_progress(now: Progress) -> str:
     """  # noqa: E501  (one line, as it is shown)
     left = None if now.done >= now.total else now.eta_s
     tokens = now.prompt_tokens + now.completion_tokens
-    parts = (
-        f"{now.rows:,}/{now.subjects:,} rows",
-        f"{now.rate:,.1f} calls/s",
-        left is not None and f"{_span(left)} left",
-        now.waiting_s > 0 and f"waiting {_span(now.waiting_s)}, requested by the server",
-        now.rate_limited and f"rate limited (429) {now.rate_limited:,} times",
-        tokens and f"{tokens:,} tokens",
-        now.cost and f"${now.cost:,.2f}",
-        now.reused and f"{now.reused:,} reused",
-        *(f"{n:,} {name}" for name, n in now.statuses.items() if name != "ok" and n),
-    )
-    return " · ".join(words for words in parts if words)
+    parts = [f"{now.rows:,}/{now.subjects:,} rows", f"{now.rate:,.1f} calls/s"]
+    if left is not None:
+        parts.append(f"{_span(left)} left")
+    if now.waiting_s > 0:
+        parts.append(f"waiting {_span(now.waiting_s)}, requested by the server")
+    if now.rate_limited:
+        parts.append(f"rate limited (429) {now.rate_limited:,} times")
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    if now.cost:
+        parts.append(f"${now.cost:,.2f}")
+    if now.reused:
+        parts.append(f"{now.reused:,} reused")
+    parts += [f"{n:,} {name}" for name, n in now.statuses.items() if name != "ok" and n]
+    return " · ".join(parts)
 
 
 def _span(seconds: float) -> str:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.flow import IDLE, Pace, ServerLoad
-from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
+from adjudge.records import Grade, Image, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
 from adjudge.store.interface import sha256_json
 
 if TYPE_CHECKING:
-    from adjudge.judges.backends.openai_batch import OpenAIBatches
+    from adjudge.judges.backends._batches import Batches
+    from adjudge.judges.prices import Price
     from adjudge.judges.prompting import PromptColumns
     from adjudge.store.tables import PlainReply
 
@@ -38,15 +39,29 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message: text of the prompt (str) and text being judged (Data), in order."""
+    """One chat message: text of the prompt (str), text and images being judged, in order."""
 
     role: Role
-    parts: tuple[str | Data, ...]
+    parts: tuple[str | Data | Image, ...]
 
     @property
     def text(self) -> str:
         """The message as one string, for servers that tokenise it themselves."""
         return "".join([part if isinstance(part, str) else part.text for part in self.parts])
+
+    @property
+    def hashed(self) -> list[str]:
+        """What the message is hashed by: role, text, and where in the text its images are.
+
+        The text has the hash of each image; its place tells it from the same words.
+        """
+        places = []
+        length = 0
+        for part in self.parts:
+            if isinstance(part, Image):
+                places.append(f"image at {length}")
+            length += len(part if isinstance(part, str) else part.text)
+        return [self.role, self.text, *places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +110,9 @@ Record = Judgment | Score | Grade
 class Question:
     """One call: its messages, what is wanted, and which of the item's calls it is.
 
-    `repeat` numbers calls that differ in nothing else. A protocol whose calls differ otherwise
-    (personas, criteria) names the difference in `slot`.
+    `repeat` numbers calls that differ in nothing else; there are `asked` of them. A protocol whose
+    calls differ otherwise (personas, criteria) names the difference in `slot`. The first `opening`
+    messages are the same for every subject.
     """
 
     messages: tuple[Message, ...]
@@ -104,6 +120,29 @@ class Question:
     order: Order | None = None
     repeat: int = 0
     slot: str = ""
+    asked: int = 1
+    opening: int = 0
+
+    @property
+    def fixed(self) -> int:
+        """The number of messages at the beginning that no judged text changes.
+
+        >>> judged = Message("user", ("Answer: ", Data("4")))
+        >>> Question((Message("system", ("Be fair.",)), judged), Text(5)).fixed
+        1
+        """
+        fixed = self.opening
+        while fixed < len(self.messages) and all(
+            isinstance(part, str) for part in self.messages[fixed].parts
+        ):
+            fixed += 1
+        return fixed
+
+    @property
+    def images(self) -> list[Image]:
+        """The images of all messages, in reading order."""
+        parts = [part for message in self.messages for part in message.parts]
+        return [part for part in parts if isinstance(part, Image)]
 
 
 #: For each order the hash of the messages and of what is wanted.
@@ -125,6 +164,8 @@ class Backend(ABC):
     uses_gpu: ClassVar[bool] = False
     #: Environment variables that it reads in addition to its key; remote workers get them too.
     variables: ClassVar[tuple[str, ...]] = ()
+    #: Whether it can be shown images. It reads their bytes when it asks, by `read_image`.
+    takes_images: bool = False
     #: Whether it answers from the subject itself (its id, its label) by `ask_about`, not from text.
     #: Only the simulated judge, whose truth is known, and the replay of old replies do this.
     knows_subject: ClassVar[bool] = False
@@ -132,6 +173,8 @@ class Backend(ABC):
     #: of a token in a batch, as a share of its usual price.
     batches: ClassVar[bool] = False
     batch_price: ClassVar[float] = 1.0
+    #: Whether a batch is billed less, too, for what is in the provider's cache.
+    batch_caches: ClassVar[bool] = False
 
     #: What users type and what is in the `judge` column, e.g. "openai:gpt-4.1-mini".
     name: str
@@ -181,6 +224,9 @@ class Backend(ABC):
     def check(self) -> None:  # noqa: B027  (most need nothing)
         """Raise a JudgeError if it cannot be asked, as far as this is known without a call."""
 
+    def reach(self) -> None:  # noqa: B027  (most have no server)
+        """Raise a JudgeError if its server does not accept a connection. Nothing is asked."""
+
     async def start(self) -> None:  # noqa: B027  (nothing to load is a fine start)
         """Load weights, open connections. Called once in the event loop before the first ask."""
 
@@ -207,7 +253,20 @@ class Backend(ABC):
         """The server's load, for the progress display."""
         return IDLE
 
-    def open_batches(self, folder: Path) -> OpenAIBatches:
+    def reads_again(self, question: Question) -> bool:
+        """Whether its provider bills this question less when it is asked again. Equal questions are
+        then asked apart, so that the first has been read."""
+        return False
+
+    def plan_cache(  # noqa: B027  (most have no provider)
+        self, price: Price, *, calls: int, at_once: int
+    ) -> None:
+        """Know the price before `calls` are made, for what the provider caches.
+
+        `at_once` calls start before the first is read; in a batch that is unknown: 0.
+        """
+
+    def open_batches(self, folder: Path) -> Batches:
         """Questions sent together; the list of running batches is kept in `folder`."""
         raise ArgumentError("batch", self.name, "this judge has no batches; leave it out")
 
@@ -307,12 +366,25 @@ class JudgeProtocol(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """A backend asked by a protocol, `repeats` times; that is not part of the fingerprint."""
+    """A backend asked by a protocol, `repeats` times; that is not part of the fingerprint.
+
+    The repeats are numbered from `first_repeat`: another number is another call in a store.
+    """
 
     backend: Backend
     protocol: JudgeProtocol
     fingerprint_parts: Mapping[str, Any]
     repeats: int = 1
+    first_repeat: int = 0
+
+    @property
+    def repeat_numbers(self) -> range:
+        return range(self.first_repeat, self.first_repeat + self.repeats)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether its rows state their repeat."""
+        return self.repeats > 1 or self.first_repeat > 0
 
     @cached_property
     def fingerprint(self) -> str:

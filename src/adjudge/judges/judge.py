@@ -33,7 +33,7 @@ from adjudge.judges.interface import (
 from adjudge.judges.redact import check_secrets
 from adjudge.plugins import Builtin, Registry
 from adjudge.present.result import plain
-from adjudge.records import Item, Pair, Subject
+from adjudge.records import Image, Item, Pair, Subject
 from adjudge.store import StorePlace, read_judge_parts
 from adjudge.store.interface import Store, content_hash, sha256_json
 
@@ -154,10 +154,13 @@ def differing_parts(parts: Mapping[str, Any], others: Mapping[str, Any]) -> tupl
     return tuple(n for n in sorted(names) if parts.get(n, missing) != others.get(n, missing))
 
 
-def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -> Judge:
+def make_judge(
+    backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1, first_repeat: int = 0
+) -> Judge:
     """A judge from a backend and a protocol, if the backend can answer the protocol's questions."""
     if lacking := protocol.wants - backend.wants:
-        wanted, offered = _named(lacking), _named(backend.wants)
+        wanted = _named(lacking)
+        offered = _named(backend.wants)
         drawn = lacking <= {Choice, Reasoned} and Text in backend.wants
         remedy = "draw answers with --samples 5, or choose" if drawn else "choose"
         lacks = f"it needs {wanted}, which {backend.name} cannot give (only {offered})"
@@ -169,7 +172,13 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
     }
     parts["protocol"] = protocol.name
     parts |= {f"protocol.{name}": plain(value) for name, value in protocol.settings().items()}
-    return Judge(backend=backend, protocol=protocol, fingerprint_parts=parts, repeats=repeats)
+    return Judge(
+        backend=backend,
+        protocol=protocol,
+        fingerprint_parts=parts,
+        repeats=repeats,
+        first_repeat=first_repeat,
+    )
 
 
 def by_route(judge: Judge) -> dict[str, Judge]:
@@ -187,11 +196,29 @@ def question_hash(question: Question, subject: Pair | Item | None = None) -> str
     So anything that a protocol shows (a reference, a persona) makes a new question if it changes.
     `subject` is for judges that answer from the subject itself (`knows_subject`).
     """
-    texts = [text for message in question.messages for text in (message.role, message.text)]
+    texts = [text for message in question.messages for text in message.hashed]
     texts += texts_of_want(question.want)
     if subject is not None:
         texts += texts_of_truth(subject)
     return content_hash(texts)
+
+
+def refuse_images(backend: Backend, questions: Iterable[Question]) -> None:
+    """Refuse questions with images if the backend takes none, or cannot take them there."""
+    for question in questions:
+        images = question.images
+        if images and not backend.takes_images:
+            remedy = "it takes no images: ask openai:, anthropic: or transformers: with a model"
+            remedy += " that does"
+            raise ArgumentError("judge", backend.name, remedy)
+        for image in images:
+            if image.place is not None:
+                remedy = "only rows of a file name an image by path or URL; give a data URI"
+                raise ArgumentError("image", image.name, remedy)
+        asked = [message for message in question.messages if message.role == "user"]
+        if len(images) > sum(isinstance(part, Image) for m in asked for part in m.parts):
+            remedy = "judges take images only in a user message: move the placeholder there"
+            raise ArgumentError("prompt", images[0].name, remedy)
 
 
 def texts_of_want(want: Want) -> list[str]:
@@ -231,7 +258,7 @@ def take_known_route(judge: Judge, is_known: Callable[[str], bool]) -> Judge | N
 
 def kept_route(judge: Judge, store: Store) -> Judge | None:
     """The judge by the route of the replies in the store; None if it has none."""
-    return take_known_route(judge, lambda known: store.judge_parts(known) is not None)
+    return take_known_route(judge, lambda fingerprint: store.judge_parts(fingerprint) is not None)
 
 
 async def ask_route(judge: Judge, subjects: Iterable[Subject]) -> Judge:
@@ -270,15 +297,15 @@ def identity_of(judge: Judge) -> Identity:
 
 
 def match_judge(
-    known: Sequence[Identity],
-    given: Identity,
+    judges: Sequence[Identity],
+    identity: Identity,
     *,
     made: str = "the policy",
     remedy: str = "calibrate on judgments of this one",
     by_name: bool = False,
     store: StorePlace = None,
 ) -> Match:
-    """Find `given` among the judges that something was `made` for; refuse another judge.
+    """Find `identity` among the judges that something was `made` for; refuse another judge.
 
     Equal fingerprints are one judge (with `by_name`, name and protocol must also agree). If both
     sides have fingerprints and none is equal, it is another judge, whatever its name. If one side
@@ -291,17 +318,17 @@ def match_judge(
     >>> match_judge(old, Identity("gpt", "preference")).remark
     'rows of gpt (preference) have no judge_fingerprint: compared by name'
     """
-    alike = [at for at, identity in enumerate(known) if _names_agree(identity, given)]
-    if given.fingerprint is not None:
-        pool = alike if by_name else range(len(known))
-        equal = tuple(at for at in pool if known[at].fingerprint == given.fingerprint)
+    alike = [at for at, judge in enumerate(judges) if _names_agree(judge, identity)]
+    if identity.fingerprint is not None:
+        pool = alike if by_name else range(len(judges))
+        equal = tuple(at for at in pool if judges[at].fingerprint == identity.fingerprint)
         if equal:
             return Match(equal)
-    bare = given.fingerprint is None
-    comparable = tuple(at for at in alike if bare or known[at].fingerprint is None)
+    bare = identity.fingerprint is None
+    comparable = tuple(at for at in alike if bare or judges[at].fingerprint is None)
     if not comparable:
-        raise _mismatch([known[at] for at in alike] or known, given, made, remedy, store)
-    return Match(comparable, _remark(known[comparable[0]], given, made))
+        raise _mismatch([judges[at] for at in alike] or judges, identity, made, remedy, store)
+    return Match(comparable, _remark(judges[comparable[0]], identity, made))
 
 
 def _names_agree(ours: Identity, theirs: Identity) -> bool:
@@ -309,33 +336,33 @@ def _names_agree(ours: Identity, theirs: Identity) -> bool:
     return all(a is None or b is None or a == b for a, b in names)
 
 
-def _remark(known: Identity, given: Identity, made: str) -> str | None:
-    if known.judge is None or given.judge is None:
+def _remark(judge: Identity, identity: Identity, made: str) -> str | None:
+    if judge.judge is None or identity.judge is None:
         return f"the rows do not name their judge: it must be the one {made} was made for"
-    side = f"rows of {given} have" if given.fingerprint is None else f"{made} has"
-    whose = "" if given.fingerprint is None else f" of {given}"
+    side = f"rows of {identity} have" if identity.fingerprint is None else f"{made} has"
+    whose = "" if identity.fingerprint is None else f" of {identity}"
     return f"{side} no judge_fingerprint{whose}: compared by name"
 
 
 def _mismatch(
-    known: Sequence[Identity], given: Identity, made: str, remedy: str, store: StorePlace
+    judges: Sequence[Identity], identity: Identity, made: str, remedy: str, store: StorePlace
 ) -> PolicyMismatchError:
-    parts = given.parts
-    if parts is None and given.fingerprint is not None:
-        parts = read_judge_parts([given.fingerprint], store).get(given.fingerprint)
-    mine = next((identity.parts for identity in known if identity.parts is not None), None)
-    names = ", ".join(dict.fromkeys(str(identity) for identity in known))
+    parts = identity.parts
+    if parts is None and identity.fingerprint is not None:
+        parts = read_judge_parts([identity.fingerprint], store).get(identity.fingerprint)
+    mine = next((judge.parts for judge in judges if judge.parts is not None), None)
+    names = ", ".join(dict.fromkeys(str(judge) for judge in judges))
     if parts is not None and mine is not None:
         differs = differing_parts(mine, parts) or ("route",)
         why = f" with another prompt, model or settings (differs: {', '.join(differs)})"
-    elif any(_names_agree(identity, given) for identity in known):
+    elif any(_names_agree(judge, identity) for judge in judges):
         differs = ("judge_fingerprint",)
-        old = ", ".join(dict.fromkeys(str(identity.fingerprint)[:12] for identity in known))
-        why = f" with fingerprint {old}, but here it is {str(given.fingerprint)[:12]}"
+        old = ", ".join(dict.fromkeys(str(judge.fingerprint)[:12] for judge in judges))
+        why = f" with fingerprint {old}, but here it is {str(identity.fingerprint)[:12]}"
         same = ": same judge name and protocol, so its prompt, weights, engine or settings differ"
-        why += same if given.judge is not None else ""
+        why += same if identity.judge is not None else ""
     else:
-        named = given.judge in {identity.judge for identity in known}
+        named = identity.judge in {judge.judge for judge in judges}
         differs = ("protocol" if named else "judge",)
-        why = f", not for {given}"
+        why = f", not for {identity}"
     return PolicyMismatchError(f"{made} was made for {names}{why}; {remedy}", differs=differs)

@@ -26,10 +26,10 @@ from adjudge.judges.flow import GRACE_S, Stop, Tally
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import by_route, kept_route, usual_route
 from adjudge.judges.options import JudgingOptions, spread_options
+from adjudge.judges.prices import CHARACTERS_PER_TOKEN
 from adjudge.judges.rows import Outcome, RowCounts, Stages, outdated_calls, schema_of
 from adjudge.judges.runner import RunContext, ask_all
 from adjudge.judges.subjects import (
-    CHARACTERS_PER_TOKEN,
     CallNotes,
     OpenSubjects,
     Subjects,
@@ -193,7 +193,7 @@ def make_plans(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan | J
 def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> JudgingPlan:
     price = options.price_of(judge)
     subjects = options.subjects(pairs, judge)
-    calls = reused = characters = written = rows = 0
+    calls = reused = characters = written = rows = images = cached = first = 0
     place = store_name(options.store) or "memory"
     with ExitStack() as stack:
         try:
@@ -219,6 +219,11 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
                     continue
                 characters += call.characters
                 written += call.most_written
+                images += call.images
+                if price is not None and price.cached is not None:
+                    again = call.most_cached(price.cache_least)
+                    first = first or again  # nothing was read before the first call
+                    cached += again
     read = round(characters / CHARACTERS_PER_TOKEN)
     return JudgingPlan(
         judge=judge.backend.name,
@@ -230,10 +235,13 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
         kept=reused,
         to_ask=calls - reused,
         prompt_tokens_estimate=read,
+        cached_tokens_most=cached - first,
         completion_tokens_most=written,
         cost_estimate=None if price is None else price.of(read, written),
+        cost_least=None if price is None else price.of(read, written, cached - first),
         price_source=None if price is None else price.source,
         unknown_parts=("route",) if len(routes) > 1 else (),
+        images=images,
     )
 
 
@@ -248,14 +256,17 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     tallies = [Tally(options.price_of(judge, for_run=True)) for judge in judges]
     for judge in judges:
         judge.backend.check()
-    stop, store, team = options.stop, StoreThread(options.store), None
+    stop = options.stop
+    store = StoreThread(options.store)
+    stop.hurry = store.hurry
+    team = None
     contexts: list[RunContext] = []
     with (
         _signals(stop, options.handle_signals),
         closing(options.subjects(pairs, judges[0])) as subjects,
         ExitStack() as resources,
     ):
-        await asyncio.to_thread(subjects.survey)
+        await asyncio.to_thread(subjects.survey, judges)
         if options.announce is not None:
             options.announce(_announcement(judges, subjects, in_stages=stages is not None))
         left_open = OpenSubjects(subjects, bytearray(b"\1") * subjects.total)
@@ -348,7 +359,8 @@ async def _collect(
 ) -> tuple[Sequence[RowCounts], tuple[Row, ...] | None]:
     """The rows of all judges, one judge after the other: counted, and written or returned."""
     options = contexts[0].options
-    output, schema = options.output, schema_of(contexts[0].judge)
+    output = options.output
+    schema = schema_of(contexts[0].judge)
     rows: list[Row] = []
     counts = []
     with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
@@ -366,8 +378,12 @@ async def _collect(
 
 
 def _summary(context: RunContext, collected: RowCounts | None, *, subjects: Subjects) -> Judging:
-    judge, tally, options = context.judge, context.tally, context.options
-    price, output, elapsed = tally.price, options.output, context.elapsed_s
+    judge = context.judge
+    tally = context.tally
+    options = context.options
+    price = tally.price
+    output = options.output
+    elapsed = context.elapsed_s
     counts = collected or RowCounts()
     return Judging(
         judge=judge.backend.name,
@@ -391,6 +407,7 @@ def _summary(context: RunContext, collected: RowCounts | None, *, subjects: Subj
         **{name: getattr(counts, name) for name in _COUNTED},
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
+        cached_tokens=tally.cached_tokens,
         calls_without_tokens=tally.without_tokens,
         cost=counts.cost if price is not None and collected is not None else None,
         cost_this_run=tally.cost if price is not None else None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from adjudge.atomic import check_writable
+from adjudge.data.turns import Units
 from adjudge.data.writing import check_output
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import parse_scale, read_criteria
@@ -72,10 +73,19 @@ class JudgingOptions:
         columns: Columns with other names, ours to yours, e.g. {"response_a": "left"}. Usual names
             need no entry.
         labels_as: Meaning of words in label and verdict columns, e.g. {"0": "A", "1": "B"}.
+        unit: What one verdict is about: conversation (the whole response), turn (each message of
+            the assistant, with what came before), run (of an agent, shortened) or step (a message
+            and what its tools returned). Turns and steps have the id ID#NUMBER.
+        step_limit: The longest message of a run that the judge sees, in characters. Its middle is
+            cut, and counted in the column cut_characters. Default: 4000.
+        run_limit: The longest run that the judge sees, in characters. Messages in its middle are
+            left out. Default: 60000.
         reason: Let the judge write reasons before its verdict (preference, criterion, grade). Its
             probability is read at the verdict.
         samples: Answers to draw per order, for judges without logprobs.
-        repeats: Ask every question this many times; the column repeat numbers them. The first is 0.
+        repeats: Ask every question this many times; the column repeat numbers them.
+        first_repeat: Number of the first repeat. Another number asks everything again, with stored
+            replies too. The default is 0.
         order: both, or one order: ab (response_a first), ba, random. "random" draws one order for
             each pair. Default: both; verbalized: random.
         max_tokens: Maximum tokens of a written answer; raise it if the judge reasons.
@@ -86,6 +96,8 @@ class JudgingOptions:
         scale: Scale of likert's scores, such as 1-10. Default: 1-5. From 10 on it needs samples.
         demonstrations: Labelled rows to show before every question (preference, grade,
             annotators); not from your test set.
+        fetch_images: Fetch images that rows name by URL, once each, before the first call. Requests
+            go to the addresses in the file.
         seed: Seed for what a protocol draws: orders, personas. It also decides on which side the
             chosen response of a public data set is shown.
         base_url: Any OpenAI-compatible server, e.g. http://localhost:8000/v1
@@ -116,8 +128,8 @@ class JudgingOptions:
             CPU.
         ray_address: HOST:PORT of a Ray cluster's head. Default: RAY_ADDRESS, or else a Ray on this
             machine that ends with the run.
-        batch: Use OpenAI's Batch API: half the price, answers within a day. The same call
-            continues with running batches.
+        batch: Use the batch API of OpenAI or Anthropic: half the price, answers within a day. The
+            same call continues with running batches.
         batch_folder: Folder for the list of running batches. Default: in your data folder.
         poll_s: Seconds between two checks of a batch.
         progress: Show one line that is updated in place, in a notebook or on a terminal. A function
@@ -136,9 +148,13 @@ class JudgingOptions:
     format: str | None = None
     columns: Mapping[str, str] | None = None
     labels_as: Mapping[str, str] | None = None
+    unit: str = "conversation"
+    step_limit: int | None = None
+    run_limit: int | None = None
     reason: bool | None = None
     samples: int | None = None
     repeats: int = 1
+    first_repeat: int = 0
     order: str | None = None
     max_tokens: int | None = None
     min_answer_mass: float | None = None
@@ -146,6 +162,7 @@ class JudgingOptions:
     criteria: str | Path | None = None
     scale: str | None = None
     demonstrations: SubjectSource | None = None
+    fetch_images: bool = False
     seed: int | None = None
     base_url: str | None = None
     api_key_env: str | None = None
@@ -182,6 +199,7 @@ class JudgingOptions:
             if getattr(self, name) is not None:
                 count(getattr(self, name), name, least=least)
         count(self.repeats, "repeats", least=1)
+        count(self.first_repeat, "first_repeat", least=0)
         for name in ("rpm", "max_cost", "poll_s"):
             if getattr(self, name) is not None:
                 positive(getattr(self, name), name)
@@ -191,6 +209,7 @@ class JudgingOptions:
             raise ArgumentError("store", None, BATCH_STORE)
         if self.batch and self.rpm is not None:
             raise ArgumentError("rpm", self.rpm, "a batch has no request rate; leave it out")
+        self.make_units()
         check_engine(self.engine, self.workers, self.ray_address)
         if self.engine != "local" and self.batch:
             raise ArgumentError("engine", self.engine, "a batch needs no workers; leave it out")
@@ -227,6 +246,7 @@ class JudgingOptions:
                 *("workers", "ray_address", "progress", "announce"),
             )
         )
+        mine |= {"unit": "conversation", "step_limit": None, "run_limit": None}  # done already
         mine |= {"judge": judge, "protocol": protocol, "engine": "local", "stop": Stop()}
         rpm = None if self.rpm is None else self.rpm / workers
         most = None if self.max_cost is None else max((self.max_cost - spent) / workers, 1e-12)
@@ -249,7 +269,12 @@ class JudgingOptions:
         protocol = self._make_protocol()
         judges: dict[str, Judge] = {}
         for named_judge in named:
-            judge = make_judge(self._make_backend(named_judge), protocol, repeats=self.repeats)
+            judge = make_judge(
+                self._make_backend(named_judge),
+                protocol,
+                repeats=self.repeats,
+                first_repeat=self.first_repeat,
+            )
             if judge.fingerprint in judges:
                 remedy = "name each judge once; to ask a judge several times, give repeats"
                 raise ArgumentError("judge", judge.backend.name, remedy)
@@ -259,7 +284,8 @@ class JudgingOptions:
     def price_of(self, judge: Judge, *, for_run: bool = False) -> Price | None:
         """The judge's price if it is known; a run whose cost is limited needs one."""
         prices = read_prices(self.prices) if isinstance(self.prices, (str, Path)) else self.prices
-        backend, base_url = judge.backend, judge.fingerprint_parts.get("base_url")
+        backend = judge.backend
+        base_url = judge.fingerprint_parts.get("base_url")
         if self.batch and not backend.batches:
             raise ArgumentError("batch", backend.name, "this judge has no batches; leave it out")
         price = price_for(backend.name, prices, base_url=base_url, free=backend.free)
@@ -268,15 +294,22 @@ class JudgingOptions:
             raise ArgumentError("max_cost", self.max_cost, remedy)
         if price is None or not self.batch:
             return price
+        if not backend.batch_caches:
+            price = replace(price, cached=None, cache_write=None)
         return price.times(backend.batch_price, "in a batch")
 
     def subjects(self, source: SubjectSource, judge: Judge) -> Subjects:
         """The pairs to be judged, or the items for a protocol about single responses."""
-        given = self._given(("limit", "format", "columns", "labels_as", "seed"))
-        return Subjects(source, protocol=judge.protocol, **given)
+        options = self._options_set(("limit", "format", "columns", "labels_as", "seed"))
+        options["fetch_images"] = self.fetch_images
+        return Subjects(source, protocol=judge.protocol, units=self.make_units(), **options)
+
+    def make_units(self) -> Units:
+        """What one verdict is about, and how much of a run the judge sees."""
+        return Units.for_judge(self.unit, self.step_limit, self.run_limit)
 
     def _make_backend(self, judge: OneJudge) -> Backend:
-        options = self._given(_OF_BACKENDS)
+        options = self._options_set(_OF_BACKENDS)
         if isinstance(judge, str):
             # The runner limits how many calls are in flight; only a backend that pools connections
             # needs the number.
@@ -294,7 +327,7 @@ class JudgingOptions:
         return judge
 
     def _make_protocol(self) -> JudgeProtocol:
-        options = self._given(_OF_PROTOCOLS)
+        options = self._options_set(_OF_PROTOCOLS)
         draws: Container[str] = ()
         if isinstance(self.protocol, JudgeProtocol):
             draws = self.protocol.settings()
@@ -320,11 +353,11 @@ class JudgingOptions:
             options["demonstrations"] = list(Subjects(self.demonstrations, kind=kind).read())
         return parse_protocol(self.protocol, **options)
 
-    def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def _options_set(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
-    def _refuse(self, given: Mapping[str, Any], owner: str) -> None:
-        for name, value in given.items():
+    def _refuse(self, options: Mapping[str, Any], owner: str) -> None:
+        for name, value in options.items():
             raise ArgumentError(name, value, f"set it on the {owner} object itself")
 
 

@@ -235,7 +235,8 @@ def parse_claim(text: str | None, *, top: float = 1) -> Claim | None:
     if verdicts or claims:
         return None
     lowered = _lowered(first_json_object(answer) or {}) or {}
-    letter, confidence = lowered.get("verdict"), lowered.get("confidence")
+    letter = lowered.get("verdict")
+    confidence = lowered.get("confidence")
     if not isinstance(letter, str) or not _is_number(confidence):
         return None
     return _claim(parse_letter(letter), confidence, top)
@@ -369,7 +370,9 @@ def parse_score(
 
 # --- a verdict in a declared format --------------------------------------------------------------
 
-WHOLE, BRACKETS, LAST_LINE = "A", "[[A]]", "last line: A"
+WHOLE = "A"
+BRACKETS = "[[A]]"
+LAST_LINE = "last line: A"
 _FIELD = re.compile(r'\{\s*"([^"\\]{1,60})"\s*:\s*"A"\s*\}')
 
 
@@ -417,7 +420,8 @@ def locate_option(text: str | None, options: tuple[str, ...], format: str) -> Lo
         if format == LAST_LINE:
             answer = answer.rstrip()
             line = answer.rfind("\n") + 1
-            begin, answer = begin + line, answer[line:]
+            begin += line
+            answer = answer[line:]
         place = _option_alone(answer, options)
         located = [] if place is None else [place]
     elif format == BRACKETS:

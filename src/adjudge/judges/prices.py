@@ -1,7 +1,9 @@
 """Prices of tokens: the user's own prices, the package genai-prices, or a small dated table.
 
 genai-prices (the extra `prices`) is updated by its own releases and has hundreds of models and
-gateways. A model without a price has an unknown cost. Every price names its source.
+gateways. A model without a price has an unknown cost. Every price names its source. Providers bill
+less for the beginning of a prompt that they have read before (their cache); some bill more for
+writing it there.
 """
 
 from __future__ import annotations
@@ -11,61 +13,121 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from adjudge.data.files import read_text
 from adjudge.errors import DataError
 
+#: Tokens are estimated from characters, until a server has counted them.
+CHARACTERS_PER_TOKEN = 4
+_LEAST_CACHED = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens, and where the number comes from."""
+    """US dollars per million tokens, and where the number comes from.
+
+    `cached` is the price of a prompt token that is read from the provider's cache, `cache_write` of
+    one that is written to it; None if they are billed as any other. The provider caches nothing
+    that is shorter than `cache_least` tokens.
+    """
 
     prompt: float
     completion: float
     source: str
+    cached: float | None = None
+    cache_write: float | None = None
+    cache_least: int = _LEAST_CACHED
 
-    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """The cost of one call.
+    def of(
+        self, prompt_tokens: int, completion_tokens: int, cached: int = 0, written: int = 0
+    ) -> float:
+        """The cost of calls, with those of the prompt tokens that the cache had or was given.
 
-        >>> Price(2.0, 8.0, "example").of(1_000_000, 250_000)
-        4.0
+        >>> price = Price(2.0, 8.0, "example", cached=0.5)
+        >>> price.of(1_000_000, 250_000), price.of(1_000_000, 250_000, cached=400_000)
+        (4.0, 3.4)
         """
-        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
+        read = self.prompt if self.cached is None else self.cached
+        write = self.prompt if self.cache_write is None else self.cache_write
+        plain = max(prompt_tokens - cached - written, 0)
+        prompt = self.prompt * plain + read * cached + write * written
+        return (prompt + self.completion * completion_tokens) / 1e6
+
+    def of_replies(self, replies: Iterable[Counted]) -> float:
+        """The cost of the calls that gave these replies."""
+        counted = list(replies)
+        return self.of(*(sum(getattr(reply, name) or 0 for reply in counted) for name in _TOKENS))
+
+    def cache_pays(self, calls: int, writes: float) -> bool:
+        """Whether caching a text that `calls` begin with costs less, if so many of them write it.
+
+        >>> price = Price(1.0, 5.0, "example", cached=0.1, cache_write=1.25)
+        >>> price.cache_pays(2, writes=2), price.cache_pays(3, writes=2)
+        (False, True)
+        """
+        if self.cached is None:
+            return False
+        write = self.prompt if self.cache_write is None else self.cache_write
+        return writes * write + (calls - writes) * self.cached < calls * self.prompt
 
     def times(self, share: float, where: str) -> Price:
         """A share of this price; the source states the share.
 
-        >>> Price(2.0, 8.0, "example").times(0.5, "in a batch")
-        Price(prompt=1.0, completion=4.0, source='example, 50 % of it in a batch')
+        >>> half = Price(2.0, 8.0, "example").times(0.5, "in a batch")
+        >>> half.prompt, half.completion, half.source
+        (1.0, 4.0, 'example, 50 % of it in a batch')
         """
-        source = f"{self.source}, {100 * share:g} % of it {where}"
-        return Price(share * self.prompt, share * self.completion, source)
+        parts = {name: getattr(self, name) for name in ("prompt", "completion", *_OF_CACHE)}
+        prices = {name: share * part for name, part in parts.items() if part is not None}
+        return replace(self, **prices, source=f"{self.source}, {100 * share:g} % of it {where}")
 
 
-#: Standard (not batch, not cached) prices for text, and the month in which they were read in the
-#: public price lists: platform.openai.com/docs/pricing, platform.claude.com/docs (pricing).
-KNOWN: Mapping[str, tuple[float, float, str]] = {
-    "gpt-4.1": (2.00, 8.00, "2025-06"),
-    "gpt-4.1-mini": (0.40, 1.60, "2025-06"),
-    "gpt-4.1-nano": (0.10, 0.40, "2025-06"),
-    "gpt-4o": (2.50, 10.00, "2025-06"),
-    "gpt-4o-2024-05-13": (5.00, 15.00, "2025-06"),
-    "gpt-4o-mini": (0.15, 0.60, "2025-06"),
-    "claude-haiku-4-5": (1.00, 5.00, "2026-10"),
-    "claude-sonnet-4-5": (3.00, 15.00, "2026-10"),
-    "claude-sonnet-4-6": (3.00, 15.00, "2026-10"),
-    "claude-opus-4-5": (5.00, 25.00, "2026-10"),
-    "claude-opus-4-6": (5.00, 25.00, "2026-10"),
+class Counted(Protocol):
+    """What has counts of tokens: a reply."""
+
+    @property
+    def prompt_tokens(self) -> int | None: ...
+    @property
+    def completion_tokens(self) -> int | None: ...
+    @property
+    def cached_tokens(self) -> int | None: ...
+    @property
+    def cache_write_tokens(self) -> int | None: ...
+
+
+_TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
+_OF_CACHE = ("cached", "cache_write")
+
+
+#: Standard (not batch) prices for text, of the prompt, the completion and a cached prompt, and the
+#: month in which they were read in the public price lists: platform.openai.com/docs/pricing,
+#: platform.claude.com/docs (pricing).
+KNOWN: Mapping[str, tuple[float, float, float | None, str]] = {
+    "gpt-4.1": (2.00, 8.00, 0.50, "2025-06"),
+    "gpt-4.1-mini": (0.40, 1.60, 0.10, "2025-06"),
+    "gpt-4.1-nano": (0.10, 0.40, 0.025, "2025-06"),
+    "gpt-4o": (2.50, 10.00, 1.25, "2025-06"),
+    "gpt-4o-2024-05-13": (5.00, 15.00, None, "2025-06"),
+    "gpt-4o-mini": (0.15, 0.60, 0.075, "2025-06"),
+    "claude-haiku-4-5": (1.00, 5.00, 0.10, "2026-10"),
+    "claude-sonnet-4-5": (3.00, 15.00, 0.30, "2026-10"),
+    "claude-sonnet-4-6": (3.00, 15.00, 0.30, "2026-10"),
+    "claude-opus-4-5": (5.00, 25.00, 0.50, "2026-10"),
+    "claude-opus-4-6": (5.00, 25.00, 0.50, "2026-10"),
 }
+#: Anthropic bills a prompt token that is written to the cache for five minutes at this multiple.
+_CLAUDE_WRITES = 1.25
+#: The fewest tokens that these models cache, read 2026-11 (docs.claude.com, prompt caching).
+_CACHE_LEAST = {"claude-haiku-4-5": 4096, "claude-opus-4-5": 4096, "claude-opus-4-6": 4096}
 
 #: The schema of a price file, for error messages.
 _SCHEMA = (
     'give a CSV with the columns model, prompt, completion, or JSON {"MODEL": {"prompt": 2.0, '
-    '"completion": 8.0}}, in dollars per million tokens'
+    '"completion": 8.0}}, in dollars per million tokens; optional: cached and cache_write'
 )
 _COLUMNS = ("prompt", "completion")
 #: A list price is valid only at the maker's server; a gateway has its own prices.
@@ -89,7 +151,7 @@ def price_for(
     on the user's machine is `free`. A price list is valid only for its server, `base_url`.
 
     >>> price_for("simulated:accuracy=0.8", free=True)
-    Price(prompt=0.0, completion=0.0, source='runs on this machine')
+    Price(prompt=0.0, completion=0.0, source='runs on this machine', ...)
     >>> price_for("openai:gpt-4.1-mini", base_url="http://localhost:8000/v1") is None
     True
     """
@@ -109,16 +171,25 @@ def current_price(backend: str, model: str, base_url: str | None) -> Price | Non
     except ImportError:
         return None
     usage = genai_prices.Usage(input_tokens=_USUAL_TOKENS, output_tokens=_USUAL_TOKENS)
+    place: dict[str, Any] = {"provider_id": backend}
+    if base_url is not None:
+        place = {"provider_api_url": base_url}
     try:
-        if base_url is None:
-            priced = genai_prices.calc_price(usage, model, provider_id=backend)
-        else:
-            priced = genai_prices.calc_price(usage, model, provider_api_url=base_url)
+        priced = genai_prices.calc_price(usage, model, **place)
     except LookupError:
         return None
     times = 1_000_000 // _USUAL_TOKENS  # the prices are decimals: exact
     source = f"genai-prices {genai_prices.__version__}: {priced.provider.id}, {priced.model.id}"
-    return Price(float(priced.input_price * times), float(priced.output_price * times), source)
+    prompt = float(priced.input_price * times)
+    completion = float(priced.output_price * times)
+    cached, written = (
+        float(genai_prices.calc_price(of, model, **place).input_price * times)
+        for of in (
+            genai_prices.Usage(input_tokens=_USUAL_TOKENS, cache_read_tokens=_USUAL_TOKENS),
+            genai_prices.Usage(input_tokens=_USUAL_TOKENS, cache_write_tokens=_USUAL_TOKENS),
+        )
+    )
+    return _with_cache(model, prompt, completion, source, cached=cached, written=written)
 
 
 def listed_price(model: str, base_url: str | None = None) -> Price | None:
@@ -132,8 +203,27 @@ def listed_price(model: str, base_url: str | None = None) -> Price | None:
     name = model if model in KNOWN else _DATE.sub("", model)
     if name not in KNOWN:
         return None
-    prompt, completion, month = KNOWN[name]
-    return Price(prompt, completion, f"built-in table: list price of {name}, read {month}")
+    prompt, completion, cached, month = KNOWN[name]
+    written = _CLAUDE_WRITES * prompt if name.startswith("claude") else prompt
+    source = f"built-in table: list price of {name}, read {month}"
+    return _with_cache(name, prompt, completion, source, cached=cached, written=written)
+
+
+def _with_cache(
+    model: str,
+    prompt: float,
+    completion: float,
+    source: str,
+    *,
+    cached: float | None,
+    written: float,
+) -> Price:
+    """A price with what differs in the cache: nothing, if a cached token costs the same."""
+    if cached is None or cached >= prompt:
+        return Price(prompt, completion, source)
+    write = written if written != prompt else None
+    least = _CACHE_LEAST.get(_DATE.sub("", model), _LEAST_CACHED)
+    return Price(prompt, completion, source, cached, write, least)
 
 
 def read_prices(path: str | Path) -> dict[str, Price]:
@@ -153,8 +243,14 @@ def read_prices(path: str | Path) -> dict[str, Price]:
         raise DataError(path, f"not valid JSON ({error})", remedy=_SCHEMA) from None
     prices = {}
     for row, (model, entry) in enumerate(entries, 1):
-        prompt, completion = (_dollars(path, row, model, entry, name) for name in _COLUMNS)
-        prices[model] = Price(prompt, completion, str(path))
+        prompt = _dollars(path, row, model, entry, "prompt")
+        completion = _dollars(path, row, model, entry, "completion")
+        cache: dict[str, Any] = {
+            column: _dollars(path, row, model, entry, column)
+            for column in _OF_CACHE
+            if entry.get(column) not in (None, "")
+        }
+        prices[model] = Price(prompt, completion, str(path), **cache)
     return prices
 
 

@@ -13,7 +13,6 @@ Filling is one pass over the template; inserted text is never scanned. A respons
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,15 +21,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from adjudge.data.conversations import NotTextError, is_conversation, render_conversation
+from adjudge.data.conversations import from_text, from_value
 from adjudge.data.files import open_regular
 from adjudge.data.names import shorten
+from adjudge.data.parts import has_images, parts_of, write_json
 from adjudge.errors import DataError
+from adjudge.images import NotTextError
 from adjudge.judges.interface import Data, Message, Prompt, Role
-from adjudge.records import Item, Order, Pair, Subject
+from adjudge.records import Image, Item, Order, Pair, Subject
 from adjudge.store.interface import frame
 
-Part = str | Data
+Part = str | Data | Image
 Value = Part | Sequence[Part]
 
 _ROLE_LINE = re.compile(r"^--- *(system|user|assistant) *---[ \t]*$", re.MULTILINE)
@@ -86,8 +87,8 @@ def make_prompt(name: str, text: str) -> Prompt:
 def _declarations(name: str, section: str) -> dict[str, str]:
     declared: dict[str, str] = {}
     for line in filter(None, map(str.strip, section.split("\n"))):
-        key, colon, value = (part.strip() for part in line.partition(":"))
-        if not colon or not value or key not in ANSWER_KEYS or key in declared:
+        key, value = map(str.strip, line.partition(":")[::2])
+        if not value or key not in ANSWER_KEYS or key in declared:
             problem = f"the answer section has the line {line[:60]!r}"
             remedy = f"write lines 'key: value', each of {', '.join(ANSWER_KEYS)} once at most"
             raise DataError(name, problem, remedy=remedy)
@@ -146,7 +147,8 @@ def check_prompt(
     adjudge.errors.DataError: mine.txt: {label} would show the judge what people answered; leave it
     out, or write {{label}} for the word itself
     """
-    needed, wanted = frozenset(required), placeholders(prompt)
+    needed = frozenset(required)
+    wanted = placeholders(prompt)
     usable_names = needed | frozenset(optional)
     usable = ", ".join(f"{{{name}}}" for name in sorted(usable_names))
     for name in sorted((wanted - usable_names) & _PEOPLE):
@@ -194,7 +196,7 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
         parts: list[Part] = []
         for part in section.parts:
             value = part if isinstance(part, str) else values[part.name]
-            if isinstance(value, str | Data):
+            if isinstance(value, str | Data | Image):
                 parts.append(value)
             else:
                 parts.extend(value)
@@ -230,14 +232,16 @@ class PromptHash:
         for part in self._parts:
             if isinstance(part, str):
                 filled = (part % values).encode("utf-8", "surrogatepass")
-                part = b"%d:%b" % (len(filled), filled)
-            digest.update(part)
+                digest.update(b"%d:%b" % (len(filled), filled))
+            else:
+                digest.update(part)
         return digest
 
 
 def _section(role: Role, body: str) -> Section:
     parts: list[str | Slot] = []
-    words, position = "", 0
+    words = ""
+    position = 0
     for match in _PLACEHOLDER.finditer(body):
         words += body[position : match.start()]
         position = match.end()
@@ -267,15 +271,19 @@ class PromptColumns:
         self.prompt = prompt
         self.names = tuple(sorted(placeholders(prompt) - frozenset(filled)))
 
-    def values(self, subject: Subject, order: Order = "ab") -> dict[str, Data]:
+    def values(self, subject: Subject, order: Order = "ab") -> dict[str, Value]:
         """Their text in this row, for the order in which the responses are shown."""
-        return {name: Data(self._text(subject, _seen(subject, name, order))) for name in self.names}
+        texts = {name: self._text(subject, _seen(subject, name, order)) for name in self.names}
+        return {name: as_value(text) for name, text in texts.items()}
 
-    def check(self, subject: Subject, *, source: str, row: int) -> None:
-        """Refuse a row in which a column is missing or cannot be written as text."""
-        for name in self.names:
-            for column in {name: 0, _seen(subject, name, "ba"): 0}:
-                self._text(subject, column, source, row)
+    def check(self, subject: Subject, *, source: str, row: int) -> dict[str, str]:
+        """The columns of a row that have images, as text. Refuses a row in which a column is
+        missing or cannot be written as text."""
+        columns = dict.fromkeys(
+            column for name in self.names for column in (name, _seen(subject, name, "ba"))
+        )
+        texts = {column: self._text(subject, column, source, row) for column in columns}
+        return {column: text for column, text in texts.items() if has_images(text)}
 
     def _text(
         self, subject: Subject, column: str, source: str = "rows", row: int | None = None
@@ -292,21 +300,33 @@ class PromptColumns:
             try:
                 return write_value(value)
             except NotTextError as error:
-                problem, remedy = str(error), "give text: a judge can only be shown text"
+                problem = str(error)
+                remedy = error.remedy
         raise DataError(source, problem, row=row, column=column, remedy=remedy)
 
 
 def write_value(value: Any) -> str:
-    """Text unchanged, messages as a conversation, everything else as JSON.
+    """Text unchanged, messages as a conversation, parts as text, everything else as JSON.
 
     >>> write_value("x"), write_value(0.5), write_value({"a": [1, None]})
     ('x', '0.5', '{"a": [1, null]}')
     """
     if isinstance(value, str):
-        return value
-    if is_conversation(value):
-        return render_conversation(value)
-    return json.dumps(value, ensure_ascii=False, default=str)
+        read = from_text(value)
+        return read if has_images(read) else value
+    written = from_value(value)
+    return write_json(value) if written is None else written
+
+
+def as_parts(text: str) -> list[Data | Image]:
+    """A text that is judged as the parts of a message."""
+    return [part if isinstance(part, Image) else Data(part) for part in parts_of(text)]
+
+
+def as_value(text: str) -> Value:
+    """A text that is judged as the value of a placeholder."""
+    parts = as_parts(text)
+    return parts if len(parts) > 1 else parts[0]
 
 
 def _columns(subject: Subject) -> dict[str, Any]:

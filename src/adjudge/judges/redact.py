@@ -42,9 +42,15 @@ _SECRET_FIELDS = re.compile(
     r"|passphrase|credentials?|(?:access|api|auth|bearer|id|refresh|security|session)token"
     r"|^(?:auth|bearer|cookie|token))$"
 )
+#: The base64 of an image: a server can send a question back with its error.
+_IMAGE_BEGINS = ("iVBORw0KGgo", "/9j", "R0lGOD", "UklGR")
+_IMAGE = re.compile(rf"(?:{'|'.join(_IMAGE_BEGINS)})[A-Za-z0-9+/=\\]{{60,}}")
+IMAGE_MARK = "[image]"
 _SCHEMA_WORDS = {"type", "$ref", "anyOf", "enum"}
 #: Shorter values are words ("EMPTY", "none") that are common in ordinary text.
-_SHORTEST_KEY, _SHORTEST_VALUE, _SHORTEST_CODE = 6, 8, 8
+_SHORTEST_KEY = 6
+_SHORTEST_VALUE = 8
+_SHORTEST_CODE = 8
 #: One backslash, then any more: a pattern that starts with a character is searched much faster.
 _ESCAPE = re.compile(r"\\\\*(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(?=[/\"']))")
 #: Levels of nested escapes; more do not occur by accident.
@@ -146,7 +152,7 @@ class Redactor:
             plain = _decoded(raw)
             whole = self._in(raw, plain)
             if self._in_pieces(raw, plain, whole):
-                counted = ("prompt_tokens", "completion_tokens", "latency_s")
+                counted = (*_COUNTS, "latency_s")
                 fields = {name: getattr(reply, name) for name in counted}
                 error = "the answer contains a secret in pieces; it is not stored"
                 return Reply(status="error", error=error, raw=MARK, **fields)
@@ -251,7 +257,8 @@ def _strings(raw: str) -> list[tuple[int, str, bool]]:
             (0, string, after.lstrip()[:1] == ":")
             for string, after in zip(parts[1::2], parts[2::2], strict=False)
         ]
-    strings, level = [], 0
+    strings = []
+    level = 0
     for whole, string, colon in _PARTS.findall(raw):
         if whole[0] == '"':
             strings.append((level, string, bool(colon)))
@@ -275,12 +282,18 @@ def _spellings(secret: str) -> Iterator[str]:
     yield from (code for code in codes if len(code) >= _SHORTEST_CODE)
 
 
+def _unescape(escape: re.Match[str]) -> str:
+    """The letter of a code in hexadecimal digits; nothing for a lone backslash."""
+    digits = escape[1] or escape[2]
+    return chr(int(digits, 16)) if digits else ""
+
+
 def _decoded(text: str) -> str:
     """The text with JSON escapes, percent signs and HTML entities decoded, also nested ones."""
     for _ in range(_MOST_ROUNDS):
         before = text
         if "\\" in text:
-            text = _ESCAPE.sub(lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else "", text)
+            text = _ESCAPE.sub(_unescape, text)
         if "%" in text:
             text = unquote(text)
         if "&" in text:
@@ -313,7 +326,8 @@ _MOST_TOKENS = 1 << 48
 def check_reply(reply: Reply) -> Reply:
     """The reply if all of it can be stored; otherwise an error that names the field and why."""
     trouble = _trouble(reply)
-    raw, error = _plain(reply.raw), _plain(reply.error)
+    raw = _plain(reply.raw)
+    error = _plain(reply.error)
     if trouble is not None:
         latency = reply.latency_s if _is_number(reply.latency_s) else None
         return Reply(status="error", error=trouble, latency_s=latency, raw=raw)
@@ -374,6 +388,8 @@ def _plain(text: object) -> str | None:
         return _shown(text)
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
+    if any(begin in text for begin in _IMAGE_BEGINS):
+        text = _IMAGE.sub(IMAGE_MARK, text)
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -389,11 +405,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
+_COUNTS = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
 #: Fields that can be empty: what they hold otherwise.
 _FIELDS = (
-    ("prompt_tokens", _is_count, "a count of tokens"),
-    ("completion_tokens", _is_count, "a count of tokens"),
-    ("scored_tokens", _is_count, "a count of tokens"),
+    *((name, _is_count, "a count of tokens") for name in (*_COUNTS, "scored_tokens")),
     ("mean_logprob", _is_number, "a finite number"),
     ("latency_s", _is_number, "a finite number"),
     ("answer_mass", lambda value: _is_number(value) and 0 <= value <= 1, "a probability"),

@@ -50,7 +50,8 @@ _COLUMNS: dict[type, tuple[str, ...]] = {
 #: Reads the values of these columns in one call.
 _VALUES = {kind: attrgetter(*columns) for kind, columns in _COLUMNS.items()}
 #: Columns of a subject, other than its texts, that its rows keep.
-_OF_PAIR, _OF_ITEM = ("prompt_id", "model_a", "model_b"), ("model", "doc_id")
+_OF_PAIR = ("prompt_id", "model_a", "model_b")
+_OF_ITEM = ("model", "doc_id")
 _NUMBERS = (
     *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
     *("judge_score", "human"),
@@ -71,7 +72,7 @@ def schema_of(judge: Judge) -> Schema:
         **({"judge": pl.Int64} if record is Grade else {}),
     }
     schema = {name: types.get(name, pl.String) for name in _COLUMNS[record]}
-    return schema if judge.repeats == 1 else {**schema, "repeat": pl.Int64}
+    return {**schema, "repeat": pl.Int64} if judge.is_repeated else schema
 
 
 @dataclass(slots=True)
@@ -152,10 +153,10 @@ class RowMaker:
         columns = _COLUMNS[record]
         self._of_pair = tuple(name for name in _OF_PAIR if name not in columns)
         self._of_item = tuple(name for name in _OF_ITEM if name not in columns)
-        repeat = ("repeat",) if judge.repeats > 1 else ()
+        repeat = ("repeat",) if judge.is_repeated else ()
         self._ours = {*columns, *judge.protocol.columns, *repeat, "served_model"}
         self._plain: Row | None = None
-        if record is Judgment and judge.repeats == 1:
+        if record is Judgment and not judge.is_repeated:
             self._plain = {
                 **dict.fromkeys(columns),
                 "judge": judge.backend.name,
@@ -163,22 +164,23 @@ class RowMaker:
                 "judge_fingerprint": judge.fingerprint,
             }
 
-    def rows_of(self, subject: Subject, kept: Sequence[CallRow]) -> list[Row]:
+    def rows_of(self, subject: Subject, calls: Sequence[CallRow]) -> list[Row]:
         """The rows about one subject, from the rows of its calls in the store."""
-        plain = self._plain_row(subject, kept)
+        plain = self._plain_row(subject, calls)
         if plain is not None:
             return [plain]
-        replies = [decode_reply(row, self._store) for row in kept]
-        slots = [row[SLOT] for row in kept]
+        replies = [decode_reply(row, self._store) for row in calls]
+        slots = [row[SLOT] for row in calls]
         each = len(replies) // self._judge.repeats
         rows: list[Row] = []
-        for repeat in range(self._judge.repeats):
-            span = slice(repeat * each, (repeat + 1) * each)
+        for at, repeat in enumerate(self._judge.repeat_numbers):
+            start = at * each
+            span = slice(start, start + each)
             asked = list(zip(replies[span], slots[span], strict=True))
             judged = _of_one_model(replies[span])
             for position, record in enumerate(self._judge.protocol.judge(subject, judged)):
                 row = self._row(subject, record)
-                if self._judge.repeats > 1:
+                if self._judge.is_repeated:
                     row["repeat"] = repeat
                 by_slot = [reply for reply, slot in asked if slot and slot == row.get("criterion")]
                 # Rows can share their calls: the calls are counted once, on the first row.
@@ -187,22 +189,23 @@ class RowMaker:
                 rows.append(row)
         return rows
 
-    def _plain_row(self, subject: Subject, kept: Sequence[CallRow]) -> Row | None:
+    def _plain_row(self, subject: Subject, calls: Sequence[CallRow]) -> Row | None:
         if self._plain is None or not isinstance(subject, Pair):
             return None
-        replies = [reply for row in kept if (reply := plain_reply(row)) is not None]
-        if len(replies) < len(kept) or len(_models_of(replies)) > 1:
+        replies = [reply for row in calls if (reply := plain_reply(row)) is not None]
+        if len(replies) < len(calls) or len(models_of(replies)) > 1:
             return None
         numbers = self._judge.protocol.judge_plain(replies)
         if numbers is None:
             return None
         row = {**self._plain, **numbers, "id": subject.id, "label": subject.label}
         self._finish(row, replies, replies)
-        self._add_given(row, subject)
+        self._add_columns(row, subject)
         return row
 
     def _row(self, subject: Subject, record: Record) -> Row:
-        judge, columns = self._judge, _COLUMNS[type(record)]
+        judge = self._judge
+        columns = _COLUMNS[type(record)]
         row: Row = dict(zip(columns, _VALUES[type(record)](record), strict=True))
         name_column = "judge_name" if isinstance(record, Grade) else "judge"
         row[name_column] = row[name_column] or judge.backend.name
@@ -211,7 +214,7 @@ class RowMaker:
             row["label"] = subject.label
         if isinstance(record, Score) and record.score_probs is not None:
             row["score_probs"] = list(record.score_probs)
-        self._add_given(row, subject)
+        self._add_columns(row, subject)
         row.update(record.extra)
         return row
 
@@ -222,7 +225,7 @@ class RowMaker:
         if not row["server"]:
             named = {reply.server for reply in replies if reply.server}
             row["server"] = ", ".join(sorted(named)) if named else None
-        if models := _models_of(replies):
+        if models := models_of(replies):
             row["served_model"] = " and ".join(models)
         if row["tokens"] is not None:
             return
@@ -231,9 +234,9 @@ class RowMaker:
         if read or wrote:
             row["tokens"] = sum(read) + sum(wrote)
             if self._price is not None:
-                row["cost"] = self._price.of(sum(read), sum(wrote))
+                row["cost"] = self._price.of_replies(counted)
 
-    def _add_given(self, row: Row, subject: Subject) -> None:
+    def _add_columns(self, row: Row, subject: Subject) -> None:
         """Add the columns of a subject that its rows keep: all except the texts and the id."""
         names = self._of_pair if isinstance(subject, Pair) else self._of_item
         columns = {n: value for n in names if (value := getattr(subject, n)) is not None}
@@ -249,13 +252,14 @@ class RowMaker:
             row[ALIGNMENT_PART] = CERTIFY
 
 
-def _models_of(replies: Sequence[Reply | PlainReply]) -> list[str]:
+def models_of(replies: Sequence[Reply | PlainReply]) -> list[str]:
+    """The models that answered, as far as servers state them."""
     return sorted({reply.served_model for reply in replies if reply.served_model})
 
 
 def _of_one_model(replies: Sequence[Reply]) -> Sequence[Reply]:
     """The replies of one row; errors if several models gave them, which are several judges."""
-    models = _models_of(replies)
+    models = models_of(replies)
     if len(models) < 2:
         return replies
     error = f"answered by different models: {' and '.join(models)}"
@@ -275,7 +279,8 @@ def outdated_calls(
     }
     if len({model for _, model in latest.values()}) < 2:
         return set()
-    each, outdated = len(keys) // repeats, set()
+    each = len(keys) // repeats
+    outdated = set()
     for start in range(0, len(keys), each):
         calls = {key: latest[key] for key in keys[start : start + each] if key in latest}
         _, last = max(calls.values(), default=(0, None))
@@ -291,7 +296,7 @@ class Stages:
             if judge.protocol.record not in (Judgment, Grade):
                 remedy = "a cascade needs verdicts on pairs, or grades"
                 raise ArgumentError("protocol", judge.protocol.name, remedy)
-            if judge.repeats != 1:
+            if judge.is_repeated:
                 remedy = "a cascade asks only once: leave it out"
                 raise ArgumentError("repeats", judge.repeats, remedy)
         self._rule = rule
@@ -303,7 +308,8 @@ class Stages:
     ) -> OpenSubjects:
         """Those of a stage's subjects that stay open; `batches` are the rows of what was asked."""
         earlier = iter(self._history or ())
-        history, left = Spool[list[Row]](), set[str]()
+        history = Spool[list[Row]]()
+        left = set[str]()
         outcomes: Counter[Outcome] = Counter()
         remaining = iter(subjects)
         # Rows, subjects and the rows of earlier stages are all in input order.

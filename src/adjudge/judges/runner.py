@@ -48,10 +48,11 @@ from adjudge.store.tables import CALL_ID, Call, CallRow, Claim, answered, decode
 from adjudge.store.thread import StoreThread
 
 if TYPE_CHECKING:
-    from adjudge.judges.backends.openai_batch import OpenAIBatches
+    from adjudge.judges.backends._batches import Batches
 
 #: Seconds between two snapshots, with replies and without.
-_SHOW_EVERY_S, _WATCH_EVERY_S = 0.1, 0.5
+_SHOW_EVERY_S = 0.1
+_WATCH_EVERY_S = 0.5
 #: Seconds between two checks of calls that another process is making.
 _POLL_S = 0.2
 #: The number of calls that can wait for other processes before this one stops reading.
@@ -101,7 +102,8 @@ class RunContext:
     _shown: float = 0.0
 
     def __post_init__(self) -> None:
-        backend, rpm = self.judge.backend, self.options.rpm
+        backend = self.judge.backend
+        rpm = self.options.rpm
         self._redactor = Redactor([*environment_secrets(), *backend.secrets()])
         pace = None if rpm is None else Pace(rpm, self.options.stop)
         # One call can need several requests: then their sender takes the turns.
@@ -140,7 +142,8 @@ class RunContext:
             raise
 
     def make_maker(self) -> RowMaker:
-        price, store = self.tally.price, self.store.name
+        price = self.tally.price
+        store = self.store.name
         return RowMaker(self.judge, price=price, store=store, certify=self.certify)
 
     async def rows(self) -> AsyncIterator[tuple[list[Row], int]]:
@@ -173,7 +176,8 @@ class RunContext:
     async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
         """Claim calls: returns those that this run must make, each once, and those that others are
         making."""
-        keys, retry = [call.key for call in work], self.options.statuses_to_ask_again
+        keys = [call.key for call in work]
+        retry = self.options.statuses_to_ask_again
         again = frozenset(self.outdated.intersection(keys))
         if self.options.retry:
             again |= self._read_again(await self.store.do(methodcaller("lookup_rows", keys)))
@@ -213,7 +217,8 @@ class RunContext:
     ) -> tuple[Mapping[str, CallRow], Mapping[str, Status]]:
         """What the store has of these calls, and those of them that are not asked (again)."""
         stored: dict[str, CallRow] = await self.store.do(methodcaller("lookup_rows", keys))
-        retry, again = self.options.statuses_to_ask_again, self._read_again(stored)
+        retry = self.options.statuses_to_ask_again
+        again = self._read_again(stored)
         return stored, answered(stored, retry=retry, since=self.since, again=again)
 
     def note_outdated(self, keys: Sequence[str], stored: Mapping[str, CallRow]) -> set[str]:
@@ -243,17 +248,18 @@ class RunContext:
 
     async def release(self) -> None:
         """Release calls that were claimed and never asked; an open store would keep the claims."""
-        if self.options.stop.reason == "interrupted":
-            self.store.hurry()
         if self.claimed:
-            keys, self.claimed = self.claimed, set()
+            keys = self.claimed
+            self.claimed = set()
             await self.store.do(lambda store: store.release(keys))
 
     def show(self, *, force: bool = False) -> None:
-        progress, now = self.options.progress, time.monotonic()
+        progress = self.options.progress
+        now = time.monotonic()
         if callable(progress) and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
-            judge, load = self.judge.backend, self.load or self.judge.backend.load()
+            judge = self.judge.backend
+            load = self.load or self.judge.backend.load()
             counted = {"total": self.total, "subjects": self.count}
             progress(self.tally.snapshot(**counted, judge=judge.name, load=load))
 
@@ -264,11 +270,15 @@ class RunContext:
 
 async def ask_all(context: RunContext, subjects: OpenSubjects) -> None:
     """Ask everything about these subjects: one by one, or by a batch service."""
-    backend, options = context.judge.backend, context.options
+    backend = context.judge.backend
+    options = context.options
     try:
         await context.settle(subjects)
         if options.stop.requested:
             return
+        if (price := context.tally.price) is not None:
+            at_once = 0 if options.batch else options.concurrency or backend.concurrency
+            backend.plan_cache(price, calls=context.total, at_once=at_once)
         if options.batch:
             store_id = await context.store.do(lambda store: store.store_id)
             folder = batch_folder(options.batch_folder, context.judge.fingerprint, store_id)
@@ -305,7 +315,8 @@ async def find_place(context: RunContext, subjects: OpenSubjects) -> int:
     if not await is_answered(0):
         return 0
     # In steps of neighbours: `low` is answered, `high` is not, or is the end.
-    low, high = 0, -(-subjects.positions // _NEIGHBOURS)
+    low = 0
+    high = -(-subjects.positions // _NEIGHBOURS)
     while high - low > 1:
         middle = (low + high) // 2
         if await is_answered(middle * _NEIGHBOURS):
@@ -359,12 +370,13 @@ class Feeder:
     async def _next(self, subjects: Iterator[Subject]) -> tuple[list[Work], int]:
         """The next calls to claim, and the number of those that are already answered."""
         context = self._context
-        keys_of, prepare = partial(call_keys, context.judge), partial(prepare_calls, context.judge)
+        keys_of = partial(call_keys, context.judge)
+        prepare = partial(prepare_calls, context.judge)
         if not self._looks:
             prepared = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, prepare)
             for _, calls in prepared:
                 self._notes.note([call.key for call in calls])
-            return by_beginning([call for _, calls in prepared for call in calls]), 0
+            return self._sort([call for _, calls in prepared for call in calls]), 0
         batch = await asyncio.to_thread(take, subjects, _CALLS_AHEAD, keys_of)
         looked_up = [key for _, keys in batch for key in keys]
         stored, done = await context.look_up(looked_up)
@@ -381,7 +393,10 @@ class Feeder:
                 rows = self._maker.rows_of(subject, [stored[key] for key in keys])
             self._notes.note(keys, rows)
         context.show()
-        return by_beginning(work), len(looked_up) - len(work)
+        return self._sort(work), len(looked_up) - len(work)
+
+    def _sort(self, work: list[Work]) -> list[Work]:
+        return by_beginning(work, apart=self._context.judge.backend.reads_again)
 
     async def _wait_for_others(self) -> None:
         await asyncio.sleep(_POLL_S)
@@ -525,7 +540,8 @@ class Runner:
 
     def _reserve(self, work: Work) -> float | None:
         """Reserve the maximum cost of this call while it is in flight; None if it is too much."""
-        price, most = self._tally.price, self._context.options.max_cost
+        price = self._tally.price
+        most = self._context.options.max_cost
         if most is None or price is None:
             return 0.0
         calls_made = self._tally.calls_made
@@ -547,7 +563,7 @@ def batch_folder(root: str | Path | None, fingerprint: str, store_id: str | None
 class BatchRunner:
     """One pass of sending and collecting. Make one per run."""
 
-    def __init__(self, context: RunContext, batches: OpenAIBatches) -> None:
+    def __init__(self, context: RunContext, batches: Batches) -> None:
         self._context = context
         self._batches = batches
         self._tally = context.tally
@@ -607,7 +623,8 @@ class BatchRunner:
             self._context.show(force=True)
 
     def _affordable(self, work: list[Work]) -> bool:
-        max_cost, price = self._context.options.max_cost, self._tally.price
+        max_cost = self._context.options.max_cost
+        price = self._tally.price
         if max_cost is None or price is None:
             return True
         under_way = self._batches.pending()

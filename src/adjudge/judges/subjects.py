@@ -20,12 +20,18 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 
 from adjudge.data import Reading, Stream, Table, kinds_of, open_items, open_pairs, sniff
+from adjudge.data.columns import MATERIAL
+from adjudge.data.conversations import from_text
+from adjudge.data.parts import READABLE, check_images, has_images, settle
+from adjudge.data.rows import merge_dropped
 from adjudge.data.tables import is_table
+from adjudge.data.turns import Units
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError
+from adjudge.images import NotTextError
 from adjudge.judges.interface import Judge, JudgeProtocol, Question
-from adjudge.judges.judge import question_hash, texts_of_truth
-from adjudge.judges.prices import Price
+from adjudge.judges.judge import question_hash, refuse_images, texts_of_truth
+from adjudge.judges.prices import CHARACTERS_PER_TOKEN, Price
 from adjudge.records import Item, Pair, Subject
 from adjudge.store.interface import call_key, content_hash, frame
 
@@ -37,7 +43,6 @@ _QUESTION_DIGITS = 20
 #: Smaller inputs stay in memory.
 _IN_MEMORY = 8 << 20
 _GROUP = 64
-CHARACTERS_PER_TOKEN = 4.0
 _KEY_BYTES = 32
 
 
@@ -115,8 +120,16 @@ class Subjects:
         columns: Mapping[str, str] | None = None,
         labels_as: Mapping[str, str] | None = None,
         seed: int = 0,
+        units: Units | None = None,
+        fetch_images: bool = False,
     ) -> None:
         self._limit = limit
+        self._fetch_images = fetch_images
+        #: Whether the last row that was read has images.
+        self._has_images = False
+        self._units = units or Units()
+        #: The row that is being read.
+        self._row = 0
         self._protocol = protocol
         self._columns = None if protocol is None else protocol.prompt_columns
         self._stream: Stream[Pair] | Stream[Item] | None = None
@@ -149,9 +162,45 @@ class Subjects:
             if not isinstance(subject, (Pair, Item)):
                 remedy = "give Pair records, a path or a frame"
                 raise ArgumentError(f"pairs[{row - 1}]", subject, remedy)
-            if columns is not None:
-                columns.check(subject, source=self.name, row=row)
-            yield subject
+            named = {} if columns is None else columns.check(subject, source=self.name, row=row)
+            self._row = row
+            shown = self._with_images(subject, named, row)
+            yield from self._units.split(shown, source=self.name, row=row)
+
+    def _with_images(self, subject: Subject, named: Mapping[str, str], row: int) -> Subject:
+        """The subject with its images `settled`, also those in the columns that a prompt names."""
+        material = {name: subject.extra[name] for name in MATERIAL if name in subject.extra}
+        texts = {**material, **named, **texts_of(subject)}
+        changed = {}
+        for name, text in texts.items():
+            if not isinstance(text, str) or not text.startswith(READABLE):
+                continue
+            try:
+                # A file's reader has read the texts of its rows.
+                given = from_text(text) if self._stream is None else text
+                if has_images(given):
+                    settled = settle(given, self.name, fetching=self._fetch_images)
+                    check_images(settled)
+                    changed[name] = settled
+            except NotTextError as error:
+                raise DataError(
+                    self.name, str(error), row=row, column=name, remedy=error.remedy
+                ) from None
+        self._has_images = bool(changed)
+        if not changed:
+            return subject
+        fields: dict[str, Any] = {
+            name: changed.pop(name) for name in texts_of(subject) if name in changed
+        }
+        return replace(subject, **fields, extra={**subject.extra, **changed})
+
+    def _check_images(self, subject: Subject, judges: Sequence[Judge]) -> None:
+        for judge in judges:
+            try:
+                refuse_images(judge.backend, judge.protocol.questions(subject))
+            except ArgumentError as error:
+                problem = f"has an image, and the {error.argument} is {error.value}"
+                raise DataError(self.name, problem, row=self._row, remedy=error.remedy) from None
 
     def _check(self, subject: Subject) -> None:
         """Raise the protocol's refusal with the file and the row."""
@@ -161,12 +210,15 @@ class Subjects:
             self._protocol.check(subject)
         except DataError as error:
             problem = f"{error.path}: {error.problem}"
+            if self._units.numbered:
+                problem = f"{subject.id}: {problem}"
             raise DataError(
-                self.name, problem, row=self.total, column=error.column, remedy=error.remedy
+                self.name, problem, row=self._row, column=error.column, remedy=error.remedy
             ) from None
 
-    def survey(self) -> None:
-        """Read everything once; bad rows and repeated ids are refused here."""
+    def survey(self, judges: Sequence[Judge] = ()) -> None:
+        """Read everything once; bad rows and repeated ids are refused here, and images that one of
+        the judges does not take."""
         hashes = array("q")
         # A list is already in memory; other sources are copied.
         in_memory = isinstance(self._records, list)
@@ -175,14 +227,20 @@ class Subjects:
         for subject in self.read():
             self.total += 1
             self._check(subject)
+            if self._has_images:
+                self._check_images(subject, judges)
             records.append(subject)
-            if self._stream is None:  # a file's reader checks ids itself, and has the row number
+            # A file's reader checks ids itself, and has the row number.
+            if self._stream is None or self._units.numbered:
                 hashes.append(hash(subject.id))
         if not self.total:
             raise DataError(self.name, "has no rows", remedy="give at least one pair")
         self._refuse_twins(hashes)
         if self._stream is not None:
-            self.dropped, self.notes = dict(self._stream.dropped), tuple(self._stream.notes)
+            self.dropped = dict(self._stream.dropped)
+            self.notes = tuple(self._stream.notes)
+        self.dropped = merge_dropped(self.dropped, self._units.dropped)
+        self.notes = (*self.notes, *self._units.notes)
 
     def __iter__(self) -> Iterator[Subject]:
         return self.starting(0)
@@ -213,7 +271,8 @@ class Subjects:
             if hash(subject.id) not in suspects:
                 continue
             if subject.id in seen:
-                problem, remedy = f"id {subject.id!r} is repeated", "give every pair its own id"
+                problem = f"id {subject.id!r} is repeated"
+                remedy = "give every pair its own id"
                 raise DataError(self.name, problem, row=row, column="id", remedy=remedy)
             seen.add(subject.id)
 
@@ -345,12 +404,26 @@ class Work:
 
     @property
     def characters(self) -> int:
-        return sum(len(message.text) for message in self.question.messages)
+        """Of all texts; images have tokens of their own."""
+        words = sum(len(message.text) for message in self.question.messages)
+        return words - sum(len(image.text) for image in self.question.images)
+
+    def most_cached(self, least: int) -> int:
+        """The prompt tokens that a provider can have read before, in another call of the run."""
+        question = self.question
+        shared = None if question.repeat else question.fixed
+        texts = [message.text for message in question.messages[:shared]]
+        tokens = round(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
+        return tokens if tokens >= least else 0
 
     @property
     def most_written(self) -> int:
         """The maximum number of tokens in the reply."""
         return int(getattr(self.question.want, "max_tokens", 1))
+
+    @property
+    def images(self) -> int:
+        return len(self.question.images)
 
     def expected_cost(self, price: Price) -> float:
         """The expected cost of the call, from its length and the longest allowed reply."""
@@ -361,12 +434,17 @@ def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
     """The calls of one subject; `repeat` counts on from one repeat to the next."""
     known_subject = subject if judge.backend.knows_subject else None
     questions = judge.protocol.questions(subject)
+    refuse_images(judge.backend, questions)
     asked = [(question, question_hash(question, known_subject)) for question in questions]
     each = 1 + max((question.repeat for question, _ in asked), default=0)
     work = []
-    for repeat in range(judge.repeats):
+    for repeat in judge.repeat_numbers:
         for first, content in asked:
-            question = replace(first, repeat=first.repeat + repeat * each) if repeat else first
+            question = first
+            if judge.is_repeated:
+                asked_in_all = first.asked * judge.repeats
+                place_of = first.repeat + repeat * each
+                question = replace(first, repeat=place_of, asked=asked_in_all)
             place = question.order, question.repeat, question.slot
             key = call_key(judge.fingerprint, content, *place)
             work.append(Work(subject, question, content, key))
@@ -375,7 +453,7 @@ def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
 
 def call_keys(judge: Judge, subject: Subject) -> list[str]:
     """The keys of `prepare_calls`."""
-    plain = judge.protocol.plain_hashes(subject) if judge.repeats == 1 else None
+    plain = None if judge.is_repeated else judge.protocol.plain_hashes(subject)
     if plain is None:
         return [call.key for call in prepare_calls(judge, subject)]
     if judge.backend.knows_subject:
@@ -386,17 +464,22 @@ def call_keys(judge: Judge, subject: Subject) -> list[str]:
     return [call_key(fingerprint, digest.hexdigest(), order, 0, "") for order, digest in plain]
 
 
-def by_beginning(work: Sequence[Work]) -> list[Work]:
+def by_beginning(
+    work: Sequence[Work], *, apart: Callable[[Question], bool] = lambda _: False
+) -> list[Work]:
     """Sort calls so that prompts with the same beginning follow each other, for prefix caches.
 
     First by the text up to the end of the first judged text (the prompt), then of the second;
-    otherwise in the given order. This changes neither rows nor keys.
+    otherwise in the given order. Equal questions are put far from each other if they are to be
+    `apart`, for caches that have a text only once it was answered. This changes neither rows nor
+    keys.
     """
     first: dict[tuple[str, ...], int] = {}
     places = []
     for at, call in enumerate(work):
         beginnings = _beginnings(call.question)
-        places.append((*(first.setdefault(beginning, at) for beginning in beginnings), at))
+        turn = call.question.repeat if apart(call.question) else 0
+        places.append((turn, *(first.setdefault(beginning, at) for beginning in beginnings), at))
     return [work[place[-1]] for place in sorted(places)]
 
 

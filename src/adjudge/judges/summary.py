@@ -78,6 +78,7 @@ class Judging(Result):
     served_models: Mapping[str, Count] = field(default_factory=dict)
     prompt_tokens: Count
     completion_tokens: Count
+    cached_tokens: Count = 0
     calls_without_tokens: Count
     cost: NotNegative | None
     cost_this_run: NotNegative | None
@@ -100,7 +101,8 @@ class Judging(Result):
         named = {"several models answered": self.served_models, "several servers": self.servers}
         for change, counts in named.items():
             if len(counts) > 1:
-                first, rest = Counter(counts).most_common(4), len(counts) - 4
+                first = Counter(counts).most_common(4)
+                rest = len(counts) - 4
                 shown = ", ".join(f"{name} ({count(n, 'row')})" for name, n in first)
                 lines.append(f"warning: {change}: {shown}{f', {rest} more' * (rest > 0)}")
         return lines
@@ -108,7 +110,8 @@ class Judging(Result):
     def view(self) -> list[Block]:
         facts = [Fact("calls", number(self.calls_made), self._calls())]
         if self.first_slot_share is not None:
-            share, answers = percent(self.first_slot_share), count(self.first_slot_orders, "answer")
+            share = percent(self.first_slot_share)
+            answers = count(self.first_slot_orders, "answer")
             facts.append(Fact("answer shown first preferred", share, f"of {answers}"))
         if self.agreement is not None:
             labelled = f"of {count(self.agreement_rows, 'row')} with both"
@@ -125,7 +128,8 @@ class Judging(Result):
                 facts.append(Fact("probability of the letters", percent(mass), limit))
             else:
                 details.append(f"probability of the letters asked for: {percent(mass)}, {limit}")
-        tokens = f"{self.prompt_tokens:,} read, {self.completion_tokens:,} written"
+        cached = f" ({self.cached_tokens:,} from the provider's cache)" * (self.cached_tokens > 0)
+        tokens = f"{self.prompt_tokens:,} read{cached}, {self.completion_tokens:,} written"
         if unknown := self.calls_without_tokens:
             tokens += f"; {count(unknown, 'call')} without a count"
         total = number(self.prompt_tokens + self.completion_tokens)
@@ -137,12 +141,15 @@ class Judging(Result):
 
     def brief(self, name: str) -> Fact:
         """Its numbers in one line, next to those of other judges."""
-        slot, matches = self.first_slot_share, self.agreement
-        parts = [
-            *([] if slot is None else [f"first slot {percent(slot)}"]),
-            *([] if matches is None else [f"matches labels {percent(matches)}"]),
-            *([f"cost {_dollars(self.cost_this_run)}"] if self.cost_this_run != 0 else []),
-        ]
+        slot = self.first_slot_share
+        matches = self.agreement
+        parts = []
+        if slot is not None:
+            parts.append(f"first slot {percent(slot)}")
+        if matches is not None:
+            parts.append(f"matches labels {percent(matches)}")
+        if self.cost_this_run != 0:
+            parts.append(f"cost {_dollars(self.cost_this_run)}")
         return Fact(name, f"{self.measured:,}/{self.rows:,}", ", ".join(parts))
 
     def _calls(self) -> str:
@@ -158,7 +165,8 @@ class Judging(Result):
 
     def _cost(self) -> Fact:
         all_rows = "" if self.cost is None else f"${self.cost:,.4f} for all rows; "
-        source, free = f"{all_rows}{self.price_source}", self.cost == 0
+        source = f"{all_rows}{self.price_source}"
+        free = self.cost == 0
         return _cost_fact("cost this run", self.cost_this_run, source, free=free)
 
 
@@ -177,11 +185,10 @@ class JudgingPanel(Result):
     def view(self) -> list[Block]:
         runs = self.judges
         names = clip_names([run.judge for run in runs], 20)
-        return [
-            _headline(f"{count(len(runs), 'judge')} asked by {runs[0].protocol}", runs),
-            Facts([run.brief(name) for run, name in zip(runs, names, strict=True)]),
-            *remarks_of(_notes(runs, f"rows of all judges written to {self.output}")),
-        ]
+        headline = _headline(f"{count(len(runs), 'judge')} asked by {runs[0].protocol}", runs)
+        facts = Facts([run.brief(name) for run, name in zip(runs, names, strict=True)])
+        notes = _notes(runs, f"rows of all judges written to {self.output}")
+        return [headline, facts, *remarks_of(notes)]
 
 
 @frozen
@@ -208,7 +215,8 @@ class JudgingCascade(Result):
 
     def view(self) -> list[Block]:
         stages = list(zip(self.judges, self.settled, self.doubtful, self.failed, strict=True))
-        subjects, last = self.judges[0].subjects, self.judges[-1]
+        subjects = self.judges[0].subjects
+        last = self.judges[-1]
         whose = f"cascade of {count(len(stages), 'judge')}"
         legend = (
             "settled: no other judge was asked; doubt, failed: passed to the next judge; calls and "
@@ -248,9 +256,11 @@ class JudgingCascade(Result):
 class JudgingPlan(Result):
     """What a run would do, computed without a call: calls, tokens and cost.
 
-    Tokens are estimated as characters divided by four, completions by their maximum length.
-    `unknown_parts` of the fingerprint are known only after the server has answered: until then
-    `judge_fingerprint` is that of the other parts.
+    Tokens are estimated as characters divided by four, completions by their maximum length. At most
+    `cached_tokens_most` of the prompts are in the provider's cache; `cost_least` is the cost then.
+    The tokens and the cost of `images` are not in the estimates. `unknown_parts` of the fingerprint
+    are known only after the server has answered: until then `judge_fingerprint` is that of the
+    other parts.
     """
 
     kind: ClassVar[str] = "plan_judging"
@@ -264,24 +274,37 @@ class JudgingPlan(Result):
     kept: Count
     to_ask: Count
     prompt_tokens_estimate: Count
+    cached_tokens_most: Count = 0
     completion_tokens_most: Count
     cost_estimate: NotNegative | None
+    cost_least: NotNegative | None = None
     price_source: str | None
     unknown_parts: tuple[str, ...] = ()
+    images: Count = 0
 
     def view(self) -> list[Block]:
         parts = ", ".join(self.unknown_parts)
         unknown = f"fingerprint: {parts} unknown until the server has answered a first question"
         asked = f"{self.judge} asked by {self.protocol}, {count(self.subjects, 'subject')}"
-        read, written = number(self.prompt_tokens_estimate), number(self.completion_tokens_most)
+        read = number(self.prompt_tokens_estimate)
+        written = number(self.completion_tokens_most)
+        stored = f"{self.kept:,} of them in the store already"
         facts = [
-            Fact("calls", number(self.calls), f"{self.kept:,} of them in the store already"),
+            Fact("calls", number(self.calls), stored),
             Fact("tokens to read, about", read, "characters / 4"),
             Fact("tokens to write, at most", written),
             _cost_fact("cost, about", self.cost_estimate, str(self.price_source)),
         ]
+        if cached := self.cached_tokens_most:
+            again = f"{cached:,} of the tokens to read were then read before"
+            least = "cost, if the provider caches"
+            facts.append(_cost_fact(least, self.cost_least, f"at least; {again}"))
         headline = Headline(f"{asked}: {count(self.to_ask, 'call')} to make")
-        return [headline, Facts(facts), *notes_of([unknown] if parts else [])]
+        notes = [unknown] if parts else []
+        if self.images:
+            sent = count(self.images, "image")
+            notes.append(f"{sent} to send: their tokens are known from the replies, not before")
+        return [headline, Facts(facts), *notes_of(notes)]
 
 
 @frozen
@@ -301,7 +324,8 @@ class JudgingPlans(Result):
         return sum(costs) if len(costs) == len(self.plans) else None
 
     def view(self) -> list[Block]:
-        plans, cost = self.plans, self.cost_estimate
+        plans = self.plans
+        cost = self.cost_estimate
         calls = count(sum(plan.to_ask for plan in plans), "call")
         price = f", about {_dollars(cost)}" if cost else ""
         if cost is None:

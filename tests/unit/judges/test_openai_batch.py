@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends import openai_batch
+from adjudge.judges.backends import _batches
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.backends.openai_batch import OpenAIBatches
 from adjudge.judges.interface import Choice, Message, Question, Text
@@ -201,7 +201,7 @@ def test_replies_not_taken_are_handed_out_again(judge_server: Any, tmp_path: Pat
 def test_many_calls_go_in_several_batches(
     judge_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai_batch, "_MOST_CALLS", 3)
+    monkeypatch.setattr(_batches, "_MOST_CALLS", 3)
     assert len(collect(judge_server, tmp_path, calls(8))) == 8
     assert paths(judge_server).count("/v1/files") == 3
 

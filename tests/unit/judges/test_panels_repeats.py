@@ -293,7 +293,7 @@ def test_the_diagnosis_papers_protocol_is_one_order_three_times(tmp_path: Path) 
 
 
 def test_verbalized_confidence_below_a_guess_goes_through_the_chain(tmp_path: Path) -> None:
-    from adjudge.selection import calibrate, evaluate, select
+    from adjudge.selection import calibrate, evaluate_doubt, select
 
     class Sure(SimulatedBackend):
         wants = frozenset({Text})
@@ -313,7 +313,7 @@ def test_verbalized_confidence_below_a_guess_goes_through_the_chain(tmp_path: Pa
     assert run.summary.agreement == 1.0
     rows = run.judgments
     assert rows["p_a"].null_count() == sum(int(p.id[2:]) % 4 < 2 for p in pairs)
-    quality = evaluate(rows, splits=20, alphas=[0.2]).signals[0]
+    quality = evaluate_doubt(rows, splits=20, alphas=[0.2]).signals[0]
     # Always right: the ECE is what its stated confidence lacks.
     stated = rows["confidence"].to_numpy()
     assert quality.ece == pytest.approx(float((1 - stated).mean()))

@@ -80,7 +80,7 @@ def test_all_pairs_of_answers_have_the_question_once_and_each_answer_once_as_the
 def test_rows_hold_every_prompt_once_within_both_limits(seed):
     prompts = draw_prompts(seed)
     kept = [len(prompt) for prompt in prompts]
-    rows = plan_rows(prompts, length=12, kept=kept, most_kept=10)
+    rows = plan_rows(prompts, length=12, logits=kept, most_logits=10)
     assert sorted(at for row in rows for at in row) == list(range(len(prompts)))
     for row in rows:
         assert make_tree([prompts[at] for at in row]).tokens.size <= 12
@@ -90,5 +90,5 @@ def test_rows_hold_every_prompt_once_within_both_limits(seed):
 def test_prompts_that_begin_alike_share_a_row_and_a_large_one_has_its_own():
     prompts = [[1] * 8 + [n] for n in (3, 4, 5)] + [[2] * 30] + [[7] * 8 + [n] for n in (1, 2)]
     mixed = [prompts[at] for at in (4, 0, 3, 2, 5, 1)]
-    assert plan_rows(mixed, length=11, kept=[1] * 6, most_kept=9) == [[1, 5, 3], [2], [0, 4]]
-    assert plan_rows([], length=11, kept=[], most_kept=9) == []
+    assert plan_rows(mixed, length=11, logits=[1] * 6, most_logits=9) == [[1, 5, 3], [2], [0, 4]]
+    assert plan_rows([], length=11, logits=[], most_logits=9) == []

@@ -43,6 +43,10 @@ def test_prices_of_the_user_come_first(tmp_path: Path) -> None:
     csv = tmp_path / "prices.csv"
     csv.write_text("model,prompt,completion\nm,0.5,1.5\n")
     assert read_prices(csv)["m"].prompt == 0.5
+    csv.write_text("model,prompt,completion,cached,cache_write\nm,0.5,1.5,0.1,\n")
+    cheaper = read_prices(csv)["m"]
+    assert (cheaper.cached, cheaper.cache_write) == (0.1, None)
+    assert cheaper.times(0.5, "in a batch").cached == 0.05
 
 
 @pytest.mark.parametrize(
@@ -73,7 +77,7 @@ def test_our_table_holds_at_the_makers_server_only() -> None:
     assert special is not None
     assert (dated.prompt, special.prompt) == (2.5, 5.0)
     assert listed_price("claude-haiku-4-5-20251001") is not None
-    assert all(0 < p <= c for p, c, _ in KNOWN.values())
+    assert all(0 < p <= c for p, c, _, _ in KNOWN.values())
 
 
 @pytest.mark.usefixtures("_no_package")
@@ -93,11 +97,16 @@ def test_the_package_comes_before_the_table(package: Any) -> None:
 
 
 def test_the_package_agrees_with_the_table_where_both_know_a_model(package: Any) -> None:
-    for model, (prompt, completion, _) in KNOWN.items():
+    for model, (prompt, completion, cached, _) in KNOWN.items():
         maker = "anthropic" if model.startswith("claude") else "openai"
         price = current_price(maker, model, None)
         assert price is not None, model
         assert (price.prompt, price.completion) == pytest.approx((prompt, completion)), model
+        assert price.cached == pytest.approx(cached), model
+        ours = listed_price(model)
+        assert ours is not None
+        assert price.cache_write == pytest.approx(ours.cache_write), model
+        assert price.cache_least == ours.cache_least
 
 
 def test_the_package_knows_gateways_and_dated_names(package: Any) -> None:

@@ -209,8 +209,8 @@ def test_a_missing_column_is_named_with_its_row_before_anything_is_asked(tmp_pat
     assert not asked
 
 
-def test_an_image_in_a_column_is_refused_with_its_row(tmp_path: Path) -> None:
-    image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]
+def test_a_sound_in_a_column_is_refused_with_its_row(tmp_path: Path) -> None:
+    image = [{"role": "user", "content": [{"type": "input_audio", "data": "x"}]}]
     row = {"prompt": "q", "response_a": "a", "response_b": "b", "notes_a": "n", "id": "1"}
     with pytest.raises(
         DataError, match=r"row 1, column reference: message 1 contains a part of type"

@@ -295,7 +295,7 @@ def test_memory_running_out_halves_the_batch(loop, backend, monkeypatch):
 def test_batches_hold_every_row_once_within_the_budget():
     rng = np.random.default_rng(3)
     lengths, kept = rng.integers(1, 300, size=(2, 200)).tolist()
-    batches = list(fill_batches(lengths, tokens=1000, kept=kept, most_kept=500))
+    batches = list(fill_batches(lengths, tokens=1000, logits=kept, most_logits=500))
     assert sorted(at for batch in batches for at in batch) == list(range(200))
     for batch in batches:
         widest = max(lengths[at] for at in batch)

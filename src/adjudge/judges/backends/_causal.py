@@ -43,28 +43,29 @@ _SLOW = 2.0
 
 
 def fill_batches(
-    lengths: Sequence[int], *, tokens: int, kept: Sequence[int], most_kept: int
+    lengths: Sequence[int], *, tokens: int, logits: Sequence[int], most_logits: int
 ) -> Iterator[list[int]]:
     """Positions of prompts of these `lengths` in batches of similar length, longest first.
 
-    `kept[i]` is the number of the last columns of prompt i whose logits are needed. A batch has at
-    most `tokens` cells and `most_kept` rows of logits, padding counted. A larger prompt makes a
-    batch alone. Longest first, so that a lack of memory shows immediately.
+    `logits[i]` is the number of the last columns of prompt i whose logits are needed. A batch has
+    at most `tokens` cells and `most_logits` rows of logits, padding counted. A larger prompt makes
+    a batch alone. Longest first, so that a lack of memory shows immediately.
 
-    >>> list(fill_batches([3, 9, 4, 10], tokens=20, kept=[1, 1, 1, 1], most_kept=99))
+    >>> list(fill_batches([3, 9, 4, 10], tokens=20, logits=[1, 1, 1, 1], most_logits=99))
     [[3, 1], [2, 0]]
     """
     batch: list[int] = []
-    width = logits = 0
+    width = columns = 0
     for at in sorted(range(len(lengths)), key=lambda at: -lengths[at]):
-        size, more = len(batch) + 1, max(logits, kept[at])
-        if batch and (size * width > tokens or size * more > most_kept):
+        size = len(batch) + 1
+        columns = max(columns, logits[at])
+        if batch and (size * width > tokens or size * columns > most_logits):
             yield batch
-            batch, more = [], kept[at]
+            batch = []
+            columns = logits[at]
         if not batch:
             width = lengths[at]
         batch.append(at)
-        logits = more
     if batch:
         yield batch
 
@@ -73,6 +74,13 @@ def option_logprobs(logits: torch.Tensor, ids: Tokens) -> list[list[float]]:
     """The log probabilities of these tokens, by each row of logits."""
     numbers: list[list[float]] = torch.log_softmax(logits.float(), -1)[:, list(ids)].tolist()
     return numbers
+
+
+def how_drawn(temperature: float) -> dict[str, Any]:
+    """How `generate` draws: greedy at temperature 0, else from all tokens."""
+    if temperature > 0:
+        return {"do_sample": True, "temperature": temperature, "top_p": None, "top_k": 0}
+    return {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
 
 
 class CausalModel:
@@ -107,9 +115,6 @@ class CausalModel:
     ) -> list[list[int]]:
         """The tokens that the model writes next: greedy at temperature 0, else sampled."""
         tokens, mask = self._padded(prompts)
-        drawn: dict[str, Any] = {"do_sample": False, "temperature": None}
-        if temperature > 0:
-            drawn = {"do_sample": True, "temperature": temperature}
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.inference_mode(), torch.random.fork_rng(devices=devices):
             torch.manual_seed(seed)
@@ -118,9 +123,7 @@ class CausalModel:
                 attention_mask=mask,
                 max_new_tokens=max_tokens,
                 pad_token_id=self.pad,
-                top_p=None,
-                top_k=0 if temperature > 0 else None,
-                **drawn,
+                **how_drawn(temperature),
             )
         return [row.tolist() for row in out[:, tokens.shape[1] :]]
 
@@ -180,31 +183,32 @@ class PrefixTree:
 
 
 def plan_rows(
-    prompts: Sequence[Tokens], *, length: int, kept: Sequence[int], most_kept: int
+    prompts: Sequence[Tokens], *, length: int, logits: Sequence[int], most_logits: int
 ) -> list[list[int]]:
     """Positions of `prompts` in rows of at most `length` tokens as a tree.
 
-    `kept[i]` is the number of tokens of prompt i whose logits are needed; a row has at most
-    `most_kept` of them. A larger prompt makes a row alone.
+    `logits[i]` is the number of tokens of prompt i whose logits are needed; a row has at most
+    `most_logits` of them. A larger prompt makes a row alone.
 
-    >>> plan_rows([[1, 2, 3], [7, 8], [1, 2, 4]], length=4, kept=[1, 1, 1], most_kept=9)
+    >>> plan_rows([[1, 2, 3], [7, 8], [1, 2, 4]], length=4, logits=[1, 1, 1], most_logits=9)
     [[0, 2], [1]]
     """
     arrays = _arrays(prompts)
     rows: list[list[int]] = []
-    tokens = logits = 0
+    row_tokens = row_logits = 0
     for at in _in_order(arrays):
         last = rows[-1][-1] if rows else None
         new = arrays[at].size
         if last is not None:
             more = new - _shared(arrays[last], arrays[at])
-            if tokens + more <= length and logits + kept[at] <= most_kept:
+            if row_tokens + more <= length and row_logits + logits[at] <= most_logits:
                 rows[-1].append(at)
-                tokens += more
-                logits += kept[at]
+                row_tokens += more
+                row_logits += logits[at]
                 continue
         rows.append([at])
-        tokens, logits = new, kept[at]
+        row_tokens = new
+        row_logits = logits[at]
     return rows
 
 
@@ -222,16 +226,19 @@ def make_tree(prompts: Sequence[Tokens]) -> PrefixTree:
     pieces: list[Integers] = []
     depths: list[Integers] = []
     ends = np.empty(sum(prompt_array.size for prompt_array in arrays), np.int64)
-    before, path, size = np.empty(0, np.int64), np.empty(0, np.int64), 0
+    previous = path = np.empty(0, np.int64)
+    size = 0
     for at in _in_order(arrays):
         prompt = arrays[at]
-        same = _shared(before, prompt)
+        same = _shared(previous, prompt)
         ends[path[same:]] = size  # tokens that are not shared have no more descendants
         fresh = np.arange(size, size + prompt.size - same)
         pieces.append(prompt[same:])
         depths.append(np.arange(same, prompt.size))
         path = np.concatenate([path[:same], fresh])
-        paths[at], before, size = path, prompt, size + fresh.size
+        paths[at] = path
+        previous = prompt
+        size += fresh.size
     ends[path] = size
     return PrefixTree(
         np.concatenate(pieces), np.concatenate(depths), ends[:size].copy(), tuple(paths)
@@ -241,9 +248,12 @@ def make_tree(prompts: Sequence[Tokens]) -> PrefixTree:
 def fill_row(tree: PrefixTree, length: int, *, pad: int) -> tuple[Integers, Integers, Integers]:
     """Tokens, depth and end of a row of `length`; a padding cell sees only itself."""
     size = tree.tokens.size
-    tokens, depth = np.full(length, pad, np.int64), np.zeros(length, np.int64)
+    tokens = np.full(length, pad, np.int64)
+    depth = np.zeros(length, np.int64)
     end = np.arange(1, length + 1)
-    tokens[:size], depth[:size], end[:size] = tree.tokens, tree.depth, tree.end
+    tokens[:size] = tree.tokens
+    depth[:size] = tree.depth
+    end[:size] = tree.end
     return tokens, depth, end
 
 
@@ -274,10 +284,10 @@ def _in_order(arrays: Sequence[Integers]) -> list[int]:
     return sorted(range(len(arrays)), key=lambda at: arrays[at].astype(">u4").tobytes())
 
 
-def _shared(one: Integers, other: Integers) -> int:
+def _shared(first: Integers, second: Integers) -> int:
     """The number of tokens that two prompts share at the start."""
-    size = min(one.size, other.size)
-    differ = np.flatnonzero(one[:size] != other[:size])
+    size = min(first.size, second.size)
+    differ = np.flatnonzero(first[:size] != second[:size])
     return int(differ[0]) if differ.size else size
 
 
@@ -296,7 +306,9 @@ class TreeModel:
         takes = inspect.signature(model.forward).parameters
         if missing := {"logits_to_keep", "position_ids"} - takes.keys():
             raise UnusableTreesError(f"the model does not take {' and '.join(sorted(missing))}")
-        self._model, self._pad, self._device = model, padded.pad, padded.device
+        self._model = model
+        self._pad = padded.pad
+        self._device = padded.device
         self._usual = model.config._attn_implementation
         names = model._no_split_modules or ()
         blocks = [module for module in model.modules() if type(module).__name__ in names]
@@ -390,7 +402,8 @@ def _ancestor_mask(end: torch.Tensor) -> Callable[..., torch.Tensor]:
 
 def plant_trees(padded: CausalModel, *, length: int, context: int | None) -> TreeModel:
     """The model with rows of `length` tokens, and of a quarter of that for few questions."""
-    whole, quarter = (max(cells // BLOCK, 1) * BLOCK for cells in (length, length // 4))
+    whole = max(length // BLOCK, 1) * BLOCK
+    quarter = max(length // 4 // BLOCK, 1) * BLOCK
     trees = TreeModel(padded, lengths=(quarter, whole))
     try_trees(trees, padded, longest=min(trees.longest, context or whole))
     return trees

@@ -13,24 +13,30 @@ at 0) is detected, and the status is `no_logprobs`.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, ClassVar
 
 import aiohttp
 
 from adjudge.errors import JudgeError, JudgeRefusedError
+from adjudge.images import ImageError, read_image
 from adjudge.judges.backends._http import Exchange, Server, error_in, field_of, key_from, shorten
 from adjudge.judges.backends._tokens import NEVER, bare, option_logprobs
 from adjudge.judges.flow import Pace, ServerLoad
 from adjudge.judges.interface import Backend, Choice, Message, Question, Reasoned, Text, Want
 from adjudge.judges.parsing import locate_option
+from adjudge.judges.prices import CHARACTERS_PER_TOKEN, Price
 from adjudge.judges.redact import check_secrets
-from adjudge.records import Reply, Status
+from adjudge.records import Image, Reply, Status
 from adjudge.validation import count
 
+#: Questions with images in flight: their bytes are in memory several times while they are sent.
+_IMAGES_AT_ONCE = 16
 #: `owned_by` in the list of models -> the name of the program here.
 _OWNERS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "library": "ollama"}
 #: The path and field of each program's version.
@@ -43,7 +49,8 @@ _VERSIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
 _SHORT_NAMES = frozenset({"ollama"})
 #: A server that does not answer within this time is treated as an unknown program.
 _PATIENCE_S = 5.0
-_LONGEST_NAME, _LONGEST_MODEL = 40, 200
+_LONGEST_NAME = 40
+_LONGEST_MODEL = 200
 #: HTTP statuses about one question, unless nothing was ever answered.
 PER_QUESTION = frozenset({400, 413, 422})
 #: After this many rejections in a row the server is taken as no longer answering.
@@ -52,7 +59,12 @@ _REFUSAL_CODES = frozenset(
     {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
 )
 #: Bytes for one answer without its tokens, and for each token of it.
-_LEAST_ROOM, _TOKEN_ROOM = 1 << 20, 2 << 10
+_LEAST_ROOM = 1 << 20
+_TOKEN_ROOM = 2 << 10
+#: Equal questions are asked apart, but in a short run the second can start before the first ends.
+_EQUAL_AT_ONCE = 2
+#: Calls of a batch run side by side: the smallest share that reads the cache, by Anthropic's pages.
+_HITS_IN_BATCH = 0.3
 _TOO_LONG = ("context length", "context_length", "maximum context", "context size", "too long")
 
 
@@ -65,6 +77,12 @@ class ChatServerBackend(Backend):
     path: str
     #: Whether the maker's server needs a key.
     needs_key: ClassVar[bool] = True
+    takes_images = True
+    #: What `plan_cache` said.
+    _price: Price | None = None
+    _calls = 0
+    _at_once = 0
+    _with_images: asyncio.Semaphore
 
     def __init__(
         self,
@@ -116,6 +134,11 @@ class ChatServerBackend(Backend):
         """Whether the server's error names a parameter that can be given in another way."""
         return False
 
+    @property
+    def at_maker(self) -> bool:
+        """Whether the maker's own server is asked, whose key is in `key_variable`."""
+        return self.server.base_url == self.maker_url
+
     def secrets(self) -> list[str]:
         return [key_from(self._key_variable)]
 
@@ -125,17 +148,43 @@ class ChatServerBackend(Backend):
         return self._max_reply or _LEAST_ROOM + tokens * _TOKEN_ROOM
 
     def check(self) -> None:
-        if self.needs_key and not self._has_key and self.server.base_url == self.maker_url:
+        if self.needs_key and not self._has_key and self.at_maker:
             raise JudgeError(
                 f"{self._key_variable} is not set; export it, or give your own --base-url"
             )
 
+    def reach(self) -> None:
+        if (trouble := self.server.reach()) is not None:
+            raise JudgeError(f"{self.name}: {trouble}; start the server, or correct its address")
+
     async def start(self) -> None:
         self.check()
+        self._with_images = asyncio.Semaphore(_IMAGES_AT_ONCE)
         await self.server.open()
 
     async def close(self) -> None:
         await self.server.close()
+
+    def plan_cache(self, price: Price, *, calls: int, at_once: int) -> None:
+        self._price = price
+        self._calls = calls
+        self._at_once = at_once
+
+    def reads_again(self, question: Question) -> bool:
+        end = len(question.messages)
+        return question.asked > 1 and self.cache_pays(question, end, question.asked, _EQUAL_AT_ONCE)
+
+    def cache_pays(self, question: Question, end: int, calls: int, at_once: int) -> bool:
+        """Whether it pays to cache the first `end` messages of a question, which `calls` begin with
+        and `at_once` of them before one was read."""
+        length = sum(len(message.text) for message in question.messages[:end])
+        if self._price is None or length < self._price.cache_least * CHARACTERS_PER_TOKEN:
+            return False
+        if self._at_once:
+            writes: float = min(calls, at_once)
+        else:
+            writes = calls - _HITS_IN_BATCH * (calls - 1)
+        return self._price.cache_pays(calls, writes)
 
     def keep_pace(self, pace: Pace | None) -> bool:
         self.server.pace = pace
@@ -145,10 +194,22 @@ class ChatServerBackend(Backend):
         return ServerLoad(self.server.rate_limited, self.server.limiter.closed_s)
 
     async def ask(self, question: Question) -> Reply:
+        if not question.images:
+            return await self._ask(question)
+        async with self._with_images:
+            return await self._ask(question)
+
+    async def _ask(self, question: Question) -> Reply:
         while True:
-            body = self.request_body(question)
+            try:
+                body = self.request_body(question)
+            except ImageError as error:
+                return Reply(status="error", error=f"{error}; {error.remedy}")
             largest = self.largest_reply(question.want)
             exchange = await self.server.post_json(self.path, body, largest=largest)
+            if exchange.not_as_stated and not self._answered:
+                later = "nothing was answered yet: check the server, and run the same command again"
+                raise JudgeRefusedError(f"{self.name}: {exchange.trouble}; {later}")
             if exchange.http_status is None or exchange.trouble is not None:
                 return failed_reply(exchange, "error", exchange.trouble or "no answer")
             if exchange.http_status < 300:
@@ -190,22 +251,42 @@ def shapeless_reply(exchange: Exchange) -> Reply:
     return failed_reply(exchange, "error", f"the answer has no message: {shown}")
 
 
-def measure(exchange: Exchange, text: object, usage: object, *counts: str) -> dict[str, Any]:
+def measure(
+    exchange: Exchange, text: object, usage: object, prompt_tokens: str, completion_tokens: str
+) -> dict[str, Any]:
     """The fields of every successful answer, as the server gave them: `check_reply` comes later."""
-    prompt, completion = (usage.get(name) if isinstance(usage, dict) else None for name in counts)
+    counts = usage if isinstance(usage, dict) else {}
     return {
         "text": text,
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
+        "prompt_tokens": counts.get(prompt_tokens),
+        "completion_tokens": counts.get(completion_tokens),
         "latency_s": exchange.latency_s,
         "served_model": named_in(exchange.payload, "model"),
         "raw": exchange.raw,
     }
 
 
-def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Messages as chat servers take them: one role, one string each."""
-    return [{"role": message.role, "content": message.text} for message in messages]
+def as_chat(
+    messages: Sequence[Message], show: Callable[[bytes], dict[str, Any]] | None = None
+) -> list[dict[str, Any]]:
+    """Messages as chat servers take them: one role, one string each; or with images a list of
+    parts, each image as `show` makes it of its bytes, which are read here."""
+    return [{"role": message.role, "content": _content(message, show)} for message in messages]
+
+
+def _content(
+    message: Message, show: Callable[[bytes], dict[str, Any]] | None
+) -> str | list[dict[str, Any]]:
+    if show is None or not any(isinstance(part, Image) for part in message.parts):
+        return message.text
+    content: list[dict[str, Any]] = []
+    for is_image, run in groupby(message.parts, lambda part: isinstance(part, Image)):
+        if is_image:
+            images = [part for part in run if isinstance(part, Image)]
+            content += [show(read_image(image.sha256 or "", image.name)) for image in images]
+        elif words := "".join(part if isinstance(part, str) else part.text for part in run):
+            content.append({"type": "text", "text": words})
+    return content
 
 
 def is_content_refusal(payload: Any, words: str) -> bool:
@@ -294,6 +375,8 @@ def read_reply(
         return shapeless_reply(exchange)
     usage = payload.get("usage")
     measured = measure(exchange, text, usage, "prompt_tokens", "completion_tokens")
+    of_prompt = field_of(usage, "prompt_tokens_details", dict)
+    measured["cached_tokens"] = of_prompt.get("cached_tokens") or None
     measured["server"] = server
     if refusal or finish == "content_filter":
         words = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
@@ -329,7 +412,8 @@ def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
             pieces = [token.encode("utf-8", "surrogatepass") for token in logprobs["tokens"]]
     except (AttributeError, KeyError, TypeError, ValueError):
         return -1
-    joined, written = b"".join(pieces), text.encode("utf-8", "surrogatepass")
+    joined = b"".join(pieces)
+    written = text.encode("utf-8", "surrogatepass")
     before = len(text[:start].encode("utf-8", "surrogatepass"))
     begin = joined.rfind(written)
     if begin < 0 and not joined.endswith(written[before:]):

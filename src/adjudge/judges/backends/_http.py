@@ -12,6 +12,8 @@ import asyncio
 import json
 import os
 import random
+import re
+import socket
 import time
 import zlib
 from collections.abc import Mapping
@@ -28,7 +30,7 @@ from yarl import URL
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.flow import Limiter, Pace
-from adjudge.judges.redact import Redactor
+from adjudge.judges.redact import Redactor, environment_secrets
 from adjudge.validation import count, positive
 
 #: The compressions that are accepted in requests and can be read.
@@ -38,6 +40,8 @@ RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523,
 OVERLOAD = frozenset({429, 503, 529})
 #: If a server asks for a longer pause than this, the run does not wait.
 LONGEST_PAUSE_S = 120.0
+#: How long a server can take to accept a first connection.
+_REACH_S = 10.0
 #: The largest answer about files and batches, which are small.
 LARGEST_ANSWER = 4 << 20
 _KEPT_RAW = 64 << 10
@@ -57,6 +61,7 @@ class Exchange:
     raw: str | None
     latency_s: float
     trouble: str | None = None
+    not_as_stated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class _Failure:
     wait_s: float = 0.0
     overload: bool = False
     connected: bool = True
+    #: The status was 200, but the body an error, or shorter than its length.
+    not_as_stated: bool = False
 
 
 class PackingError(Exception):
@@ -83,6 +90,10 @@ def key_from(variable: str) -> str:
     return key
 
 
+#: A piece of a path that is named like a secret.
+_KEY_IN_PATH = re.compile(r"(?i)(?:^|[/_;-])(?:api)?(?:key|token|secret|password)[=:/]+[^/]{8,}")
+
+
 def check_base_url(base_url: str) -> str:
     """The URL without a trailing slash; refused if it could contain a secret.
 
@@ -90,6 +101,9 @@ def check_base_url(base_url: str) -> str:
     'http://localhost:8000/v1'
     """
     parts = urlsplit(base_url)
+    remedy = "leave out the key; export it and name its variable with --api-key-env NAME"
+    if _KEY_IN_PATH.search(parts.path) or Redactor(environment_secrets())(base_url) != base_url:
+        raise ArgumentError("base_url", f"{parts.scheme}://{parts.hostname or ''}/...", remedy)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         host = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
         remedy = "leave out user, password and query; keys come from the environment"
@@ -155,17 +169,27 @@ class Server:
         self._session: aiohttp.ClientSession | None = None
         self._proxy = _proxy_for(self.base_url)
 
+    def reach(self) -> str | None:
+        """Why no connection can be opened; None if one was."""
+        host, port = _place_of(self._proxy or self.base_url)
+        try:
+            socket.create_connection((host, port), timeout=_REACH_S).close()
+        except OSError as error:
+            return f"no connection to {host}:{port} ({error.strerror or error})"
+        return None
+
     async def open(self) -> None:
         if self._session is None:
+            headers = {
+                "Accept": "application/json",
+                "Accept-Encoding": ", ".join(PACKINGS),
+                "Content-Type": "application/json",
+                **self._headers,
+            }
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self.limiter.most, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=self.timeout_s),
-                headers={
-                    "Accept": "application/json",
-                    "Accept-Encoding": ", ".join(PACKINGS),
-                    "Content-Type": "application/json",
-                    **self._headers,
-                },
+                headers=headers,
                 # A judge's server has no session, and cookie lookups cost time.
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Decompressed here with a limit: a few kilobytes can become gigabytes.
@@ -174,7 +198,8 @@ class Server:
 
     async def close(self) -> None:
         if self._session is not None:
-            session, self._session = self._session, None
+            session = self._session
+            self._session = None
             await session.close()
 
     async def post_json(self, path: str, body: Mapping[str, Any], *, largest: int) -> Exchange:
@@ -191,7 +216,8 @@ class Server:
         **request: Any,
     ) -> Exchange:
         """One request with its retries. A successful answer is written to `sink`, if given."""
-        limiter, most = self.limiter, attempts or self.max_attempts
+        limiter = self.limiter
+        most = attempts or self.max_attempts
         for attempt in range(1, most + 1):
             cuts = await limiter.enter()
             try:
@@ -226,7 +252,9 @@ class Server:
                 raise JudgeRefusedError(self.redact(f"{unreached}; {remedy}"))
             latency = time.perf_counter() - began
             words = self.redact(trouble)
-            return Exchange(outcome.http_status, None, outcome.raw, latency, words)
+            return Exchange(
+                outcome.http_status, None, outcome.raw, latency, words, outcome.not_as_stated
+            )
         raise AssertionError("the loop returns on its last attempt")
 
     async def _attempt(
@@ -239,11 +267,13 @@ class Server:
             raise JudgeError(f"{self.base_url} is not open; start the judge before asking it")
         url = URL(self.base_url + path if path.startswith("/") else path, encoded=True)
         began = time.perf_counter()
+        status = 0
         try:
             async with session.request(
                 method, url, allow_redirects=False, proxy=self._proxy, **request
             ) as response:
-                status, headers = response.status, response.headers
+                status = response.status
+                headers = response.headers
                 limits = (largest, sink) if status < 300 else (_LARGEST_ERROR, None)
                 content, whole = await read_body(response, *limits)
         except TimeoutError:
@@ -258,7 +288,9 @@ class Server:
             return _Failure(str(error), status)
         # The client library raises ValueError for some headers that cannot be read.
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return _Failure(f"the connection broke: {self._cause(error)}", overload=True)
+            cut = 200 <= status < 300
+            words = f"the connection broke: {self._cause(error)}"
+            return _Failure(words, overload=True, not_as_stated=cut)
         latency = time.perf_counter() - began
         if status < 300 and (sink is not None or not whole):
             trouble = None if whole else too_large_words(largest)
@@ -283,7 +315,8 @@ class Server:
                 return _Failure(f"the answer is not JSON: {shown!r}", status, raw[:_KEPT_RAW])
         if status >= 300:
             raw = raw[:_KEPT_RAW]
-        explained, code = error_in(payload), status
+        explained = error_in(payload)
+        code = status
         if explained and not {"choices", "content"} & payload.keys():
             # A gateway can return an error inside a 200.
             inner = explained.get("code")
@@ -297,6 +330,7 @@ class Server:
                 raw[:_KEPT_RAW],
                 wait_s=retry_after(headers) or 0.0,
                 overload=code in OVERLOAD,
+                not_as_stated=status < 300,
             )
         return Exchange(code, payload, raw, latency)
 
@@ -339,7 +373,8 @@ async def read_body(
     if sink is not None:
         sink.seek(0)
         sink.truncate()
-    body, size = bytearray(), 0
+    body = bytearray()
+    size = 0
     async for block in response.content.iter_any():
         try:
             piece = block if unpacked is None else unpacked.decompress(block, largest + 1 - size)
@@ -401,6 +436,12 @@ def field_of(answer: object, name: str, kind: type[T]) -> T:
     """A field of an answer if it is of this kind; otherwise an empty value of the kind."""
     value = answer.get(name) if isinstance(answer, dict) else None
     return value if isinstance(value, kind) else kind()
+
+
+def _place_of(url: str) -> tuple[str, int]:
+    """Host and port of a URL."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
 
 
 def _proxy_for(base_url: str) -> str | None:

@@ -23,6 +23,7 @@ from typing import Any
 
 from adjudge.errors import JudgeRefusedError
 from adjudge.judges.interface import Data, Message, Question
+from adjudge.records import Image
 
 _STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
 #: Some servers write -9999 or minus infinity for values that they did not compute.
@@ -52,11 +53,11 @@ class ChatSegments:
         self._cut = re.compile(self._marker + r"(\d+)z")
         self._known: dict[Skeleton, tuple[str, ...]] = {}
 
-    def __call__(self, messages: Sequence[Message]) -> tuple[str | Data, ...]:
-        """Text (special tokens on) and Data (special tokens off), in reading order."""
-        data = [part for turn in messages for part in turn.parts if isinstance(part, Data)]
+    def __call__(self, messages: Sequence[Message]) -> tuple[str | Data | Image, ...]:
+        """Text (special tokens on), Data (special tokens off) and images, in reading order."""
+        data = [part for turn in messages for part in turn.parts if not isinstance(part, str)]
         skeleton = tuple(
-            (turn.role, tuple(None if isinstance(part, Data) else part for part in turn.parts))
+            (turn.role, tuple(part if isinstance(part, str) else None for part in turn.parts))
             for turn in messages
         )
         frame = self._known.get(skeleton)
@@ -111,6 +112,10 @@ class ChatTokens(ABC):
     def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
         """Tokens of `text`; `special` reads <|im_end|> as one token, `begin`: starts a prompt."""
 
+    def image(self, image: Image) -> list[int]:
+        """The tokens in whose place the model reads an image."""
+        raise CannotAnswerError(f"{self.model} takes no images")
+
     def data(self, text: str) -> list[int]:
         """Tokens of text being judged, none of them part of the chat frame."""
         return self.encode(text, special=False)
@@ -119,6 +124,9 @@ class ChatTokens(ABC):
         """The prompt as the model reads it, up to the assistant's first token."""
         tokens: list[int] = []
         for position, piece in enumerate(self._segments(question.messages)):
+            if isinstance(piece, Image):
+                tokens += self.image(piece)
+                continue
             if isinstance(piece, Data):
                 # Cached: an answer is in many pairs, a prompt in more.
                 if piece.text not in self._texts:
@@ -239,11 +247,12 @@ class HubTokens(ChatTokens):
 
 def score_reply(tokens: list[int], logprobs: list[float]) -> dict[str, Any]:
     """The reply to `Likelihood`, from the log probability of each token of the response."""
+    raw = {"tokens": tokens, "logprobs": [round(value, 6) for value in logprobs]}
     return {
         "status": "ok",
         "mean_logprob": math.fsum(logprobs) / len(logprobs),
         "scored_tokens": len(tokens),
-        "raw": json.dumps({"tokens": tokens, "logprobs": [round(value, 6) for value in logprobs]}),
+        "raw": json.dumps(raw),
         "completion_tokens": len(tokens),
     }
 

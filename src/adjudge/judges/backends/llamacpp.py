@@ -179,10 +179,11 @@ class LlamaCppBackend(Backend):
                 shares = [seen[token] for token in ids]
                 # 0 is below float32's smallest number: only a bound is known.
                 hidden = [name for name, p in zip(options, shares, strict=True) if p == 0]
+                logprobs = dict(zip(options, _log_shares(shares), strict=True))
                 return {
                     "status": "censored" if hidden else "ok",
                     "censored": frozenset(hidden),
-                    "logprobs": dict(zip(options, _log_shares(shares), strict=True)),
+                    "logprobs": logprobs,
                     "raw": json.dumps({"option_ids": ids, "bias": bias, "probs": shares}),
                 }
         raise CannotAnswerError(
@@ -285,12 +286,14 @@ def _log_shares(shares: list[float]) -> list[float]:
     >>> [round(value, 4) for value in _log_shares([0.75, 0.25])]
     [-0.2877, -1.3863]
     """
-    return [
-        math.log1p(-math.fsum(shares[:i] + shares[i + 1 :]))
-        if share > 0.5
-        else math.log(max(share, _SMALLEST))
-        for i, share in enumerate(shares)
-    ]
+    logs = []
+    for i, share in enumerate(shares):
+        if share > 0.5:
+            rest = math.fsum(shares[:i] + shares[i + 1 :])
+            logs.append(math.log1p(-rest))
+        else:
+            logs.append(math.log(max(share, _SMALLEST)))
+    return logs
 
 
 def _usage(done: Mapping[str, Any]) -> dict[str, int]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adjudge.errors import JudgeRefusedError
+from adjudge.images import data_uri
 from adjudge.judges.backends._chat_server import (
     PER_QUESTION,
     ChatServerBackend,
@@ -41,7 +42,7 @@ from adjudge.judges.interface import Choice, Likelihood, Question, Reasoned, Tex
 from adjudge.records import MEASURED, Reply
 
 if TYPE_CHECKING:
-    from adjudge.judges.backends.openai_batch import OpenAIBatches
+    from adjudge.judges.backends._batches import Batches
 
 TOP_LOGPROBS = 20
 #: Servers that give no number allow at least as many as OpenAI's older API.
@@ -54,10 +55,14 @@ MOST_IDS = 128
 _BEFORE = ("", " ", "\n", "(", " (", "[", " [", "**", " **", '"', ' "', "'", "`", "_", ":", "<")
 _AFTER = (".", ")", ":", ",", "]", "**", '"', "'", "`", "\n", ";", ">", "_")
 #: No token of a sent text has less; in half precision a certain token can be above 0.
-_LEAST_LOGPROB, _ROUNDING = -1e6, 0.01
+_LEAST_LOGPROB = -1e6
+_ROUNDING = 0.01
 #: Bytes of the largest answer: log probabilities of every token of a long text.
 _LARGEST = 1 << 24
 _UNTOKENISED = "the server does not tokenise this chat (POST /tokenize)"
+_NO_IMAGES = (
+    "SGLang gives letters of texts by a call that takes no images; ask about them with --samples 10"
+)
 _REASONING = (
     "an OpenAI reasoning model gives them, and takes a temperature, only with "
     """--extra-body '{"reasoning_effort": "none"}'"""
@@ -111,7 +116,10 @@ class OpenAIBackend(ChatServerBackend):
             **({"extra_body": self.extra_body} if self.extra_body else {}),
         }
 
-    def open_batches(self, folder: Path) -> OpenAIBatches:
+    def reads_again(self, question: Question) -> bool:
+        return self.hosted and self.at_maker and super().reads_again(question)
+
+    def open_batches(self, folder: Path) -> Batches:
         from adjudge.judges.backends.openai_batch import OpenAIBatches
 
         return OpenAIBatches(self, folder)
@@ -129,13 +137,16 @@ class OpenAIBackend(ChatServerBackend):
         if route in (*_LETTERS.values(), *_LIKELIHOODS.values()):
             self._route = route
         else:
-            self._route, self._top_logprobs = None, int(route.rpartition(" ")[2])
+            self._top_logprobs = int(route.rpartition(" ")[2])
+            self._route = None
 
     async def find_route(self, question: Question) -> str | None:
         kind = await self._recognise()
         table = _LIKELIHOODS if isinstance(question.want, Likelihood) else _LETTERS
         if not isinstance(question.want, Reasoned):
             self._route = table.get(kind.name)
+        if self._route == _LETTERS["sglang"] and question.images:
+            self._route = None  # it takes tokens, and no image
         reply = await self.ask(question)
         self._asked_before.append((question, reply))
         if isinstance(question.want, Likelihood):
@@ -186,7 +197,7 @@ class OpenAIBackend(ChatServerBackend):
         """The program that answers. It is asked once; parallel callers wait."""
         async with self._recognising:
             if self._kind is None:
-                if self.hosted and self.server.base_url == self.maker_url:
+                if self.hosted and self.at_maker:
                     self._kind = ServerKind(self.name.partition(":")[0])
                 else:
                     self._kind = await recognise(self.server, self.model)
@@ -194,7 +205,7 @@ class OpenAIBackend(ChatServerBackend):
 
     def request_body(self, question: Question) -> dict[str, Any]:
         want = question.want
-        body: dict[str, Any] = {"model": self.model, "messages": as_chat(question.messages)}
+        body: dict[str, Any] = {"model": self.model, "messages": as_chat(question.messages, _show)}
         if isinstance(want, Choice):
             body |= {self._length_field: 1, "temperature": 0}
         elif isinstance(want, Text | Reasoned):
@@ -217,12 +228,14 @@ class OpenAIBackend(ChatServerBackend):
         return {}
 
     def read(self, exchange: Exchange, question: Question) -> Reply:
-        by_id, server = len(self._ids_sent(question.want)), self.server_name(exchange.payload)
+        by_id = len(self._ids_sent(question.want))
+        server = self.server_name(exchange.payload)
         return read_reply(exchange, question, server=server, by_id=by_id)
 
     def server_name(self, payload: Any) -> str | None:
         """The program that gave this answer, its version and configuration, as written in rows."""
-        name, fingerprint = str(self._kind), named_in(payload, "system_fingerprint") or ""
+        name = str(self._kind)
+        fingerprint = named_in(payload, "system_fingerprint") or ""
         return (name if fingerprint in name else f"{name} {fingerprint}".strip()) or None
 
     def adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
@@ -304,6 +317,8 @@ class OpenAIBackend(ChatServerBackend):
 
     async def _choose(self, question: Question, want: Choice, ids: dict[int, str]) -> Reply | None:
         """Exact letters by SGLang's /generate; None if it does not give them."""
+        if question.images:
+            return Reply(status="error", error=_NO_IMAGES)
         prompt = await self._tokens_of_chat(question)
         if prompt is None:
             return None
@@ -380,11 +395,16 @@ class OpenAIBackend(ChatServerBackend):
         return await self._tokens(chat)
 
     async def _tokens(self, asked: Mapping[str, Any]) -> list[int] | None:
-        path, body = self.server.at_root("/tokenize"), {"model": self.model, **asked}
+        path = self.server.at_root("/tokenize")
+        body = {"model": self.model, **asked}
         answer = await self.server.post_json(path, body, largest=_LARGEST)
         tokens = answer.payload.get("tokens") if _is_good(answer) else None
         whole = isinstance(tokens, list) and all(type(token) is int for token in tokens)
         return tokens if whole and tokens else None
+
+
+def _show(content: bytes) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": data_uri(content)}}
 
 
 def _likeliest(number: int) -> str:

@@ -31,6 +31,7 @@ class ReplayBackend(Backend):
     example = "replay:FILE"
     free = True
     knows_subject = True
+    takes_images = True  # it does not look at them
     wants: frozenset[type] = frozenset({Choice, Reasoned, Text, Likelihood})
 
     def __init__(self, path: str | Path) -> None:
@@ -77,9 +78,11 @@ class ReplayBackend(Backend):
         return Reply(status="error", error=words)
 
     def _read(self, record: Mapping[str, Any], row: int) -> list[tuple[_Key, dict[str, Any]]]:
-        name, status = str(record["id"]), record.get("status") or "ok"
+        name = str(record["id"])
+        status = record.get("status") or "ok"
         if "p_fwd" in record or "p_rev" in record:
-            p_fwd, p_rev = (self._number(record, column, row) for column in ("p_fwd", "p_rev"))
+            p_fwd = self._number(record, "p_fwd", row)
+            p_rev = self._number(record, "p_rev", row)
             shown_second = None if p_rev is None else 1 - p_rev
             return [
                 ((name, order, "", 0), self._reply(p, status, record, row))

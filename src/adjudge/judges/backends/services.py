@@ -132,15 +132,15 @@ class AzureBackend(_Service):
         return {**super().identity(), **({"api_version": version} if version else {})}
 
 
-def _settings(model: str, known: str) -> tuple[str, dict[str, str]]:
+def _settings(model: str, name: str) -> tuple[str, dict[str, str]]:
     """The model, and the settings after a question mark.
 
     >>> _settings("m?provider=x,y", "provider")
     ('m', {'provider': 'x,y'})
     """
-    name, mark, rest = model.partition("?")
+    bare_model, mark, rest = model.partition("?")
     settings = dict(part.partition("=")[::2] for part in rest.split("&")) if mark else {}
     for setting, value in settings.items():
-        if setting != known or not re.fullmatch(r"[\w.,/-]+", value):
-            raise ArgumentError("judge", model, f"after the question mark write {known}=VALUE")
-    return name, settings
+        if setting != name or not re.fullmatch(r"[\w.,/-]+", value):
+            raise ArgumentError("judge", model, f"after the question mark write {name}=VALUE")
+    return bare_model, settings

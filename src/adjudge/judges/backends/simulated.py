@@ -29,6 +29,7 @@ class SimulatedBackend(Backend):
     needs_model = False
     free = True
     knows_subject = True
+    takes_images = True  # it does not look at them
     wants: frozenset[type] = frozenset({Choice, Reasoned, Text, Likelihood})
     #: It answers immediately: the more calls in flight, the fewer commits.
     concurrency = 256
@@ -188,9 +189,11 @@ def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: f
     if "enum" in schema:
         return letter if letter in schema["enum"] else schema["enum"][0]
     if schema.get("type") != "object":
-        low, high = schema.get("minimum", 1), schema.get("maximum", 5)
+        low = schema.get("minimum", 1)
+        high = schema.get("maximum", 5)
         return round(low + (high - low) * share)
-    inside, shares = schema.get("properties", {}), dict[str, float]()
+    inside = schema.get("properties", {})
+    shares = dict[str, float]()
     if {"A", "B"} <= inside.keys():
         # The preferred answer gets a higher score; more certainty, more distance.
         shares = {side: confidence if side == letter else 1 - confidence for side in "AB"}

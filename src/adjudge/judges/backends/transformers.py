@@ -25,7 +25,7 @@ from adjudge.errors import BackendMissingError, JudgeRefusedError, how_to_instal
 from adjudge.judges.backends._tokens import CannotAnswerError, HubTokens, score_reply
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
 from adjudge.judges.parsing import locate_option
-from adjudge.records import Reply
+from adjudge.records import Image, Reply
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*.jinja", "*.model", "*.txt")
 T = TypeVar("T")
@@ -33,7 +33,8 @@ T = TypeVar("T")
 _CELLS = {"cuda": 8_192, "cpu": 2_048}
 _LOGITS = {"cuda": 1 << 30, "cpu": 1 << 26}  # numbers of logits in one batch
 #: The two ways of batching questions, which change numbers in bfloat16.
-_TREES, _PADDED = "prefix trees", "padded batches"
+_TREES = "prefix trees"
+_PADDED = "padded batches"
 _NEED_CUDA = "prefix trees need CUDA"
 
 
@@ -92,6 +93,7 @@ class TransformersBackend(Backend):
         self._model: Any = None
         self._trees: Any = None
         self._tokens: Any = None
+        self._seeing: Any = None
         self._context: int | None = None
         self._vocabulary = 1
         self._pump: asyncio.Task[None] | None = None
@@ -123,7 +125,8 @@ class TransformersBackend(Backend):
         try:
             await self._in_worker(self._plant)
         except self._causal.UnusableTreesError as error:
-            self._route, self._why_padded = _PADDED, str(error)
+            self._route = _PADDED
+            self._why_padded = str(error)
         else:
             self._route = _TREES
         return self._route
@@ -177,25 +180,46 @@ class TransformersBackend(Backend):
         if self._worker is not None:
             self._worker.shutdown()
             self._worker = None
-        self._model = self._trees = self._tokens = None
+        self._model = self._trees = self._tokens = self._seeing = None
 
-    async def _in_worker(self, work: Callable[..., T], *given: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work, *given)
+    async def _in_worker(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work, *arguments)
+
+    @cached_property
+    def _processor(self) -> Any:
+        """What reads images for this model; None if it takes none."""
+        from adjudge.judges.backends._seeing import read_processor
+
+        revision = self._version.get("revision")
+        return read_processor(self._hub, self._source, revision, name=self.name)
+
+    @property
+    def takes_images(self) -> bool:  # type: ignore[override]  # it depends on the model
+        return self._processor is not None
 
     def _load(self) -> None:
         tokenizer, loaded = self._read()
-        self._tokens = HubTokens(tokenizer, model=self.name)
-        self._context = getattr(loaded.config, "max_position_embeddings", None)
-        self._vocabulary = int(loaded.config.get_text_config().vocab_size)
+        if self._processor is None:
+            self._tokens = HubTokens(tokenizer, model=self.name)
+        else:
+            from adjudge.judges.backends._seeing import SeeingModel, SeeingTokens
+
+            self._tokens = SeeingTokens(self._processor, model=self.name)
+            self._seeing = SeeingModel(loaded, self._tokens)
+        text = loaded.config.get_text_config()
+        self._context = getattr(text, "max_position_embeddings", None)
+        self._vocabulary = int(text.vocab_size)
         self._model = self._causal.CausalModel(loaded, pad=self._tokens.pad or 0)
 
     def _read(self) -> tuple[Any, Any]:
-        source, revision = self._source, self._version.get("revision")
+        source = self._source
+        revision = self._version.get("revision")
+        kind = self._hub.AutoModelForCausalLM
+        if self._processor is not None:
+            kind = self._hub.AutoModelForImageTextToText
         try:
             tokenizer = self._hub.AutoTokenizer.from_pretrained(source, revision=revision)
-            model = self._hub.AutoModelForCausalLM.from_pretrained(
-                source, revision=revision, dtype=self._dtype
-            )
+            model = kind.from_pretrained(source, revision=revision, dtype=self._dtype)
             return tokenizer, model.to(self._device)
         except (OSError, ValueError) as error:
             raise _missing(self.name, error) from error
@@ -235,7 +259,8 @@ class TransformersBackend(Backend):
             await self._arrived.wait()
             self._arrived.clear()
             await asyncio.sleep(0.002)  # questions that come together should be sorted together
-            jobs, self._waiting = self._waiting, []
+            jobs = self._waiting
+            self._waiting = []
             batches = self._batches(jobs)
             for batch in batches:
                 if self._waiting and len(batches) > 1 and batch is batches[-1]:
@@ -252,36 +277,40 @@ class TransformersBackend(Backend):
         for job in jobs:
             want = job.question.want
             alike: Any = want.options if isinstance(want, Choice) else type(want)
-            if isinstance(want, Text | Reasoned):
+            if job.question.images:
+                alike = id(job)
+            elif isinstance(want, Text | Reasoned):
                 # Sampled text depends on the generator's state, so each draw is made alone.
                 alone = id(job) if want.temperature > 0 else 0
                 form = getattr(want, "format", None)
                 alike = (type(want), form, want.max_tokens, want.temperature, alone)
             groups.setdefault(alike, []).append(job)
-        most = max(1, self._logits // self._vocabulary)
+        most_logits = max(1, self._logits // self._vocabulary)
+        row_length = 0 if self._trees is None else min(self._budget, self._trees.lengths[-1])
         planned_batches = []
         for group in groups.values():
             fit = [job for job in group if self._fits_tree(job)]
             rest = [job for job in group if not self._fits_tree(job)]
-            planned = self._causal.plan_rows(
+            rows = self._causal.plan_rows(
                 [job.prompt + job.tail for job in fit],
-                length=min(self._budget, self._trees.lengths[-1]) if fit else 0,
-                kept=[len(job.tail) or 1 for job in fit],
-                most_kept=most,
+                length=row_length,
+                logits=[len(job.tail) or 1 for job in fit],
+                most_logits=most_logits,
             )
-            planned_batches += [[fit[at] for at in row] for row in planned]
+            planned_batches += [[fit[at] for at in row] for row in rows]
             batches = self._causal.fill_batches(
                 [job.length for job in rest],
                 tokens=self._budget,
-                kept=[len(job.tail) + 1 for job in rest],
-                most_kept=most,
+                logits=[len(job.tail) + 1 for job in rest],
+                most_logits=most_logits,
             )
             planned_batches += [[rest[at] for at in batch] for batch in batches]
         return planned_batches
 
     def _fits_tree(self, job: _Job) -> bool:
         scored = isinstance(job.question.want, Choice | Likelihood)
-        return scored and self._trees is not None and job.length <= self._trees.longest
+        fits = scored and self._trees is not None and job.length <= self._trees.longest
+        return fits and not job.question.images
 
     def _answer(self, batch: Sequence[_Job]) -> list[Reply]:
         try:
@@ -306,6 +335,8 @@ class TransformersBackend(Backend):
     def _run(self, batch: Sequence[_Job]) -> list[dict[str, Any]]:
         prompts = [job.prompt for job in batch]
         want = batch[0].question.want
+        if images := batch[0].question.images:
+            return [self._look(batch[0], images)]
         if isinstance(want, Text | Reasoned):
             seed = batch[0].question.repeat
             texts = self._model.write(
@@ -331,21 +362,40 @@ class TransformersBackend(Backend):
             for fields, row in zip(parts, logs, strict=True)
         ]
 
+    def _look(self, job: _Job, images: Sequence[Image]) -> dict[str, Any]:
+        """The reply to one question with images."""
+        want = job.question.want
+        if isinstance(want, Choice):
+            logs = self._seeing.options(job.prompt, images, self._option_ids(want.options))
+            return _chosen(want.options, logs)
+        if isinstance(want, Likelihood):
+            return {"status": "error", "error": "likelihoods are of texts, not of images"}
+        how = {"max_new_tokens": want.max_tokens, "pad_token_id": self._tokens.pad or 0}
+        how |= self._causal.how_drawn(want.temperature)
+        written = self._seeing.write(job.prompt, images, seed=job.question.repeat, **how)
+        reply = self._written(written, want.max_tokens)
+        if isinstance(want, Text):
+            return reply
+        place = locate_option(reply["text"], want.options, want.format)
+        if place is None:
+            return reply
+        before = [*job.prompt, *self._tokens.data(reply["text"][: place.start])]
+        logs = self._seeing.options(before, images, self._option_ids(want.options))
+        return _with_options(reply, want.options, logs)
+
     def _option_ids(self, options: tuple[str, ...]) -> list[int]:
         """The one token of each option, then all tokens that spell any of them."""
         spelled = self._tokens.spellings(options)
         return [*self._tokens.options(options), *(t for ids in spelled.values() for t in ids)]
 
-    def _decided(self, prompt: list[int], part: dict[str, Any], want: Reasoned) -> dict[str, Any]:
+    def _decided(self, prompt: list[int], reply: dict[str, Any], want: Reasoned) -> dict[str, Any]:
         """The written reply, with the options' log probabilities at its verdict."""
-        place = locate_option(part["text"], want.options, want.format)
+        place = locate_option(reply["text"], want.options, want.format)
         if place is None:
-            return part
-        before = self._tokens.data(part["text"][: place.start])
+            return reply
+        before = self._tokens.data(reply["text"][: place.start])
         (logs,) = self._model.options([prompt + before], self._option_ids(want.options))
-        chosen = _chosen(want.options, logs)
-        fields = ("logprobs", "answer_mass", "exact_mass")
-        return {**part, **{name: chosen[name] for name in fields}}
+        return _with_options(reply, want.options, logs)
 
     def _written(self, tokens: list[int], most: int) -> dict[str, Any]:
         text = self._tokens.text(tokens)
@@ -373,6 +423,14 @@ def _chosen(options: tuple[str, ...], logs: list[float]) -> dict[str, Any]:
         "raw": json.dumps(named),
         "completion_tokens": 1,
     }
+
+
+def _with_options(
+    reply: dict[str, Any], options: tuple[str, ...], logs: list[float]
+) -> dict[str, Any]:
+    chosen = _chosen(options, logs)
+    fields = ("logprobs", "answer_mass", "exact_mass")
+    return {**reply, **{name: chosen[name] for name in fields}}
 
 
 def model_version(source: str, revision: str | None, *, name: str) -> Mapping[str, str]:

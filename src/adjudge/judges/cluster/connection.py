@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -23,8 +23,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjudge.errors import ArgumentError, BackendMissingError, JudgeError, how_to_install
 from adjudge.judges.cluster import head as keeper
-from adjudge.judges.flow import Stop
-from adjudge.judges.judging import run_to_end
 from adjudge.store import store_name
 from adjudge.store.interface import StorePlace, scheme_of
 
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-Block = TypeVar("Block")
 #: Two slow cores need half a minute.
 START_S = 120.0
 _LOOK_S = 0.1
@@ -102,7 +99,8 @@ class RayCluster:
     def seats(self, *, uses_gpu: bool) -> tuple[int, int]:
         """The number of workers, and of GPUs per worker: one or zero."""
         has = self._ray.cluster_resources()
-        cpus, gpus = int(has.get("CPU", 0)), int(has.get("GPU", 0))
+        cpus = int(has.get("CPU", 0))
+        gpus = int(has.get("GPU", 0))
         each = 1 if uses_gpu and gpus else 0
         most, of = (min(gpus, cpus), "GPUs") if each else (cpus, "CPUs")
         if self._wanted is not None and self._wanted > most:
@@ -121,19 +119,6 @@ class RayCluster:
         except TypeError as error:
             problem = f"it cannot be sent to a worker: {error}"
             raise ArgumentError("judge", order.options.judge, problem) from error
-
-    def map(self, work: Callable[[Block], T], blocks: Sequence[Block]) -> list[T]:
-        """`work` of every block, in their order."""
-        most, _ = self.seats(uses_gpu=False)
-        shared = self._ray.put(work)
-        task = self._ray.remote(num_cpus=1)(lambda work, block: work(block))
-        refs: list[Any] = []
-        for at, block in enumerate(blocks):
-            if at >= most:
-                self._ray.wait(refs, num_returns=at - most + 1)
-            refs.append(task.remote(shared, block))
-        outcomes: list[T] = self._ray.get(refs)
-        return outcomes
 
     def dismiss(self, actor: Any) -> None:
         """End a worker immediately."""
@@ -164,7 +149,7 @@ def _launch_head(folder: str, *, cpus: int) -> tuple[subprocess.Popen[bytes], in
         sockets = [stack.enter_context(socket.socket()) for _ in range(5)]
         for listener in sockets:
             listener.bind(("", 0))
-        port, *agents = (listener.getsockname()[1] for listener in sockets)
+        port, *agents = [listener.getsockname()[1] for listener in sockets]
     arguments = [
         *("--port", port, "--num-cpus", cpus, "--object-store-memory", _OBJECT_STORE_BYTES),
         # By default the agents of a slow machine exceed Ray's limit of 15 seconds.
@@ -228,22 +213,3 @@ async def _in_daemon_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, daemon=True).start()
     return await asyncio.wrap_future(future)
-
-
-def map_blocks(
-    work: Callable[[Block], T],
-    blocks: Sequence[Block],
-    *,
-    workers: int | None = None,
-    ray_address: str | None = None,
-) -> list[T]:
-    """`work` of every block, in their order, by several workers in parallel.
-
-    If a worker dies, its block is done again elsewhere. `work` depends only on its block.
-    """
-    cluster = RayCluster(ray_address, workers=workers)
-    try:
-        run_to_end(cluster.join(), Stop())
-        return cluster.map(work, blocks)
-    finally:
-        cluster.leave()

@@ -118,7 +118,8 @@ class Worker:
         basis = Report(tally=self._tally, ended=self._ended, failure=self._failure)
         if self._context is None or self._runner is None:
             return basis
-        context, runner = self._context, self._runner
+        context = self._context
+        runner = self._runner
         done = runner.open_calls == self._held
         return replace(
             basis,
@@ -138,7 +139,8 @@ class Worker:
             self._stop.request(reason)
 
     async def _work(self) -> None:
-        order, tally = self._order, self._tally
+        order = self._order
+        tally = self._tally
         options = replace(order.options, stop=self._stop)
         judge = options.make_judge()
         store = StoreThread(options.store)
@@ -151,13 +153,14 @@ class Worker:
                 await judge.backend.start()
                 await context.settle(order.first)
                 self._held = len(context.claimed)
-                self._context, self._runner = context, Runner(context)
-                await self._runner.run(self._given_blocks())
+                self._context = context
+                self._runner = Runner(context)
+                await self._runner.run(self._assigned_blocks())
         finally:
             await judge.backend.close()
             await store.close()
 
-    async def _given_blocks(self) -> AsyncIterator[Sequence[Subject]]:
+    async def _assigned_blocks(self) -> AsyncIterator[Sequence[Subject]]:
         while not self._stop.requested:
             if self._blocks:
                 self._in_work = True
@@ -233,29 +236,30 @@ class _Work:
         self._context = context
         self._cluster = cluster
         self._stop = context.options.stop
-        backend, protocol = context.judge.backend, context.judge.protocol
+        backend = context.judge.backend
+        protocol = context.judge.protocol
         workers, self._gpus = cluster.seats(uses_gpu=backend.uses_gpu)
         keys = {key for key in backend.secrets() if key}
+        # The judge's key, the database's password.
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if value.strip() in keys or name in backend.variables or name.startswith("PG")
+        }
+        options = context.options.for_worker(judge, protocol, workers=workers, spent=context.spent)
         self._order = WorkOrder(
-            options=context.options.for_worker(
-                judge, protocol, workers=workers, spent=context.spent
-            ),
+            options=options,
             price=context.tally.price,
             since=context.since,
             first=tuple(islice(subjects, _FIRST)),
             folder=os.getcwd(),
-            # The judge's key, the database's password.
-            environment={
-                name: value
-                for name, value in os.environ.items()
-                if value.strip() in keys or name in backend.variables or name.startswith("PG")
-            },
+            environment=environment,
         )
         self._seats = [Seat() for _ in range(workers)]
         size = min(-(-context.count // (_BLOCKS_EACH * workers)), _LARGEST_BLOCK)
         self._cut = partial(cut_blocks, subjects, size)
         self._blocks: Iterator[tuple[int, Sequence[Subject]]] = enumerate(self._cut())
-        self._all_given = False
+        self._all_assigned = False
         #: Blocks whose worker has died.
         self._lost: set[int] = set()
         #: The only worker that asks until a reply is usable, so that a bad judge costs ten calls.
@@ -300,16 +304,17 @@ class _Work:
         """The next block and its number; after the last one those whose worker has died."""
         block = next(self._blocks, None)
         if block is None and self._lost:
-            lost, self._lost = self._lost, set()
+            lost = self._lost
+            self._lost = set()
             self._blocks = (again for again in enumerate(self._cut()) if again[0] in lost)
             block = next(self._blocks)
-        self._all_given = block is None
+        self._all_assigned = block is None
         return block
 
     async def _watch(self) -> None:
         """Wait until all blocks are done, or the run is stopped."""
         while not self._stop.requested:
-            if self._all_given and not self._lost and not any(s.blocks for s in self._seats):
+            if self._all_assigned and not self._lost and not any(s.blocks for s in self._seats):
                 break
             await asyncio.sleep(_POLL_S)
             now = time.monotonic()
@@ -392,7 +397,8 @@ class _Work:
 
     def _check_judge(self, report: Report) -> None:
         """All workers must be one judge. It is the judge of the rows: workers have the device."""
-        context, parts = self._context, report.parts or {}
+        context = self._context
+        parts = report.parts or {}
         if not self._judge_known:
             self._judge_known = True
             context.judge = replace(context.judge, fingerprint_parts=parts)
@@ -426,7 +432,9 @@ class _Work:
             self._gone.append(replace(tally, reused=seat.certain.reused, in_flight=0))
         # A worker that Ray has only lost contact with must not block the place of the next.
         self._cluster.dismiss(seat.actor)
-        seat.report, seat.actor, seat.certain = None, None, Tally(None)
+        seat.report = None
+        seat.actor = None
+        seat.certain = Tally(None)
 
     def _give_back(self, seat: Seat) -> None:
         self._lost |= seat.blocks

@@ -22,7 +22,6 @@ from typing import Any
 from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.interface import (
     Choice,
-    Data,
     JudgeProtocol,
     Message,
     Prompt,
@@ -31,7 +30,7 @@ from adjudge.judges.interface import (
     Text,
 )
 from adjudge.judges.parsing import WHOLE, check_format, locate_option, unread, write_option
-from adjudge.judges.prompting import PromptColumns, Value, check_prompt, fill
+from adjudge.judges.prompting import PromptColumns, Value, as_value, check_prompt, fill
 from adjudge.judges.subjects import texts_of
 from adjudge.present.text import percent, safe
 from adjudge.records import (
@@ -216,7 +215,8 @@ class Asking:
             return CUT_OFF
         if self.format == WHOLE:
             return f"the reply is not {self._named} alone; it begins {_quote(reply.text)}"
-        written, end = write_option(self.options[0], self.format), _quote(reply.text, end=True)
+        written = write_option(self.options[0], self.format)
+        end = _quote(reply.text, end=True)
         return f"no single verdict written as {written}; the reply ends {end}"
 
     def _off_answer(self, reply: Reply, mass: float) -> str:
@@ -284,9 +284,10 @@ def shown_texts(subject: Subject, order: Order = "ab") -> dict[str, Value]:
     """The prompt and what is judged, as shown in this order ("ba": response_b as A)."""
     texts = texts_of(subject)
     if order == "ba":
-        a, b = texts["response_a"], texts["response_b"]
+        a = texts["response_a"]
+        b = texts["response_b"]
         texts |= {"response_a": b, "response_b": a}
-    return {name: Data(text) for name, text in texts.items()}
+    return {name: as_value(text) for name, text in texts.items()}
 
 
 def letter_shown(pair: Pair, order: Order) -> str:
@@ -355,7 +356,8 @@ def content_of(subject: Subject) -> frozenset[str]:
 def digest_of(messages: Iterable[Message]) -> str:
     digest = hashlib.sha256()
     for message in messages:
-        digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
+        words = "".join(f"{text}\0" for text in message.hashed)
+        digest.update(words.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
@@ -434,11 +436,20 @@ class ChoiceProtocol(PromptProtocol):
         slot: str = "",
     ) -> list[Question]:
         """The prompt with these values, once for each sample."""
-        messages, opening = fill(self.prompt, values), opening or self.opening
+        messages = fill(self.prompt, values)
+        opening = opening or self.opening
         if opening:
             messages = (*opening, *(m for m in messages if m.role != "system"))
         return [
-            Question(messages, self.asking.want, order=order, repeat=repeat, slot=slot)
+            Question(
+                messages,
+                self.asking.want,
+                order=order,
+                repeat=repeat,
+                slot=slot,
+                asked=self.asking.repeats,
+                opening=len(opening),
+            )
             for repeat in range(self.asking.repeats)
         ]
 
@@ -499,7 +510,8 @@ class LetterProtocol(ChoiceProtocol):
         p_a is the mean of both orders. With one order it is that order's probability, including the
         position bias; `order` then names it, and p_fwd and p_rev stay empty.
         """
-        k, orders = self.asking.repeats, self.orders.of(pair)
+        k = self.asking.repeats
+        orders = self.orders.of(pair)
         answers = {
             order: self.asking.read(replies[at * k : (at + 1) * k])
             for at, order in enumerate(orders)
@@ -516,7 +528,8 @@ class LetterProtocol(ChoiceProtocol):
         if status not in MEASURED or any(answer.shares is None for answer in answers.values()):
             detail = next(a.detail for a in answers.values() if a.status == status)
             return judgment(pair, protocol, status, answer_mass=mass, detail=detail, extra=columns)
-        preferred, ties = [], []
+        preferred = []
+        ties = []
         for order, answer in answers.items():
             shares = answer.shares or {}
             tie = [shares[letter] for letter in self.asking.options[2:]]
@@ -528,11 +541,12 @@ class LetterProtocol(ChoiceProtocol):
         censored = [order for order in orders if answers[order].status == "censored"]
         words = f"{BOUNDED}: {', '.join(censored)}" if censored else None
         words = f"sampled: {', '.join(drawn)}" if sampled else words
+        by_order = dict(zip(("p_fwd", "p_rev"), preferred, strict=True)) if len(orders) == 2 else {}
         return judgment(
             pair,
             protocol,
             status,
-            **(dict(zip(("p_fwd", "p_rev"), preferred, strict=True)) if len(orders) == 2 else {}),
+            **by_order,
             p_a=p_a,
             p_tie=p_tie,
             uncertainty=entropy_of(p_a),

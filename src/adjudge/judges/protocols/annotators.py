@@ -68,7 +68,8 @@ class Annotators(ChoiceProtocol):
         self.ask_for(LETTERS, samples=samples, temperature=0.0, **how)
         pairs = (pair for pair in demonstrations if isinstance(pair, Pair))
         labelled = [pair for pair in pairs if pair.label in ("A", "B")]
-        k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
+        k = count(per_persona, "per_persona", least=1)
+        n = count(personas, "personas", least=1)
         if len(labelled) < k:
             needs = f"annotators need your own labelled pairs, at least {k} with label A or B"
             remedy = f"{needs}: --demonstrations FILE"
@@ -79,13 +80,11 @@ class Annotators(ChoiceProtocol):
         drawn = rng.permutation(len(labelled))[: count(pool_size, "pool_size", least=k)]
         self._pool = [labelled[i] for i in np.sort(drawn)]
         self.demonstrations = Demonstrations(labelled)
-        self.personas: list[list[Demonstration]] = [
-            [
-                (self._pool[i], "ba" if rng.random() < 0.5 else "ab")
-                for i in rng.choice(len(self._pool), size=k, replace=False)
-            ]
-            for _ in range(n)
-        ]
+        self.personas: list[list[Demonstration]] = []
+        for _ in range(n):
+            chosen = rng.choice(len(self._pool), size=k, replace=False)
+            persona = [(self._pool[i], _random_order(rng)) for i in chosen]
+            self.personas.append(persona)
         # The system message and the persona's comparisons, in the form of the question.
         self._openings = [
             self.turns((self.shown(*shown), letter_shown(*shown)) for shown in persona)
@@ -115,7 +114,8 @@ class Annotators(ChoiceProtocol):
         order = seeded_order(pair.id, self.seed)
         asked: list[Question] = []
         for number, opening in enumerate(self._openings, start=1):
-            slot, shown = f"persona {number}", self.shown(pair, order)
+            slot = f"persona {number}"
+            shown = self.shown(pair, order)
             asked += self.choice_questions(shown, opening=opening, order=order, slot=slot)
         return asked
 
@@ -139,9 +139,14 @@ class Annotators(ChoiceProtocol):
             detail = f"{silent}: {words}" if words else silent
             return [judgment(pair, self.name, status, detail=detail, extra=extra)]
         p_a = tally["A"] / len(votes)
-        mass, doubt = smallest_mass(answers), 1 - max(tally.values()) / len(votes)
+        mass = smallest_mass(answers)
+        doubt = 1 - max(tally.values()) / len(votes)
         numbers = {"p_a": p_a, "uncertainty": doubt, "verdict": verdict(p_a), "answer_mass": mass}
         return [judgment(pair, self.name, "ok", **numbers, extra=extra)]
+
+
+def _random_order(rng: np.random.Generator) -> Order:
+    return "ba" if rng.random() < 0.5 else "ab"
 
 
 def _vote(answer: Answer) -> str | None:

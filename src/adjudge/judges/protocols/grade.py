@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from adjudge.data.rows import human_share
 from adjudge.errors import DataError
 from adjudge.judges.criteria import Criterion, check_criteria, our_criteria
-from adjudge.judges.interface import Data, Prompt, Question
-from adjudge.judges.prompting import Value, builtin_prompt, write_value
+from adjudge.judges.interface import Prompt, Question
+from adjudge.judges.prompting import Part, Value, as_parts, builtin_prompt, write_value
 from adjudge.judges.protocols._choices import BOUNDED, ChoiceProtocol, describe_drawn
 from adjudge.records import Grade, Item, Reply, Subject
 from adjudge.statistics.entropy import entropy_of
 
 #: Letters, because each is one token of every vocabulary and does not begin a usual first word of a
 #: reply, as A (an article), Y (Yes) and N (No, Not) do.
-PASS, FAIL = "P", "F"
+PASS = "P"  # noqa: S105  (a letter)
+FAIL = "F"
 #: Columns of an item that are shown to a judge if they are filled, with their titles.
 MATERIAL = {"context": "Context", "reference": "Reference answer"}
 _OPTIONAL = ("prompt", "criterion", "definition", "material")
@@ -86,9 +87,14 @@ class GradeProtocol(ChoiceProtocol):
         return self.choice_questions(self._values(item))
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
-        item, answer = self.item(subject), self.asking.read(replies)
+        item = self.item(subject)
+        answer = self.asking.read(replies)
         p_pass = None if answer.shares is None else answer.shares[PASS]
-        detail, extra = answer.detail, {}
+        verdict: Literal[0, 1] | None = None
+        if p_pass is not None and p_pass != 0.5:
+            verdict = 1 if p_pass > 0.5 else 0
+        detail = answer.detail
+        extra = {}
         if answer.drawn is not None:
             detail = detail or f"sampled: {describe_drawn(answer.drawn)}"
             extra = {"samples": dict(answer.drawn)}
@@ -101,7 +107,7 @@ class GradeProtocol(ChoiceProtocol):
                 protocol=self.name,
                 status=answer.status,
                 p_pass=p_pass,
-                judge=None if p_pass in (None, 0.5) else 1 if p_pass > 0.5 else 0,
+                judge=verdict,
                 uncertainty=None if p_pass is None else entropy_of(p_pass),
                 human=human_of(item),
                 answer_mass=answer.answer_mass,
@@ -111,19 +117,21 @@ class GradeProtocol(ChoiceProtocol):
         ]
 
     def _values(self, item: Item) -> dict[str, Value]:
-        material: list[str | Data] = []
+        material: list[Part] = []
         for name, title in MATERIAL.items():
             value = item.extra.get(name)
             if value is not None and str(value).strip():
-                text = Data(write_value(value))
-                material += [f"\n[{title} begins]\n", text, f"\n[{title} ends]\n"]
+                shown = as_parts(write_value(value))
+                material += [f"\n[{title} begins]\n", *shown, f"\n[{title} ends]\n"]
+        if len(self.criteria) == 1:
+            definition = self.criteria[0].in_full
+        else:
+            definition = "\n".join(criterion.describe() for criterion in self.criteria)
         return {
             **self.shown(item),
             "material": material,
             "criterion": " and ".join(criterion.name for criterion in self.criteria),
-            "definition": self.criteria[0].in_full
-            if len(self.criteria) == 1
-            else "\n".join(criterion.describe() for criterion in self.criteria),
+            "definition": definition,
         }
 
 

@@ -10,8 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge.data.parts import has_images
+from adjudge.errors import DataError
 from adjudge.judges.interface import Data, JudgeProtocol, Likelihood, Message, Question
 from adjudge.judges.protocols._choices import judgment, worst
+from adjudge.judges.subjects import texts_of
 from adjudge.records import MEASURED, Judgment, Reply, Subject
 from adjudge.statistics.entropy import entropy_of, verdict
 
@@ -40,6 +43,11 @@ class LikelihoodProtocol(JudgeProtocol):
     def settings(self) -> Mapping[str, Any]:
         return {"normalised": "mean over response tokens"}
 
+    def check(self, subject: Subject) -> None:
+        if any(map(has_images, texts_of(subject).values())):
+            problem = f"{self.name} scores the words of an answer, and here is an image"
+            raise DataError("protocol", problem, remedy="choose another --protocol")
+
     def questions(self, subject: Subject) -> Sequence[Question]:
         pair = self.pair(subject)
         asked = (Message("user", (Data(pair.prompt),)),)
@@ -52,7 +60,8 @@ class LikelihoodProtocol(JudgeProtocol):
         pair = self.pair(subject)
         reply_a, reply_b = replies
         status = worst([reply_a.status, reply_b.status])
-        l_a, l_b = reply_a.mean_logprob, reply_b.mean_logprob
+        l_a = reply_a.mean_logprob
+        l_b = reply_b.mean_logprob
         if status not in MEASURED or l_a is None or l_b is None:
             missing = status if status not in MEASURED else "no_logprobs"
             unmeasured = [

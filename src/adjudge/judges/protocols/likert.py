@@ -88,7 +88,8 @@ class Likert(ChoiceProtocol):
         }
 
     def questions(self, subject: Subject) -> Sequence[Question]:
-        item, (low, high) = self.item(subject), self.scale
+        item = self.item(subject)
+        low, high = self.scale
         asked: list[Question] = []
         for criterion in self.criteria:
             values: dict[str, Value] = {
@@ -102,7 +103,8 @@ class Likert(ChoiceProtocol):
         return asked
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Score]:
-        item, k = self.item(subject), self.samples or 1
+        item = self.item(subject)
+        k = self.samples or 1
         rows = []
         for number, criterion in enumerate(self.criteria):
             criterion_replies = replies[number * k : (number + 1) * k]

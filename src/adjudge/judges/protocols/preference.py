@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from adjudge.data.parts import has_images
 from adjudge.judges.interface import Choice, PlainHashes, Prompt, Question
 from adjudge.judges.judge import texts_of_want
 from adjudge.judges.prompting import PromptHash, builtin_prompt
@@ -67,7 +68,10 @@ class Preference(LetterProtocol):
         pair = self.pair(subject)
         if self.asking.repeats > 1 or self.prompt_columns.names or self.opening:
             return None
-        a, b = pair.response_a, pair.response_b
+        a = pair.response_a
+        b = pair.response_b
+        if any(map(has_images, (pair.prompt, a, b))):
+            return None
         ab = {"prompt": pair.prompt, "response_a": a, "response_b": b}
         ba = {"prompt": pair.prompt, "response_a": b, "response_b": a}
         fill = self._hash.fill
@@ -79,14 +83,19 @@ class Preference(LetterProtocol):
         if not self._plain or len(replies) != 2:
             return None
         first, second = replies
-        mass, other = first.answer_mass, second.answer_mass
+        mass = first.answer_mass
+        other = second.answer_mass
         p_fwd = _share(first.logprobs.get("A"), first.logprobs.get("B"))
         p_rev = _share(second.logprobs.get("B"), second.logprobs.get("A"))
-        least = self.asking.min_answer_mass
         if p_fwd is None or p_rev is None:
             return None
+        least = self.asking.min_answer_mass
         if (mass is not None and not mass >= least) or (other is not None and not other >= least):
             return None
+        if mass is None or other is None:
+            smallest = other if mass is None else mass
+        else:
+            smallest = min(mass, other)
         p_a = (p_fwd + p_rev) / 2
         return {
             "status": "ok",
@@ -95,7 +104,7 @@ class Preference(LetterProtocol):
             "p_a": p_a,
             "uncertainty": entropy_of(p_a),
             "verdict": verdict(p_a),
-            "answer_mass": other if mass is None else mass if other is None else min(mass, other),
+            "answer_mass": smallest,
         }
 
 

@@ -23,7 +23,8 @@ from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.statistics.entropy import verdict
 from adjudge.validation import count
 
-LOW, HIGH = 1, 10
+LOW = 1
+HIGH = 10
 #: Several times the size of the object; text after it is not read. (The paper allows 4096.)
 _TOKENS = 1024
 _SWAPPED = {"A": "B", "B": "A", "tie": "tie", None: None}
@@ -97,12 +98,13 @@ class Rubric(PromptProtocol):
             words = next((str(scores) for state, scores in read if state == status), None)
             detail = reason(replies, status) or words
             return [judgment(pair, self.name, status, detail=detail, extra=_votes(pair))]
-        first, second = (scores for _, scores in read)
-        forward_a, forward_b = first
-        reverse_b, reverse_a = second
+        (_, forward), (_, reverse) = read
+        forward_a, forward_b = forward
+        reverse_b, reverse_a = reverse
         scores_a = _mean_of(forward_a, reverse_a)
         scores_b = _mean_of(forward_b, reverse_b)
-        ahead, behind = _difference(forward_a, forward_b), _difference(reverse_a, reverse_b)
+        ahead = _difference(forward_a, forward_b)
+        behind = _difference(reverse_a, reverse_b)
         tie = ahead * behind < 0
         s = (ahead + behind) / 2
         p_a = 0.5 if tie else 0.5 + s / (2 * (HIGH - LOW))

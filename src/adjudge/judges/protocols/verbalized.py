@@ -83,7 +83,8 @@ class Verbalized(PromptProtocol):
         return [Question(messages, Text(self.max_tokens), order=order)]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
-        pair, reply = self.pair(subject), replies[0]
+        pair = self.pair(subject)
+        reply = replies[0]
         (order,) = self.orders.of(pair)
         extra: dict[str, Any] = {"order": order}
         claim = self._claim(reply)
