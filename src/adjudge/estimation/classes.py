@@ -5,8 +5,8 @@ Other methods than misclassification, and two classes, compare each class with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -16,15 +16,24 @@ from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
-from adjudge.estimation.estimators.base import Outcome, refuse_everything
-from adjudge.estimation.rate import INTERVALS, RateInterval, Request, assumes_of, independence
-from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, RateResult, describe_outside, sentence
+from adjudge.estimation.estimators.base import Outcome, refusal, refuse_everything
+from adjudge.estimation.estimators.conditional import OF_ALL_ROWS
+from adjudge.estimation.rate import (
+    INTERVALS,
+    EstimateResult,
+    RateInterval,
+    Request,
+    assumes_of,
+    independence,
+)
+from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, describe_outside, sentence
 from adjudge.estimation.sample import TOO_FEW, UNLABELLED, Sample, clamp, few_clusters, spread
-from adjudge.present.blocks import Block, Headline, Table, table_of
-from adjudge.present.result import Count, Level, Proportion, frozen
+from adjudge.present.blocks import Block, Columns, Headline, Table, table_of
+from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, level, number, show_interval
 from adjudge.records import Interval
-from adjudge.statistics.clusters import count_clusters
+from adjudge.statistics.by_verdict import column_share, draw_tables, inflation
+from adjudge.statistics.clusters import count_clusters, freedom_of
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
@@ -59,30 +68,39 @@ class ClassRate(Rate):
 
 
 @frozen
-class ClassEstimate(RateResult):
+class ClassEstimate(EstimateResult):
     """Corrected shares of more than two classes, from the inverse of the confusion matrix."""
 
     kind: ClassVar[str] = "class_estimate"
 
     method: str
     interval_method: str
-    confidence_level: Level
     classes: tuple[ClassRate, ...]
     confusion: tuple[tuple[float, ...], ...] | None
     condition_number: float | None
     reason: str | None = None
     n_test: Count
     n_calibration: Count
+    #: Rows that test and calibrate, if labels were drawn by verdict.
+    n_both: Count = 0
     group: str | None = None
     assumptions: tuple[str, ...]
     why: str
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     @property
     def estimated(self) -> bool:
-        """Whether every class has a number."""
-        return all(rate.estimate is not None for rate in self.classes)
+        """Whether every class has a number: a share, or an interval alone."""
+        return all(rate.interval is not None for rate in self.classes)
+
+    @property
+    def n(self) -> int:
+        """All rows, with and without a label."""
+        return self.n_test + self.n_calibration - self.n_both
+
+    @property
+    def n_labels(self) -> int:
+        """The rows with a label, which calibrate."""
+        return self.n_calibration
 
     def _parts(self) -> Sequence[Any]:
         return [{"group": self.group, **vars(rate)} for rate in self.classes]
@@ -90,10 +108,7 @@ class ClassEstimate(RateResult):
     def intervals(self) -> list[RateInterval]:
         """The share of each class with its interval."""
         group = f"{self.group}, " if self.group else ""
-        return [
-            RateInterval.of(f"{group}{rate.label}", rate, self.reason, rate.naive)
-            for rate in self.classes
-        ]
+        return [RateInterval.of(rate, f"{group}{rate.label}", self) for rate in self.classes]
 
     def view(self) -> list[Block]:
         return self.show(
@@ -138,12 +153,17 @@ def estimate_classes(
     dropped: Mapping[str, int] | None = None,
 ) -> ClassEstimate:
     """Corrected shares of all classes in these rows, with the labels of the calibrating ones."""
-    verdicts, names = rows.verdicts, rows.names
-    estimator, confidence = request.estimator, request.confidence_level
+    verdicts = rows.verdicts
+    names = rows.names
+    estimator = request.estimator
+    confidence = request.confidence_level
     labels = np.where(calibrating, rows.labels, -1)
-    test = np.asarray(members & (rows.labels < 0))
+    by_verdict = request.labels_drawn == "verdict"
+    test = np.asarray(members & (by_verdict | (rows.labels < 0)))
     n = int(test.sum())
-    seen = np.bincount(verdicts[test], minlength=len(names)) / max(n, 1)
+    # The judge's own share is of the rows that the corrected one is about.
+    about = members if request.random_labels or n == 0 else test
+    seen = np.bincount(verdicts[about], minlength=len(names)) / max(int(about.sum()), 1)
     labelled = labels >= 0
     per_class = np.bincount(labels[labelled], minlength=len(names))
     matrix = class_shares(
@@ -154,14 +174,26 @@ def estimate_classes(
         human = np.where(labelled, labels == code, UNLABELLED).astype(np.float64)
         judge = (verdicts == code).astype(np.float64)
         samples.append(Sample(judge, human, test, labelled, clusters=rows.clusters))
-    warnings, reason, assumption = matrix.warnings, matrix.reason, _ASSUMPTION
-    interval, condition = "wald", matrix.condition_number
+    warnings = matrix.warnings
+    reason = matrix.reason
+    assumption = _ASSUMPTION
+    interval = "wald"
+    condition = matrix.condition_number
     outcomes = [Outcome()] * len(names)
-    if not estimator.has_matrix or (matrix.shares is not None and len(names) == 2):
+    if by_verdict:
+        outcomes, matrix = _by_verdict(rows, labels, members, confidence)
+        interval = "jeffreys"
+        assumption = OF_ALL_ROWS
+        reason = None
+        condition = None
+        warnings = matrix.warnings
+    elif not estimator.has_matrix or (matrix.shares is not None and len(names) == 2):
         # Two classes are one class against the rest: the interval of Eq. 6 itself.
         outcomes = [estimator.estimate(sample, confidence_level=confidence) for sample in samples]
-        interval, assumption = estimator.interval(samples[0]), estimator.assumption_for(samples[0])
-        reason, condition = None, None
+        interval = estimator.interval(samples[0])
+        assumption = estimator.assumption_for(samples[0])
+        reason = None
+        condition = None
         remedy = "label more rows" if rows.clusters is not None else _ONE_CLASS
         texts = [(*o.warnings, *(f"{text}; {remedy}" for text in o.doubts)) for o in outcomes]
         warnings = tuple(dict.fromkeys(chain(*texts)))
@@ -173,35 +205,75 @@ def estimate_classes(
     reasons = zip(names, (outcome.reason for outcome in outcomes), strict=True)
     reason = next((f"{name}: {text}" for name, text in reasons if text is not None), reason)
     confusion = None if matrix.confusion is None else matrix.confusion.tolist()
-    people = [HUMAN_ONLY.estimate(sample, confidence_level=confidence) for sample in samples]
+    classes = []
+    for i, name in enumerate(names):
+        people = Outcome()
+        if not by_verdict:
+            people = HUMAN_ONLY.estimate(samples[i], confidence_level=confidence)
+        rate = ClassRate(
+            label=name,
+            estimate=outcomes[i].rate,
+            interval=outcomes[i].interval(confidence),
+            naive=float(seen[i]) if about.any() else None,
+            n_calibration=int(per_class[i]),
+            recall=None if confusion is None else confusion[i][i],
+            human_only=people.rate,
+            human_only_interval=people.interval(confidence),
+        )
+        classes.append(rate)
     return ClassEstimate(
         method=estimator.name,
         interval_method=interval,
         confidence_level=confidence,
-        classes=tuple(
-            ClassRate(
-                label=name,
-                estimate=outcomes[i].rate,
-                interval=outcomes[i].interval(confidence),
-                naive=float(seen[i]) if n else None,
-                n_calibration=int(per_class[i]),
-                recall=None if confusion is None else confusion[i][i],
-                human_only=people[i].rate,
-                human_only_interval=people[i].interval(confidence),
-            )
-            for i, name in enumerate(names)
-        ),
-        confusion=None if confusion is None else tuple(tuple(row) for row in confusion),
+        classes=tuple(classes),
+        confusion=None if confusion is None else tuple(map(tuple, confusion)),
         condition_number=condition,
         reason=reason,
         n_test=n,
         n_calibration=int(labelled.sum()),
+        n_both=int(labelled.sum()) if by_verdict else 0,
         group=group,
         assumptions=(assumption, independence(rows.clusters is not None), *request.notes),
         why=request.why,
         warnings=warnings,
         dropped=dropped or {},
     )
+
+
+def _by_verdict(
+    rows: Grades, labels: IntArray, members: BoolArray, level: float
+) -> tuple[list[Outcome], ClassShares]:
+    """The share of each class from labels drawn by verdict, and how often the judge is right."""
+    verdicts = rows.verdicts[members]
+    labels = labels[members]
+    size = len(rows.names)
+    counts = np.zeros((size, size + 1), dtype=np.int64)
+    np.add.at(counts, (verdicts, labels + 1), 1)
+    tables = draw_tables(counts.sum(axis=1), counts[:, 1:])
+    codes = None if rows.clusters is None else rows.clusters[members]
+    outcomes = []
+    for code, name in enumerate(rows.names):
+        wider: float | None = 1.0
+        share = column_share(code)
+        if codes is not None:
+            wider = inflation(share, verdicts, labels, codes, classes=size, confidence_level=level)
+        value = tables.measure(share, level, wider=wider or 1.0)
+        reason = None
+        if wider is None or value.interval is None:
+            reason = TOO_FEW if wider is None else "too few verdicts have a label"
+            outcomes.append(refusal(reason))
+            continue
+        if value.estimate is None:
+            reason = f"a verdict has no label, so {name} has an interval alone"
+        low, high = value.interval
+        outcomes.append(Outcome(value.estimate, low, high, reason=reason))
+    total = tables.estimate.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        confusion = tables.estimate / np.where(total > 0, total, np.nan)
+    few = count_clusters(codes[labels >= 0]) if codes is not None else None
+    if not np.isfinite(confusion).all():
+        return outcomes, ClassShares(warnings=few_clusters(few))
+    return outcomes, ClassShares(confusion=confusion, warnings=few_clusters(few))
 
 
 class ClassShares(NamedTuple):
@@ -265,7 +337,9 @@ def class_shares(
             "how often; ask the judge for it, or merge or drop that class"
         )
     active = None
+    freedom = None
     if clusters is not None:
+        freedom = freedom_of(clusters[labelled])
         active = min(count_clusters(clusters[rows]) for rows in (labelled, test))
         if active < 2:
             return _refuse(TOO_FEW)
@@ -288,10 +362,11 @@ def class_shares(
             "label more rows",
             confusion,
         )
-    centre, adjusted = _solve(smooth, (seen + z**2 / size) / (n + z**2), n + z**2, per_class + 2)
+    padded = n + z**2
+    centre, adjusted = _solve(smooth, (seen + z**2 / size) / padded, padded, per_class + 2)
     half = np.sqrt(np.diag(adjusted))
     for b, influence in enumerate(_influences(confusion, shares, verdicts, labels, test)):
-        widened = spread(influence, clusters, active, confidence_level)
+        widened = spread(influence, clusters, active, confidence_level, freedom)
         half[b] *= widened.critical * widened.inflation
     variances = ((1 - v @ v) / m for v, m in zip(confusion.T, per_class, strict=True))
     noise = float(np.sqrt(sum(variances)))
@@ -303,7 +378,8 @@ def class_shares(
             "rows, merge classes, or estimate one class: --positive NAME (positive=)",
         )
     if per_class.min() < 20:
-        few = ", ".join(f"{names[b]} {int(per_class[b])}" for b in np.flatnonzero(per_class < 20))
+        scarce = np.flatnonzero(per_class < 20)
+        few = ", ".join(f"{names[b]} {int(per_class[b])}" for b in scarce)
         warnings += (
             f"few labels in some classes ({few}): the normal interval is approximate; label more "
             "rows of them",
@@ -317,7 +393,8 @@ def class_shares(
             "labels cannot correct them; label some of these test rows",
             confusion,
         )
-    low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+    low = np.clip(centre - half, 0, 1)
+    high = np.clip(centre + half, 0, 1)
     return ClassShares(shares, covariance, low, high, confusion, condition, None, warnings)
 
 
@@ -359,20 +436,21 @@ def _refuse(reason: str, confusion: FloatArray | None = None) -> ClassShares:
 
 
 def _class_headline(result: ClassEstimate) -> Headline:
-    if result.reason is not None:
+    if not result.estimated:
         text = f"no {result.method} estimate: {result.reason}"
         return Headline(sentence(result.group, text), tone="bad")
     text = f"class shares by {result.method}, {level(result.confidence_level)} intervals"
     if len(result.classes) <= IN_A_SENTENCE:
         shares = ", ".join(f"{rate.label} {rate.text}" for rate in result.classes)
         decision = sentence(result.group, shares)
-        return Headline(sentence(result.group, f"{text}: {shares}"), decision=decision)
-    return Headline(sentence(result.group, text))
+        text = f"{text}: {shares}"
+        return Headline(sentence(result.group, text), result.reason or "", decision=decision)
+    return Headline(sentence(result.group, text), result.reason or "")
 
 
 def class_table(result: ClassEstimate, *, detail: bool = False) -> Table:
     """A line for each class; folded if the headline has them all."""
-    columns: dict[str, Callable[[ClassRate], str]] = {
+    columns: Columns[ClassRate] = {
         "class": lambda c: c.label,
         "share": lambda c: number(c.estimate),
         f"{level(result.confidence_level)} interval": lambda c: show_interval(c.interval),
@@ -390,8 +468,10 @@ def class_table(result: ClassEstimate, *, detail: bool = False) -> Table:
 
 def class_figure(result: ClassEstimate) -> Drawing:
     """The share of each class, the judge's own and the one to report."""
-    classes, title = result.classes, f"No {result.method} estimate from these labels"
+    classes = result.classes
+    title = f"No {result.method} estimate from these labels"
     if result.estimated:
         title = describe_outside("share", classes, "classes")
     rows = [rate.row(rate.label, rate.naive) for rate in classes]
-    return result.draw(rows, title, dot=result.method, quantity="share of the class")
+    dot = known_estimator(result.method).title.replace("rate", "share")
+    return result.draw(rows, title, dot=dot, quantity="share of the class")

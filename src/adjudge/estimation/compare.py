@@ -23,8 +23,13 @@ from adjudge.estimation.comparison import (
     PairDifference,
     SystemScore,
 )
-from adjudge.estimation.systems import ReadingSystems, Systems, read_judges, read_systems
-from adjudge.estimation.until_sure import SequentialComparison, look, stored_labels
+from adjudge.estimation.systems import (
+    HALF_LABELLED,
+    ReadingSystems,
+    Systems,
+    read_judges,
+    read_systems,
+)
 from adjudge.present.text import count
 from adjudge.records import Interval
 from adjudge.statistics.differences import (
@@ -40,10 +45,8 @@ from adjudge.statistics.differences import (
     unpaired_gap,
 )
 from adjudge.statistics.numbers import bootstrap_weights, student_quantile
-from adjudge.store import StorePlace
-from adjudge.validation import BoolArray, FloatArray, Seed, generator, open_unit
+from adjudge.validation import BoolArray, FloatArray, Seed, generator, known_seed, open_unit
 
-AnyComparison = Comparison | SequentialComparison
 #: Probabilities of a sure judge are skewed: with fewer questions the interval covers too little.
 _FEW_PROBABILITIES = 60
 #: A screening list of fewer differences has no share to speak of.
@@ -60,15 +63,10 @@ def compare(
     within: str | None = None,
     judges: bool = False,
     screen: bool = False,
-    until_sure: bool = False,
-    rounds: bool = False,
-    equal_within: float | None = None,
-    scale: tuple[int, int] | None = None,
-    store: StorePlace = "adjudge.db",
     confidence_level: float = 0.95,
     seed: Seed = 0,
     **reading: Unpack[ReadingSystems],
-) -> AnyComparison:
+) -> Comparison:
     """Whether system B is better than system A, on the same questions.
 
     Without `a` and `b`, all systems are compared. Differences are B - A.
@@ -85,19 +83,10 @@ def compare(
             grades of several judges on the same rows.
         screen: A screening list of differences, of which a share of 1 - confidence_level is false.
             For 20 pairs or slices or more; otherwise the chance of one false one is bounded (Holm).
-        until_sure: Draw questions to label until it is known, with a look after every label. The
-            state is in `store`; labels come from the labelling page, from `labels` or from `data`.
-        rounds: With until_sure: a look after every 50 labels only, at most 8 times; approximate.
-        equal_within: With until_sure: also stop if the systems are equal within this difference.
-        scale: With until_sure: lowest and highest score, if there are scores.
-        store: With until_sure: store of the state and of labels, a file or postgresql://...
         confidence_level: Confidence level of the intervals.
         seed: Seed of everything random.
         **reading: Columns, labels and the words in them: see `ReadingSystems` and
             `adjudge.data.Reading`.
-
-    Returns:
-        Comparison; SequentialComparison with `until_sure`.
 
     >>> rows = {"id": [*range(60)] * 2, "model": ["old"] * 60 + ["new"] * 60,
     ...         "judge": [1, 0] * 30 + [1, 1, 1, 0] * 15}
@@ -106,28 +95,13 @@ def compare(
     (0.25, True)
     """
     level = open_unit(confidence_level, "confidence_level")
-    sequential: dict[str, Any] = {"rounds": rounds, "equal_within": equal_within, "scale": scale}
-    once: dict[str, object] = {"within": within, "screen": screen}
-    if not until_sure:
-        _refuse(sequential, "is for --until-sure (until_sure=True)")
     if judges:
-        systems_only: dict[str, Any] = {"a": a, "b": b, "until_sure": until_sure, **once, **reading}
+        systems_only: dict[str, Any] = {"a": a, "b": b, "within": within, "screen": screen}
+        systems_only |= reading
         words = {name: systems_only.pop(name) for name in _FOR_JUDGES if name in systems_only}
         _refuse(systems_only, "is for systems, not for judges")
         table = read_judges(data, other, **words)
         return _compare({None: table}, table.names, level, seed)
-    if until_sure:
-        once["cluster"] = reading.get("cluster", "none") != "none"
-        _refuse(once, "leave it out: one question at a time")
-        if not isinstance(seed, int):
-            raise ArgumentError("seed", seed, "give a whole number: a later look repeats the draw")
-        reading["cluster"] = "none"
-        table = read_systems(data, other, a=a, b=b, **reading)[None]
-        stored = stored_labels(store, table, scale, reading.get("positive"))
-        if stored and reading.get("labels") is None:
-            reading["labels"] = stored
-            table = read_systems(data, other, a=a, b=b, **reading)[None]
-        return look(table.among(table.choose(a, b)), store, level=level, seed=seed, **sequential)
     slices = read_systems(data, other, a=a, b=b, within=within, **reading)
     table = next(iter(slices.values()))
     everyone = a is None and b is None and within is None and len(table.names) > 2
@@ -138,7 +112,7 @@ def compare(
 
 
 #: Options of reading that judges have too.
-_FOR_JUDGES = ("labels", "cluster", *Reading.__annotations__)
+_FOR_JUDGES = ("labels", "cluster", "model_labels", *Reading.__annotations__)
 
 
 def _refuse(options: Mapping[str, object], remedy: str) -> None:
@@ -165,17 +139,20 @@ def _compare(
     many = len(names) > 2 or judges
     if many and table.paired_by is None:
         remedy = "give all systems the same prompt_id, or name two: --a NAME --b NAME (a=, b=)"
-        raise DataError(table.source, "the systems share no question", remedy=remedy)
+        problem = f"the systems share no question: {shorten(names, 5)}"
+        raise DataError(table.source, problem, remedy=remedy)
     if judges and len(table.judge) < FEWEST:
         labelled = count(len(table.judge), f"labelled {table.clustered_by or 'row'}")
         remedy = f"label {FEWEST} of them or more that all judges answered"
         raise DataError(table.source, f"{labelled} of all judges", remedy=remedy)
     numbers = [_estimate(systems, value, level) for value, systems in tables.items()]
     pairs = _adjust([pair for each in numbers for pair in each.pairs], level, screen)
-    n, n_labelled = (sum(sizes) for sizes in zip(*(each[:2] for each in numbers), strict=True))
-    rng, best = generator(seed), None
+    n = sum(each.n for each in numbers)
+    n_labelled = sum(each.n_labelled for each in numbers)
+    rng = generator(seed)
+    best = None
     per_slice = zip(tables.values(), numbers, strict=True)
-    warnings = [line for each in per_slice for line in _warn(*each)]
+    warnings = [*table.judge_notes, *(line for each in per_slice for line in _warn(*each))]
     if many and n >= FEWEST:
         influence = _influence(table, by_people=n_labelled >= FEWEST)
         best = possibly_best(numbers[0].reported, influence, rng, confidence_level=level)
@@ -198,13 +175,14 @@ def _compare(
         confidence_level=level,
         n=n,
         n_labelled=n_labelled,
+        labels_given=table.labels_given,
         systems=() if within is not None else _scores(table, numbers[0].means, pairs, best),
         differences=tuple(pairs),
         best_judge=best_of(table.judge, names, rng, level) if judges else None,
         assumptions=_assumptions(table, labelled=n_labelled > 0 or judges, best=best is not None),
         warnings=tuple(dict.fromkeys(warnings)),
         dropped=merge_dropped(before, *(systems.dropped for systems in tables.values())),
-        seed=seed if many and isinstance(seed, int) else None,
+        seed=known_seed(seed) if many else None,
     )
 
 
@@ -220,58 +198,91 @@ class _Estimates(NamedTuple):
 
 def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
     """Every pair by the judge and, with enough labels, by people."""
-    judge, human = table.judge, table.human
-    answered, known = ~np.isnan(judge), ~np.isnan(human)
-    columns = [(human[here, at], judge[here, at]) for at, here in enumerate(answered.T)]
-    couples, complete = [*combinations(range(len(columns)), 2)], answered.all(axis=1)
-    n, m, unit = int(complete.sum()), int(known.all(axis=1).sum()), "question"
+    answered = ~np.isnan(table.judge)
+    labelled = ~np.isnan(table.human)
+    systems = [(table.human[rows, at], table.judge[rows, at]) for at, rows in enumerate(answered.T)]
+    couples = list(combinations(range(len(systems)), 2))
     if table.paired_by is not None:
-        by_judge = all_gaps(judge, zero_one=table.zero_one)
+        unit = "question"
+        n = int(answered.all(axis=1).sum())
+        n_labelled = int(labelled.all(axis=1).sum())
+        by_judge = all_gaps(table.judge, zero_one=table.zero_one)
     else:
-        n, m, unit = int(answered.sum()), int(known.sum(axis=0).min()), "answer"
-        by_judge = [unpaired_gap(*(scores for _, scores in columns), zero_one=table.zero_one)]
-    people, means = [Gap(n=m)] * len(couples) if m else [], list[Gap]()
-    if m >= FEWEST:
-        ends = float(np.nanmin(human)), float(np.nanmax(human))
-        means = [labelled_mean(*column, ends=ends) for column in columns]
-        h, d, exact = human[complete], judge[complete], table.people_zero_one
-        people = [
-            difference_of_means(means[i], means[j])
-            if table.paired_by is None
-            else labelled_gap(h[:, j] - h[:, i], d[:, j] - d[:, i], zero_one=exact)
-            for i, j in couples
-        ]
+        unit = "answer"
+        n = int(answered.sum())
+        n_labelled = int(labelled.sum(axis=0).min())
+        by_judge = [unpaired_gap(*(scores for _, scores in systems), zero_one=table.zero_one)]
+    means: list[Gap] = []
+    people = [Gap(n=n_labelled)] * len(couples) if table.labels_given else []
+    if n_labelled >= FEWEST:
+        scores = np.concatenate([table.human, table.judge])
+        ends = float(np.nanmin(scores)), float(np.nanmax(scores))
+        means = [labelled_mean(*system, ends=ends) for system in systems]
+        people = _gaps_by_people(table, couples, means)
     shown = (level, math.inf if table.measure == "scores" else 1.0)
     same = "people gave both answers the same score everywhere"
-    discordant = int((np.abs(np.diff(judge)) > 0).sum()) if len(columns) == 2 else None
-    pairs = [
-        PairDifference(
+    half = table.dropped.get(HALF_LABELLED, 0)
+    discordant = None
+    if len(systems) == 2:
+        discordant = int((np.abs(np.diff(table.judge)) > 0).sum())
+    pairs = []
+    for at, (i, j) in enumerate(couples):
+        judge = Difference.of(by_judge[at], *shown, unit, "the scores are identical")
+        given = Difference.of(people[at], *shown, f"labelled {unit}", same) if people else None
+        if given is not None and given.n < FEWEST and half:
+            reason = f"{given.reason}; {half:,} more are labelled for one system alone"
+            given = replace(given, reason=reason)
+        pair = PairDifference(
             a=table.names[i],
             b=table.names[j],
             within=within,
-            judge=Difference.of(by_judge[at], *shown, unit, "the scores are identical"),
-            people=Difference.of(people[at], *shown, f"labelled {unit}", same) if people else None,
+            judge=judge,
+            people=given,
             discordant=discordant,
         )
-        for at, (i, j) in enumerate(couples)
+        pairs.append(pair)
+    reported = people if n_labelled >= FEWEST else by_judge
+    return _Estimates(n, n_labelled, pairs, reported, means)
+
+
+def _gaps_by_people(
+    table: Systems, couples: Sequence[tuple[int, int]], means: Sequence[Gap]
+) -> list[Gap]:
+    """The difference of every couple of systems as people would give it."""
+    if table.paired_by is None:
+        return [difference_of_means(means[i], means[j]) for i, j in couples]
+    complete = ~np.isnan(table.judge).any(axis=1)
+    human = table.human[complete]
+    judge = table.judge[complete]
+    exact = table.people_zero_one
+    return [
+        labelled_gap(human[:, j] - human[:, i], judge[:, j] - judge[:, i], zero_one=exact)
+        for i, j in couples
     ]
-    return _Estimates(n, m, pairs, people if m >= FEWEST else by_judge, means)
 
 
 def _influence(table: Systems, *, by_people: bool) -> FloatArray:
     """What each question adds to the error of each mean; people's are corrected by one slope."""
     complete = ~np.isnan(table.judge).any(axis=1)
-    judge, human = table.judge[complete], table.human[complete]
-    known = by_people & ~np.isnan(human).any(axis=1)
-    people, shared, rest = human[known], judge[known], judge[~known]
+    judge = table.judge[complete]
+    human = table.human[complete]
+    labelled = by_people & ~np.isnan(human).any(axis=1)
+    people = human[labelled]
+    judge_of_labelled = judge[labelled]
+    judge_of_rest = judge[~labelled]
     slope = 0.0 if by_people else 1.0
-    if by_people and len(rest) and judge.var() > 0:
-        together = float(np.sum((people - people.mean(axis=0)) * (shared - shared.mean(axis=0))))
-        spread = float(np.sum((judge - judge.mean(axis=0)) ** 2)) * len(people) / len(judge)
-        slope = min(max(together / spread / (1 + len(people) / len(rest)), 0.0), 1.0)
+    if by_people and len(judge_of_rest) and judge.var() > 0:
+        # The weight of ppi++, one for all systems.
+        products = (people - people.mean(axis=0)) * (
+            judge_of_labelled - judge_of_labelled.mean(axis=0)
+        )
+        squares = (judge - judge.mean(axis=0)) ** 2
+        spread = float(np.sum(squares)) * len(people) / len(judge)
+        regression = float(np.sum(products)) / spread
+        slope = min(max(regression / (1 + len(people) / len(judge_of_rest)), 0.0), 1.0)
     influence = np.zeros_like(judge)
-    influence[known] = _centred(people - slope * shared)
-    influence[~known] = slope * _centred(rest)
+    influence[labelled] = _centred(people - slope * judge_of_labelled)
+    influence[~labelled] = slope * _centred(judge_of_rest)
     return influence
 
 
@@ -282,11 +293,11 @@ def _centred(scores: FloatArray) -> FloatArray:
 def _adjust(pairs: Sequence[PairDifference], level: float, screen: bool) -> list[PairDifference]:
     """The differences that are shown by p-values of the family; those without one are not in it."""
     values = np.array([pair.reported.p_value for pair in pairs], dtype=np.float64)
-    known = ~np.isnan(values)
-    if screen and known.sum() < _FEWEST_SCREENED:
+    defined = ~np.isnan(values)
+    if screen and defined.sum() < _FEWEST_SCREENED:
         remedy = f"needs {_FEWEST_SCREENED} differences or more; leave it out: Holm's rule is used"
-        raise ArgumentError("screen", f"{known.sum()} differences", remedy)
-    values[known] = (benjamini_hochberg if screen else holm)(values[known])
+        raise ArgumentError("screen", f"{defined.sum()} differences", remedy)
+    values[defined] = (benjamini_hochberg if screen else holm)(values[defined])
     return [
         replace(pair, adjusted=value, shown=value <= 1 - level) if value == value else pair
         for pair, value in zip(pairs, values.tolist(), strict=True)
@@ -300,9 +311,11 @@ def _scores(
     signs = [(pair, pair.reported.sign) for pair in pairs if pair.shown]
     winners = Counter(pair.b if sign > 0 else pair.a for pair, sign in signs)
     losers = Counter(pair.a if sign > 0 else pair.b for pair, sign in signs)
-    columns = [column[~np.isnan(column)] for column in table.judge.T]
-    scores = [
-        SystemScore(
+    scores = []
+    for at, name in enumerate(table.names):
+        values = table.judge[:, at]
+        values = values[~np.isnan(values)]
+        score = SystemScore(
             name=name,
             n=len(values),
             mean=float(values.mean()) if len(values) else None,
@@ -312,22 +325,26 @@ def _scores(
             can_be_best=None if best is None else bool(best[at]),
             cost=table.costs.get(name),
         )
-        for at, (name, values) in enumerate(zip(table.names, columns, strict=True))
-    ]
+        scores.append(score)
     if len(scores) > 2 or table.measure == "agreement":
         scores.sort(key=lambda s: -(s.mean or 0.0) if s.people_mean is None else -s.people_mean)
     return tuple(scores)
 
 
 def _warn(table: Systems, numbers: _Estimates) -> Iterator[str]:
-    n, m, probabilities = numbers.n, numbers.n_labelled, table.measure == "probabilities"
+    n = numbers.n
+    probabilities = table.measure == "probabilities"
+    if table.all_accepted:
+        slice_ = numbers.pairs[0].within
+        where = "" if slice_ is None else f"slice {slice_}: "
+        yield f"{where}a policy accepted each of these verdicts: they are the easy ones, not all"
     if table.paired_by is None:
         wider = "the systems share no question: the difference is not paired, and wider"
         yield f"{wider}; give both the same prompt_id, or the same prompts"
     elif probabilities and FEWEST <= n < _FEW_PROBABILITIES:
         below = f"a little below its level under {_FEW_PROBABILITIES} questions"
         yield f"{n} questions with probabilities: coverage of the interval is {below}"
-    if FEWEST <= m < n and not table.drawn_at_random:
+    if FEWEST <= numbers.n_labelled < n and not table.drawn_at_random:
         sample = "the labels must be a random sample of the questions"
         yield f"{sample}; the file does not record how they were drawn (sampled_by)"
 
@@ -374,14 +391,17 @@ def best_of(
     reach = student_quantile(level, n - 1) * float(padded.std(ddof=1)) / math.sqrt(len(padded))
     top = max(float(means[winner]), reported) + reach
     varying = scores[:, scores.std(axis=0) > 0]
-    size, r = varying.shape[1], None
+    size = varying.shape[1]
+    r = None
+    effective = None
     if size > 1:
         r = float((np.corrcoef(varying.T).sum() - size) / (size * (size - 1)))
+        effective = judges / (1 + (judges - 1) * max(r, 0.0))
     return BestJudge(
         judge=names[winner],
         accuracy=float(means[winner]),
         reported=reported,
         interval=Interval(max(reported - reach, 0.0), min(top, 1.0), level=level),
         correlation=r,
-        effective=None if r is None else judges / (1 + (judges - 1) * max(r, 0.0)),
+        effective=effective,
     )

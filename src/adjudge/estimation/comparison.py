@@ -14,6 +14,7 @@ from adjudge.errors import ArgumentError
 from adjudge.present import figure as theme
 from adjudge.present.blocks import (
     Block,
+    Columns,
     Fact,
     Facts,
     Figure,
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 #: With this many labels a judge of usual quality narrows the interval by a quarter to a half.
 _LABELS_TO_START = 50
 #: At most this many systems are drawn, and named in a sentence.
-_DRAWN, _NAMED = 24, 6
+_DRAWN = 24
+_NAMED = 6
 #: Significant comparisons by a fair judge, by |z|, and how often people's mean pointed the other
 #: way: 3,334 comparisons of pairs of systems in public tables with a judge's and people's scores.
 _PUBLIC = (("2 to 3", "21 %"), ("3 to 5", "10 %"), ("5 to 8", "6 %"), ("above 8", "3 %"))
@@ -90,7 +92,8 @@ class Difference(HasInterval):
     @property
     def sign(self) -> int:
         """1 if the interval lies above zero, -1 if it lies below, else 0."""
-        low, high = self.low, self.high
+        low = self.low
+        high = self.high
         return int(low is not None and low > 0) - int(high is not None and high < 0)
 
     def turned(self) -> Difference:
@@ -168,8 +171,9 @@ class Comparison(Result):
     """The differences of systems on the same questions: of two, of all pairs, or in slices.
 
     With several differences, errors over all of them together are bounded (Holm), or the share of
-    false ones if `screened`; intervals are for each difference alone. `best_judge` is there if the
-    systems are judges, whose score is their agreement with people.
+    false ones if `screened`; intervals are for each difference alone. If the rows have any label
+    (`labels_given`), people's differences alone make B better or worse. `best_judge` is there if
+    the systems are judges, whose score is their agreement with people.
     """
 
     kind: ClassVar[str] = "comparison"
@@ -183,6 +187,7 @@ class Comparison(Result):
     confidence_level: Level
     n: Count
     n_labelled: Count = 0
+    labels_given: bool = False
     systems: tuple[SystemScore, ...] = ()
     differences: tuple[PairDifference, ...]
     best_judge: BestJudge | None = None
@@ -216,12 +221,23 @@ class Comparison(Result):
     @property
     def better(self) -> bool:
         """Whether B is shown to be better: in a slice, and worse in none."""
-        return {pair.reported.sign for pair in self.shown} == {1}
+        return {pair.reported.sign for pair in self._decisive} == {1}
 
     @property
     def worse(self) -> bool:
         """Whether B is shown to be worse, in any slice."""
-        return any(pair.reported.sign < 0 for pair in self.shown)
+        return any(pair.reported.sign < 0 for pair in self._decisive)
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether labels were given, and are too few for people's number of some difference."""
+        lacking = (pair.judge.interval and pair.reported is pair.judge for pair in self.differences)
+        return self.labels_given and any(lacking)
+
+    @property
+    def _decisive(self) -> list[PairDifference]:
+        """The differences that are shown by people, or if there is no label by the judge."""
+        return [p for p in self.shown if p.reported is p.people or not self.labels_given]
 
     @property
     def of_many(self) -> bool:
@@ -234,33 +250,40 @@ class Comparison(Result):
         return not self.of_many and self.within is None
 
     def _parts(self) -> list[dict[str, Any]]:
-        return [
-            {"a": pair.a, "b": pair.b, "within": pair.within, "adjusted": pair.adjusted}
-            | {"shown": pair.shown, "by_people": pair.reported is pair.people}
-            | vars(pair.reported)
-            for pair in self.differences
-        ]
+        fields = ("a", "b", "within", "adjusted", "shown")
+        rows = []
+        for pair in self.differences:
+            row = {name: getattr(pair, name) for name in fields}
+            row["by_people"] = pair.reported is pair.people
+            rows.append(row | vars(pair.reported))
+        return rows
 
     def view(self) -> list[Block]:
         """Who is ahead and by whose number; the systems or the slices; the pairs behind them."""
-        pairs, many, best = self.differences, self.of_many, self.best_judge
+        pairs = self.differences
+        many = self.of_many
+        best = self.best_judge
         title = f"Differences with {level(self.confidence_level)} intervals"
         by_judge = not many and any(pair.shown and pair.reported is pair.judge for pair in pairs)
         public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
         caption = "Difference of each pair (row minus column); bold: shown."
         matrix = Figure("matrix", partial(matrix_figure, self), caption)
-        return [
-            headline_of(self),
-            *warnings_of(self.warnings),
-            *([] if best is None else [_best_facts(best, len(self.systems))]),
-            *([_system_table(self)] if many else []),
-            _two_facts(self) if self.of_two else _pair_table(self, f"{title} for each alone"),
-            *notes_of([f"{reason}: {n:,}" for reason, n in self.dropped.items()]),
-            *([public] if by_judge else []),
-            *explain(self.assumptions),
-            Figure("difference", partial(differences_figure, self), f"{title}, around zero."),
-            *([matrix] if many else []),
-        ]
+        blocks: list[Block] = [headline_of(self), *warnings_of(self.warnings)]
+        if best is not None:
+            blocks.append(_best_facts(best, len(self.systems)))
+        if many:
+            blocks.append(_system_table(self))
+        pairs_alone = f"{title} for each alone"
+        blocks.append(_two_facts(self) if self.of_two else _pair_table(self, pairs_alone))
+        blocks += notes_of([f"{reason}: {n:,}" for reason, n in self.dropped.items()])
+        if by_judge:
+            blocks.append(public)
+        blocks += explain(self.assumptions)
+        figure = partial(differences_figure, self)
+        blocks.append(Figure("difference", figure, f"{title}, around zero."))
+        if many:
+            blocks.append(matrix)
+        return blocks
 
 
 # --- the view ---
@@ -290,21 +313,33 @@ def headline_of(result: Comparison) -> Headline:
     if result.of_two:
         return _headline_of_two(result, result.difference)
     whose = "people's labels" if result.by_people else "this judge"
-    shown, pairs = len(result.shown), len(result.differences)
+    shown = len(result.shown)
+    mixed = _is_mixed(result)
+    pairs = len(result.differences)
     share = percent(1 - result.confidence_level)
     errors = f"the chance of a false one among them is {share} or less (Holm)"
     if result.screened:
         errors = f"a screening list: about {share} of it or less is false"
     if result.within is not None:
         first = result.differences[0]
-        text = f"{first.b} and {first.a} differ in {shown:,} of {count(pairs, 'slice')} by {whose}"
+        text = f"{first.b} and {first.a} differ in {shown:,} of {count(pairs, 'slice')}"
+        by_people = [pair.shown for pair in result.differences if pair.reported is pair.people]
+        of_people = f"{sum(by_people):,} of {len(by_people):,} by people's labels"
+        of_judge = f"{shown - sum(by_people):,} of {pairs - len(by_people):,} by this judge"
+        text += f": {of_people}, {of_judge}" if mixed else f" by {whose}"
         return Headline(text, f"{errors[0].upper()}{errors[1:]}.", decision=text)
-    best, judges, size = result.best, result.best_judge, len(result.systems)
-    names = ", ".join(best[:_NAMED]) + (f" and {len(best) - _NAMED} more" * (len(best) > _NAMED))
-    possible = f"{len(best)} of {size} {'systems' if judges is None else 'judges'} can be best"
+    best = result.best
+    judges = result.best_judge
+    size = len(result.systems)
+    names = ", ".join(best[:_NAMED])
+    if len(best) > _NAMED:
+        names += f" and {len(best) - _NAMED} more"
+    plural = "systems" if judges is None else "judges"
+    possible = f"{len(best)} of {size} {plural} can be best"
     if judges is not None:
         text = f"{judges.judge} is right on {percent(judges.reported)} of rows"
-        low, high = (percent(end) for end in judges.interval)
+        low = percent(judges.interval.low)
+        high = percent(judges.interval.high)
         decision = f"{text}; {possible}"
         text = f"{text}, {low} to {high}: the best of {size}"
         return Headline(text, f"{possible}: {names}", decision=decision)
@@ -317,10 +352,18 @@ def headline_of(result: Comparison) -> Headline:
     return Headline(text, differ, "good" if len(best) == 1 else "plain", decision=text)
 
 
+def _is_mixed(result: Comparison) -> bool:
+    """Whether some differences are people's and others the judge's."""
+    return len({pair.reported is pair.people for pair in result.differences}) > 1
+
+
 def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
-    gap, measure, a, b = pair.reported, result.measure, pair.a, pair.b
-    by_people, unit = gap is pair.people, "question" if result.paired_by else "answer"
-    unit = count(result.n, unit)
+    gap = pair.reported
+    measure = result.measure
+    a = pair.a
+    b = pair.b
+    by_people = gap is pair.people
+    unit = count(result.n, "question" if result.paired_by else "answer")
     if gap.estimate is None:
         return Headline(f"No difference of {b} and {a}: {gap.reason}", tone="bad")
     if gap.interval is None:
@@ -345,22 +388,26 @@ def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
     else:
         text = f"{first} {'is preferred' if preferred else 'scores'} {more} by this judge"
         few = None if pair.people is None else pair.people.reason
-        labels = f"label {min(_LABELS_TO_START, result.n)} questions to know (next: --until-sure)"
+        labels = f"label {min(_LABELS_TO_START, result.n)} questions to know (adjudge abtest)"
         action = f"People can differ: {few or labels}."
     reach = " to ".join(amount(end, measure) for end in ends)
     return Headline(f"{text}, {reach}", action, "bad" if gap.sign < 0 else "good", text)
 
 
 def _two_facts(result: Comparison) -> Facts:
-    pair, measure = result.difference, result.measure
+    pair = result.difference
+    measure = result.measure
     how = "not paired" if result.paired_by is None else f"paired by {result.paired_by}"
     if result.clustered_by is not None:
         how += f", averaged by {result.clustered_by}"
-    facts, each = [Fact("judge alone", with_ends(pair.judge, measure), f"B - A, {how}")], ""
+    facts = [Fact("judge alone", with_ends(pair.judge, measure), f"B - A, {how}")]
+    each = ""
     if (people := pair.people) is not None:
         corrected = people.n < result.n and result.paired_by is not None
         note = count(people.n, "labelled question") + ", corrected by the judge" * corrected
-        note, each = note if people.reason is None else "", "each corrected by itself" * corrected
+        if people.reason is not None:
+            note = ""
+        each = "each corrected by itself" * corrected
         facts.append(Fact("people", with_ends(people, measure), note))
     differ = f"{pair.discordant or 0:,} of {result.n:,} differ" if result.paired_by else ""
     scores = {score.name: score for score in result.systems}
@@ -385,7 +432,8 @@ def _best_facts(best: BestJudge, judges: int) -> Facts:
 
 def _system_table(result: Comparison) -> Table:
     """The systems from the best mean down, with their differences from the first."""
-    measure, judges = result.measure, result.best_judge is not None
+    measure = result.measure
+    judges = result.best_judge is not None
     difference = f"minus {clip(result.systems[0].name, 20)}"
     gaps = {name: with_ends(gap, measure, unit=False) for name, (gap, _) in _behind(result).items()}
     best = {True: "yes", False: "", None: "unknown"}
@@ -393,27 +441,27 @@ def _system_table(result: Comparison) -> Table:
     corrected = ", each corrected by itself" * (result.n_labelled < result.n)
     whose = f"by people{corrected}" if result.by_people else "by this judge"
     caption = "Means " + ("of agreement with people" if judges else whose)
-    people, unit = result.by_people and not judges, "rows" if judges else "questions"
-    return table_of(
-        result.systems,
-        {
-            "judge" if judges else "system": lambda system: clip(system.name),
-            "mean": lambda system: amount(system.people_mean if people else system.mean, measure),
-            difference: lambda system: gaps.get(system.name, ""),
-            "beats": lambda system: str(system.beats),
-            "loses to": lambda system: str(system.loses_to),
-            "can be best": lambda system: best[system.can_be_best],
-            **({"cost a row": lambda system: number(system.cost, 5)} if costs else {}),
-            unit: lambda system: f"{system.n:,}",
-        },
-        caption=caption + ("" if measure == "scores" else ", in points"),
-        optional=(unit, difference),
-    )
+    people = result.by_people and not judges
+    unit = "rows" if judges else "questions"
+    columns: Columns[SystemScore] = {
+        "judge" if judges else "system": lambda system: clip(system.name),
+        "mean": lambda system: amount(system.people_mean if people else system.mean, measure),
+        difference: lambda system: gaps.get(system.name, ""),
+        "beats": lambda system: str(system.beats),
+        "loses to": lambda system: str(system.loses_to),
+        "can be best": lambda system: best[system.can_be_best],
+    }
+    if costs:
+        columns["cost a row"] = lambda system: number(system.cost, 5)
+    columns[unit] = lambda system: f"{system.n:,}"
+    caption += "" if measure == "scores" else ", in points"
+    return table_of(result.systems, columns, caption=caption, optional=(unit, difference))
 
 
 def _behind(result: Comparison) -> dict[str, tuple[Difference, bool]]:
     """The other systems' differences from the first, and if they are shown."""
-    first, pairs = result.systems[0].name, result.differences
+    first = result.systems[0].name
+    pairs = result.differences
     behind = {pair.b: (pair.reported, pair.shown) for pair in pairs if pair.a == first}
     turned = {pair.a: (pair.reported.turned(), pair.shown) for pair in pairs if pair.b == first}
     return behind | turned
@@ -424,21 +472,21 @@ def _pair_table(result: Comparison, caption: str) -> Table:
         tiny = pair.adjusted is not None and pair.adjusted < 0.0001
         return "" if pair.adjusted is None else "< 0.0001" if tiny else number(pair.adjusted, 4)
 
-    return table_of(
-        result.differences,
-        {
-            **({} if result.within is None else {result.within: lambda pair: clip(pair.within)}),
-            "A": lambda pair: clip(pair.a),
-            "B": lambda pair: clip(pair.b),
-            "B - A": lambda pair: with_ends(pair.reported, result.measure),
-            "p, adjusted": p_value,
-            "shown": lambda pair: "yes" if pair.shown else "",
-            "n": lambda pair: f"{pair.reported.n:,}",
-        },
-        caption=caption,
-        text_columns=2 if result.within is None else 3,
-        detail=result.within is None,
-    )
+    columns: Columns[PairDifference] = {"A": lambda pair: clip(pair.a)}
+    if result.within is not None:
+        columns = {result.within: lambda pair: clip(pair.within), **columns}
+    columns["B"] = lambda pair: clip(pair.b)
+    if result.within is not None:
+        columns["by"] = lambda pair: "people" if pair.reported is pair.people else "judge"
+    names = len(columns)
+    columns |= {
+        "B - A": lambda pair: with_ends(pair.reported, result.measure),
+        "p, adjusted": p_value,
+        "shown": lambda pair: "yes" if pair.shown else "",
+        "n": lambda pair: f"{pair.reported.n:,}",
+    }
+    folded = result.within is None
+    return table_of(result.differences, columns, caption=caption, text_columns=names, detail=folded)
 
 
 # --- the pictures ---
@@ -446,11 +494,18 @@ def _pair_table(result: Comparison, caption: str) -> Table:
 
 def differences_figure(result: Comparison) -> Drawing:
     """A line for each slice, each system but the first, or judge and people; filled if shown."""
-    pair, unit = result.differences[0], "" if result.measure == "scores" else ", points"
+    pair = result.differences[0]
+    unit = "" if result.measure == "scores" else ", points"
     axis = f"{clip(pair.b)} minus {clip(pair.a)}"
-    gaps = [(str(p.within), p.reported, p.shown) for p in result.differences]
+    mixed = _is_mixed(result)
+    whose = {True: ", by people" * mixed, False: ", by judge" * mixed}
+    gaps = [
+        (f"{p.within}{whose[p.reported is p.people]}", p.reported, p.shown)
+        for p in result.differences
+    ]
     if result.of_many:
-        names, behind = [system.name for system in result.systems], _behind(result)
+        names = [system.name for system in result.systems]
+        behind = _behind(result)
         gaps = [(name, *behind[name]) for name in names[1:]]
         axis = f"minus {clip(names[0])}"
     elif result.within is None:
@@ -476,14 +531,17 @@ def differences_figure(result: Comparison) -> Drawing:
 def matrix_figure(result: Comparison) -> Drawing:
     """Who beats whom: the difference of each pair, bold if it is shown."""
     names = [system.name for system in result.systems[:_DRAWN]]
-    place, shown = {name: at for at, name in enumerate(names)}, clip_names(names, 24)
+    place = {name: at for at, name in enumerate(names)}
+    shown = clip_names(names, 24)
     scale, digits, unit = (1, 2, "") if result.measure == "scores" else (100, 1, ", points")
     grid, bold = np.zeros((2, len(names), len(names)))
     for pair in result.differences:
         if {pair.a, pair.b} <= place.keys():
-            i, j = place[pair.a], place[pair.b]
+            i = place[pair.a]
+            j = place[pair.b]
             grid[j, i] = scale * (pair.reported.estimate or 0.0)
-            grid[i, j], bold[i, j], bold[j, i] = -grid[j, i], pair.shown, pair.shown
+            grid[i, j] = -grid[j, i]
+            bold[i, j] = bold[j, i] = pair.shown
     largest = float(np.abs(grid).max()) or 1.0
     with theme.themed():
         figure = theme.new_figure(max(7.2, 2.6 + 0.5 * len(names)), 2.4 + 0.5 * len(names))

@@ -73,7 +73,8 @@ class ComparisonPlan(Result):
         wanted = f"difference of {size(self.difference)}"
         tone: Tone = "plain" if self.feasible else "bad"
         by_judge = f"{count(self.questions, 'question')} show a {wanted} by this judge"
-        headline, first = Headline(by_judge, tone=tone), f"labels by people: {self.reason}"
+        headline = Headline(by_judge, tone=tone)
+        first = f"labels by people: {self.reason}"
         facts = [
             Fact("questions", f"{self.questions:,}", f"you have {self.n:,}"),
             Fact("these show at best", size(self.detectable), "by this judge"),
@@ -130,13 +131,17 @@ def plan_compare(
     if n < FEWEST:
         problem = f"{count(n, 'common question')}: a pilot needs {FEWEST}"
         raise DataError(table.source, problem, remedy="ask both systems the same questions")
-    d, h = (numbers[:, 1] - numbers[:, 0] for numbers in (table.judge, table.human))
-    spread, known = cautious_spread(d, zero_one=table.zero_one), ~np.isnan(h)
-    m = int(known.sum())
+    d = table.judge[:, 1] - table.judge[:, 0]
+    h = table.human[:, 1] - table.human[:, 0]
+    spread = cautious_spread(d, zero_one=table.zero_one)
+    labelled = ~np.isnan(h)
+    m = int(labelled.sum())
     reason = f"{count(m, 'labelled question')}: {FEWEST} labelled questions give the number"
     by_people: dict[str, Any] = {"reason": reason}
     if m >= FEWEST:
-        h, j, correlation = h[known], d[known], 0.0
+        h = h[labelled]
+        j = d[labelled]
+        correlation = 0.0
         if h.std() > 0 and j.std() > 0:
             correlation = cautious_correlation(float(np.corrcoef(h, j)[0, 1]), m)
         people = cautious_spread(h, zero_one=table.people_zero_one)
@@ -152,9 +157,10 @@ def plan_compare(
             reason = f"these {n:,} questions cannot show it, with every one of them labelled"
             few = f"more labels are needed than there are questions ({n:,})"
             by_people["reason"] = few if at_best <= difference else reason
+    a, b = table.names
     return ComparisonPlan(
-        a=table.names[0],
-        b=table.names[1],
+        a=a,
+        b=b,
         measure=table.measure,
         difference=difference,
         confidence_level=level,
@@ -191,7 +197,9 @@ def cautious_correlation(correlation: float, m: int) -> float:
     0.543
     """
     bounded = min(max(correlation, -0.999999), 0.999999)
-    return max(math.tanh(math.atanh(bounded) - float(ndtri(POWER)) / math.sqrt(m - 3)), 0.0)
+    # Fisher's transform, whose standard error is 1 / sqrt(m - 3).
+    below = math.atanh(bounded) - float(ndtri(POWER)) / math.sqrt(m - 3)
+    return max(math.tanh(below), 0.0)
 
 
 def questions_needed(spread: float, difference: float, confidence_level: float = 0.95) -> int:
@@ -201,7 +209,8 @@ def questions_needed(spread: float, difference: float, confidence_level: float =
     787
     """
     z = normal_quantile(confidence_level)
-    return math.ceil(((z + float(ndtri(POWER))) * spread / difference) ** 2 + z**2 / 2)
+    reach = z + float(ndtri(POWER))
+    return math.ceil((reach * spread / difference) ** 2 + z**2 / 2)
 
 
 def smallest_shown(spread: float, n: int, confidence_level: float = 0.95) -> float:
@@ -211,7 +220,8 @@ def smallest_shown(spread: float, n: int, confidence_level: float = 0.95) -> flo
     0.05
     """
     z = normal_quantile(confidence_level)
-    return (z + float(ndtri(POWER))) * spread / math.sqrt(max(n - z**2 / 2, 1.0))
+    reach = z + float(ndtri(POWER))
+    return reach * spread / math.sqrt(max(n - z**2 / 2, 1.0))
 
 
 def labels_needed(

@@ -17,6 +17,7 @@ from scipy.special import gammaln
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import Sample
+from adjudge.statistics.by_verdict import VerdictCounts
 from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit
 
 #: Part of each side's level that is used to rule out impossible splits of the 1s over verdicts.
@@ -27,14 +28,6 @@ _CELLS = 128
 _BLOCK = 1 << 18
 #: With more labels than this the computation is slow, and no exact interval is needed.
 MOST_LABELS = 5000
-
-
-class VerdictCounts(NamedTuple):
-    """Rows of one verdict, how many of them are labelled, and how many labels are 1."""
-
-    rows: int
-    labelled: int
-    ones: int
 
 
 class _Verdict(NamedTuple):
@@ -54,13 +47,12 @@ class _Verdict(NamedTuple):
         `ones` has a line of numbers of 1s for each sample; probabilities are on the third axis.
         """
         x = np.arange(self.labelled.max() + 1)
-        rows, labelled = self.rows[:, None, None], self.labelled[:, None, None]
-        logs = (
-            self._log_ways(ones[:, :, None], x)
-            + self._log_ways(rows - ones[:, :, None], labelled - x)
-            - self._log_ways(rows, labelled)
-        )
-        return np.asarray(np.exp(logs))
+        rows = self.rows[:, None, None]
+        labelled = self.labelled[:, None, None]
+        ones = ones[:, :, None]
+        of_ones = self._log_ways(ones, x)
+        of_zeros = self._log_ways(rows - ones, labelled - x)
+        return np.asarray(np.exp(of_ones + of_zeros - self._log_ways(rows, labelled)))
 
     def _log_ways(self, total: IntArray, chosen: IntArray) -> FloatArray:
         """log of total over chosen; minus infinity if impossible."""
@@ -85,7 +77,8 @@ def _largest(possible: Callable[[IntArray], BoolArray], low: IntArray, high: Int
     while (low < high).any():
         middle = (low + high + 1) // 2
         accepted = possible(middle)
-        low, high = np.where(accepted, middle, low), np.where(accepted, high, middle - 1)
+        low = np.where(accepted, middle, low)
+        high = np.where(accepted, high, middle - 1)
         high = np.maximum(low, high)
     return low
 
@@ -136,12 +129,8 @@ def intervals_of(
 
     Probabilities count as verdicts, 1 above one half: any fixed partition of the rows is valid.
     """
-    sums = [sample.sums for sample in samples]
-    said_one = np.array([(s.test.ones, s.labelled.ones, s.positive.ones) for s in sums])
-    everyone = np.array([(s.test.size, s.labelled.size, s.positive.size) for s in sums])
-    # For each verdict: rows, labelled, ones.
-    counts = np.hstack([everyone - said_one, said_one])
-    counts[:, ::3] += counts[:, 1::3]
+    by_verdict = [[*negative, *positive] for negative, positive in (s.by_verdict for s in samples)]
+    counts = np.array(by_verdict, dtype=np.int64).reshape(-1, 6)
     labels = counts[:, 1] + counts[:, 4]
     usable = (labels > 0) & (labels <= MOST_LABELS)
     # Many small samples have the same counts.
@@ -156,11 +145,14 @@ def _intervals(counts: IntArray, tail: float) -> IntArray:
     """Least and most 1s among all rows of each sample: arrays of similar sizes are combined."""
     ends = np.empty((len(counts), 2), dtype=np.int64)
     labels = np.maximum(counts[:, 1], counts[:, 4])
-    order, at = np.argsort(-labels, kind="stable"), 0
+    order = np.argsort(-labels, kind="stable")
+    at = 0
     while at < len(order):
-        size = int((labels[order[at]] + 1) * min(counts[order[at:], ::3].max() + 1, _CELLS))
+        cells = min(counts[order[at:], ::3].max() + 1, _CELLS)
+        size = int((labels[order[at]] + 1) * cells)
         samples = order[at : at + max(_BLOCK // size, 1)]
-        first, second = (_Verdict(*part.T) for part in np.split(counts[samples], 2, axis=1))
+        first = _Verdict(*counts[samples, :3].T)
+        second = _Verdict(*counts[samples, 3:].T)
         total = first.rows + second.rows
         ends[samples, 0] = total - _most(first.flipped(), second.flipped(), tail)
         ends[samples, 1] = _most(first, second, tail)
@@ -170,7 +162,8 @@ def _intervals(counts: IntArray, tail: float) -> IntArray:
 
 def _most(first: _Verdict, second: _Verdict, tail: float) -> IntArray:
     """The largest number of 1s in all rows that the labels do not rule out."""
-    (low0, high0), (low1, high1) = (verdict.ends(tail * _SPENT / 4) for verdict in (first, second))
+    low0, high0 = first.ends(tail * _SPENT / 4)
+    low1, high1 = second.ends(tail * _SPENT / 4)
 
     def possible(total: IntArray) -> BoolArray:
         starts, ends = _cells(np.maximum(low1, total - high0), np.minimum(high1, total - low0))
@@ -187,20 +180,24 @@ def _cells(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
     number = np.minimum(high - low + 1, _CELLS)[:, None]
     at = np.minimum(np.arange(number.max()), number - 1)
     step = (high - low + 1)[:, None] / number
-    starts, ends = (np.rint(low[:, None] + edge * step).astype(np.int64) for edge in (at, at + 1))
+    starts = np.rint(low[:, None] + at * step).astype(np.int64)
+    ends = np.rint(low[:, None] + (at + 1) * step).astype(np.int64)
     return starts, ends
 
 
 def _chance(first: _Verdict, second: _Verdict, ones0: IntArray, ones1: IntArray) -> FloatArray:
     """P(N_0 x_0/m_0 + N_1 x_1/m_1 <= observed) for each split of the 1s."""
-    m0, observed0, m1, observed1 = (
-        count[:, None] for count in (first.labelled, first.ones, second.labelled, second.ones)
-    )
+    m0 = first.labelled[:, None]
+    m1 = second.labelled[:, None]
+    observed0 = first.ones[:, None]
+    observed1 = second.ones[:, None]
     x1 = np.arange(second.labelled.max() + 1)
-    w0, w1 = first.rows[:, None] * m1, second.rows[:, None] * m0
+    w0 = first.rows[:, None] * m1
+    w1 = second.rows[:, None] * m0
     most = (w0 * observed0 + w1 * (observed1 - x1)) // np.maximum(w0, 1)
     # Without labels of one verdict, those of the other decide.
-    most = np.where(m0 == 0, np.where(x1 <= observed1, 0, -1), np.where(m1 == 0, observed0, most))
+    most = np.where(m1 == 0, observed0, most)
+    most = np.where(m0 == 0, np.where(x1 <= observed1, 0, -1), most)
     below = np.cumsum(first.chances(ones0), axis=2)
     columns = np.broadcast_to(np.clip(most, 0, m0)[:, None], (*ones0.shape, len(x1)))
     reached = np.take_along_axis(below, columns, axis=2) * (most >= 0)[:, None]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,8 +14,10 @@ from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import ClassEstimate, class_table, estimate_classes
 from adjudge.estimation.estimators import known_estimator
+from adjudge.estimation.estimators.base import Outcome
 from adjudge.estimation.rate import (
     Estimate,
+    EstimateResult,
     RateInterval,
     Request,
     assumes_of,
@@ -29,17 +31,19 @@ from adjudge.estimation.rate import (
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
-    RateResult,
     describe_outside,
+    explain_simultaneous,
     level_text,
     list_names,
     sentence,
     with_groups,
 )
-from adjudge.estimation.sample import Sample, counts_of
+from adjudge.estimation.sample import Sample, counts_of, freedom_of_clusters
+from adjudge.estimation.sharing import shared_intervals
 from adjudge.present.blocks import Block, Heading, Headline, Note, Tone
-from adjudge.present.result import Count, Level, frozen
+from adjudge.present.result import Count, frozen
 from adjudge.present.text import count, level
+from adjudge.validation import IntArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -50,22 +54,23 @@ POOLING = (
     "trivia answers of eight models: a 95 % interval covered 40 % for one of them). Calibrate per "
     "group unless you have a reason not to"
 )
+SHARED = (
+    "the shared interval uses the other groups' rates as a prior for this one (Yu and Hoff): it "
+    "keeps the level of the plain one for any prior, and is narrower if the groups are alike"
+)
 
 
 @frozen
-class GroupedEstimate(RateResult):
+class GroupedEstimate(EstimateResult):
     """One estimate per group; `pooled` is true if they share one confusion matrix."""
 
     kind: ClassVar[str] = "grouped_estimate"
 
     method: str
     interval_method: str
-    confidence_level: Level
     by: str
     pooled: bool
     groups: tuple[Estimate | ClassEstimate, ...]
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, Count] = field(default_factory=dict)
     seed: Count | None = None
 
     @property
@@ -78,6 +83,16 @@ class GroupedEstimate(RateResult):
         """Groups without a number."""
         return tuple(str(group.group) for group in self.groups if not group.estimated)
 
+    @property
+    def n(self) -> int:
+        """All rows of all groups, with and without a label."""
+        return sum(group.n for group in self.groups)
+
+    @property
+    def n_labels(self) -> int:
+        """The rows with a label, which calibrate."""
+        return sum(group.n_labels for group in self.groups)
+
     def _parts(self) -> Sequence[Any]:
         return [part for group in self.groups for part in group._parts()]
 
@@ -87,17 +102,22 @@ class GroupedEstimate(RateResult):
 
     def view(self) -> list[Block]:
         """A row for each group, or a table of classes for each."""
-        rates, more = self.rates, len(self.groups) - SHOWN
+        rates = self.rates
+        more = len(self.groups) - SHOWN
         table = partial(rate_table, rates[:SHOWN], self.by, pooled=self.pooled)
         tables: list[Block] = [table(), table(detail=True)] if rates else []
         for group in self.groups[:SHOWN]:
             if isinstance(group, ClassEstimate):
                 tables += [Heading(str(group.group)), class_table(group)]
         if more > 0:
-            kept = f"{count(more, 'more group')} in the result: -o FILE.json keeps all"
-            tables.append(Note([kept]))
+            tables.append(
+                Note([f"{count(more, 'more group')} in the result: -o FILE.json keeps all"])
+            )
         notes = with_groups((each.group, each.reason) for each in self.groups if each.reason)
         details = [f"method: {self.groups[0].why}"]
+        shared = any(rate.shared_interval is not None for rate in rates)
+        promises = explain_simultaneous(rates, self.confidence_level)
+        promises += [SHARED] if shared else []
         narrower = [rate for rate in rates if rate.people_are_narrower]
         if narrower:
             names = list_names([rate.group for rate in narrower])
@@ -113,6 +133,7 @@ class GroupedEstimate(RateResult):
             notes=[*notes, *offer_declaration(rates)],
             assumptions=self.groups[0].assumptions,
             assumes=assumes_of(self.method, rates[0].labels_drawn) if rates else "",
+            promises=promises,
             others=details,
             figure=("rates", group_figure, caption) if rates else None,
         )
@@ -123,42 +144,63 @@ class GroupedEstimate(RateResult):
 
 def estimate_groups(rows: Grades, sample: Sample | None, request: Request) -> GroupedEstimate:
     """One estimate for each group, or the shares of all classes if there is no sample."""
-    pool = request.pool
-    names, checks = rows.group_names, len(rows.group_names)
+    names = rows.group_names
     groups: list[Estimate | ClassEstimate] = []
     if sample is None:
         for code, name in enumerate(names):
             members = np.asarray(rows.groups == code)
-            calibrating = np.ones_like(members) if pool else members
+            calibrating = np.ones_like(members) if request.pool else members
             groups.append(estimate_classes(rows, request, members, calibrating, group=name))
     elif rows.groups is not None:
-        unpooled: Iterator[Sample | None] = repeat(None)
-        if pool:
-            unpooled = chain.from_iterable(sample.split(rows.groups, checks))
-        estimate = partial(estimate_rate, request=request, checks=checks)
-        # Many small groups have the same counts, and so the same rate.
-        by_counts = sample.independent and sample.scale == "binary" and not sample.graded
-        by_counts &= request.known_seed is not None
-        for samples in sample.split(rows.groups, checks, pool=pool):
-            rates: dict[object, Estimate] = {}
-            for group, exact in zip(samples, exact_intervals(samples, request), strict=True):
-                alone, key = next(unpooled), object()
-                if by_counts:
-                    key = (counts_of(group), None if alone is None else counts_of(alone))
-                if key not in rates:
-                    rates[key] = estimate(group, unpooled=alone, exact=exact)
-                groups.append(replace(rates[key], group=names[len(groups)]))
+        groups += _rates_of(sample, rows.groups, names, request)
     return GroupedEstimate(
         method=request.estimator.name,
         interval_method=groups[0].interval_method,
         confidence_level=request.confidence_level,
         by=str(rows.by),
-        pooled=pool,
+        pooled=request.pool,
         groups=tuple(groups),
-        warnings=(POOLING,) if pool and checks > 1 else (),
+        warnings=(POOLING,) if request.pool and len(names) > 1 else (),
         dropped=rows.dropped,
         seed=None if sample is None else request.known_seed,
     )
+
+
+def _rates_of(
+    sample: Sample, groups: IntArray, names: Sequence[str], request: Request
+) -> list[Estimate]:
+    """The rate of each group, by its code."""
+    size = len(names)
+    unpooled: Iterator[Sample | None] = repeat(None)
+    if request.pool:
+        unpooled = chain.from_iterable(sample.split(groups, size))
+    estimate = partial(estimate_rate, request=request, checks=size)
+    # Many small groups have the same counts, and so the same rate.
+    by_counts = sample.independent and sample.scale == "binary" and not sample.graded
+    by_counts &= request.known_seed is not None
+    rates: list[Estimate] = []
+    outcomes: list[Outcome] = []
+    freedoms: list[float] = []
+    for samples in sample.split(groups, size, pool=request.pool):
+        rate_by_counts: dict[object, Estimate] = {}
+        for group, exact in zip(samples, exact_intervals(samples, request), strict=True):
+            alone = next(unpooled)
+            name = names[len(rates)]
+            if not by_counts:
+                rates.append(estimate(group, group=name, unpooled=alone, exact=exact))
+            else:
+                key = (counts_of(group), None if alone is None else counts_of(alone))
+                if key not in rate_by_counts:
+                    rate_by_counts[key] = estimate(group, unpooled=alone, exact=exact)
+                rates.append(replace(rate_by_counts[key], group=name))
+            if request.share:
+                level = request.confidence_level
+                outcomes.append(request.estimator.estimate(group, confidence_level=level))
+                freedoms.append(freedom_of_clusters(group) or group.m - 1)
+    if not request.share:
+        return rates
+    shared = shared_intervals(outcomes, freedoms, confidence_level=request.confidence_level)
+    return [replace(rate, shared_interval=ends) for rate, ends in zip(rates, shared, strict=True)]
 
 
 # --- the view ---
@@ -194,7 +236,7 @@ def group_figure(result: GroupedEstimate) -> Drawing:
         raise ArgumentError("result", "classes by group", "draw one group's result at a time")
     rates = sorted(result.rates[:SHOWN], key=lambda rate: -(rate.estimate or rate.naive or 0))
     rates.sort(key=lambda rate: rate.estimate is None)
-    estimated = [rate for rate in rates if rate.estimate is not None]
+    estimated = [rate for rate in rates if rate.estimated]
     title = "No estimate for any group from these labels"
     if estimated:
         title = describe_outside("rate", estimated, "groups")
@@ -205,4 +247,4 @@ def group_figure(result: GroupedEstimate) -> Drawing:
     if result.pooled:
         title += "\nlabels of all groups pooled"
     rows = [rate.row(rate.group, rate.naive) for rate in rates]
-    return result.draw(rows, title, dot=result.method)
+    return result.draw(rows, title, dot=known_estimator(result.method).title)

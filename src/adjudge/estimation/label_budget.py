@@ -67,7 +67,8 @@ def allocate(
     for name, correct in (("pilot_correct0", pilot_correct0), ("pilot_correct1", pilot_correct1)):
         if count(correct, name) > pilot:
             raise ArgumentError(name, correct, f"give at most the pilot size, {pilot}")
-    q0, q1 = ((correct + 1) / (pilot + 2) for correct in (pilot_correct0, pilot_correct1))
+    q0 = (pilot_correct0 + 1) / (pilot + 2)
+    q1 = (pilot_correct1 + 1) / (pilot + 2)
     return Allocation(*map(int, split_arrays(budget, unit(p, "p"), q0, q1, pilot=pilot)))
 
 
@@ -75,7 +76,9 @@ def split_arrays(
     budget: int, p: ArrayLike, q0: ArrayLike, q1: ArrayLike, *, pilot: int = 0
 ) -> tuple[IntArray, IntArray]:
     """Steps 4 to 7 of Algorithm 1, elementwise: one allocation per replication."""
-    p, q0, q1 = (np.asarray(value, dtype=np.float64) for value in (p, q0, q1))
+    p = np.asarray(p, dtype=np.float64)
+    q0 = np.asarray(q0, dtype=np.float64)
+    q1 = np.asarray(q1, dtype=np.float64)
     root = np.sqrt((1 - q0) / (1 - q1))
     m1 = np.rint(budget * p / (p + (1 - p) * root)).astype(np.int64)
     m1 = np.clip(m1, pilot, budget - pilot)
@@ -160,7 +163,8 @@ class PlanInputs:
     @property
     def human_rates(self) -> tuple[float, float]:
         """The human rate given verdict 1 and given verdict 0, by Bayes."""
-        theta, q1 = self.theta, self.q1
+        theta = self.theta
+        q1 = self.q1
         says_one = theta * q1 + (1 - theta) * (1 - self.q0)
         r1 = theta * q1 / says_one if says_one > 0 else 0.0
         r0 = theta * (1 - q1) / (1 - says_one) if says_one < 1 else 0.0
@@ -168,15 +172,14 @@ class PlanInputs:
 
     def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
         """Width of Eq. 6 with these labels, and all test rows or the given number."""
-        shares, n = (self.p, self.q0, self.q1), self.n if rows is None else rows
+        shares = (self.p, self.q0, self.q1)
+        n = self.n if rows is None else rows
         return float(corrected_interval(*shares, n, m0, m1, confidence_level=self.level).length)
 
     def by_class(self, m: int) -> Allocation:
         """Algorithm 1's split; it never assumes a class without errors."""
-        soft0, soft1 = (
-            q if q < 1 else 1 - 1 / (PILOT + 2 + size)
-            for q, size in zip((self.q0, self.q1), self.have, strict=True)
-        )
+        soft0 = self.q0 if self.q0 < 1 else 1 - 1 / (PILOT + 2 + self.have[0])
+        soft1 = self.q1 if self.q1 < 1 else 1 - 1 / (PILOT + 2 + self.have[1])
         pilot = min(PILOT, m // 2)
         return Allocation(*map(int, split_arrays(m, self.p, soft0, soft1, pilot=pilot)))
 
@@ -187,9 +190,11 @@ class PlanInputs:
         Each verdict has at least 10 and those that exist, and at most all its rows.
         """
         r1, r0 = self.human_rates
-        a1, a0 = self.p * math.sqrt(r1 * (1 - r1)), (1 - self.p) * math.sqrt(r0 * (1 - r0))
+        a1 = self.p * math.sqrt(r1 * (1 - r1))
+        a0 = (1 - self.p) * math.sqrt(r0 * (1 - r0))
         rows = self.n + sum(self.have)
-        zeros = rows - (ones := round(self.p * rows))
+        ones = round(self.p * rows)
+        zeros = rows - ones
         have0, have1 = self.behind if sum(self.behind) <= m else (0, 0)
         least = min(BEHIND_EACH, m // 2)
         m1 = round(m * a1 / (a1 + a0) if a1 + a0 > 0 else m * self.p)
@@ -201,7 +206,8 @@ class PlanInputs:
         """Var(corrected)/Var(people alone) with m random labels; large if people never err."""
         m1 = min(max(m * self.theta, 1.0), m - 1.0)
         corrected = float(corrected_variance(self.p, self.q0, self.q1, self.n, m - m1, m1))
-        alone = max(self.theta * (1 - self.theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
+        least = 1 / (m + 2)
+        alone = max(self.theta * (1 - self.theta), least * (1 - least)) / m
         return corrected / alone
 
     def try_labels(self, labels: int, draw: str = "random") -> tuple[float, float]:
@@ -219,23 +225,27 @@ class PlanInputs:
         n = self.n + sum(self.have)
         if labels >= n:
             return math.inf, 0.0
-        theta, rng = self.theta, generator(0)
+        theta = self.theta
+        rng = generator(0)
         says_one = min(theta * self.q1 + (1 - theta) * (1 - self.q0), 1.0)
         if draw == "verdict":
             ones = rng.binomial(n, says_one, REPEATS)
             m0, m1 = self.by_verdict(labels)
-            size1, size0 = np.minimum(m1, ones), np.minimum(m0, n - ones)
+            size1 = np.minimum(m1, ones)
+            size0 = np.minimum(m0, n - ones)
         else:
             size1 = rng.binomial(labels, says_one, REPEATS)
             size0 = labels - size1
             ones = size1 + rng.binomial(n - labels, says_one, REPEATS)
-        p, z = ones / n, normal_quantile(self.level)
-        r1, r0 = (
-            rng.binomial(size, rate) / np.maximum(size, 1)
-            for size, rate in zip((size1, size0), self.human_rates, strict=True)
-        )
+        p = ones / n
+        z = normal_quantile(self.level)
+        rate1, rate0 = self.human_rates
+        r1 = rng.binomial(size1, rate1) / np.maximum(size1, 1)
+        r0 = rng.binomial(size0, rate0) / np.maximum(size0, 1)
         centre, se = adjust(p, r1, r0, n, size1, size0, z)
-        low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
+        half = z * se
+        low = np.clip(centre - half, 0, 1)
+        high = np.clip(centre + half, 0, 1)
         answered = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
         covered = answered & (low <= theta) & (theta <= high)
         width = float(np.where(answered, high - low, 1.0).mean())
@@ -249,7 +259,8 @@ class PlanInputs:
 
     def draws(self, quota: Allocation) -> int | None:
         """About how many more random rows fill both quotas; None if a class does not occur."""
-        theta, have = self.theta, self.have
+        theta = self.theta
+        have = self.have
         needs = ((quota.m1 - have[1], theta), (quota.m0 - have[0], 1 - theta))
         if any(size > 0 and share <= 0 for size, share in needs):
             return None

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation.rate import LabelsDrawn, RateInterval, independence
+from adjudge.estimation.estimators.ppi import PPI
+from adjudge.estimation.rate import (
+    EstimateResult,
+    LabelsDrawn,
+    RateInterval,
+    independence,
+    one_of_many,
+)
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
+    SIMULTANEOUS,
     Rate,
-    RateResult,
     describe_outside,
+    explain_simultaneous,
     table_by_group,
     with_groups,
 )
-from adjudge.present.blocks import Block, Headline, Table
-from adjudge.present.result import Check, Count, Level, frozen, not_empty
+from adjudge.present.blocks import Block, Columns, Headline, Table
+from adjudge.present.result import Check, Count, frozen, not_empty
 from adjudge.present.text import DASH, count, level, number, show_interval
 from adjudge.records import Interval
 from adjudge.statistics.clusters import codes_of, mean_interval
@@ -43,6 +51,7 @@ class MeanScore(Rate):
     """One group's mean by people, corrected (PPI++); `naive` is the judge's mean of all rows.
 
     `people` and `judge` are the means of labelled rows, `difference_interval` that of their gap.
+    Every interval assumes that no score lies outside `scale`.
     """
 
     group: str | None = None
@@ -52,6 +61,8 @@ class MeanScore(Rate):
     people: float | None = None
     judge: float | None = None
     difference_interval: Interval | None = None
+    simultaneous_interval: Interval | None = None
+    scale: tuple[float, float] | None = None
     n: Count
     n_labels: Count
     reason: str | None = None
@@ -68,38 +79,86 @@ def _one_mean(result: MeanEstimate) -> str | None:
 
 
 @frozen
-class MeanEstimate(RateResult):
+class MeanEstimate(EstimateResult):
     """The mean score that people would give, for all rows or for each value of `by`."""
 
     kind: ClassVar[str] = "mean_estimate"
     rows_in: ClassVar[str] = "means"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("means"), _one_mean)
 
-    confidence_level: Level
     by: str | None = None
     means: tuple[MeanScore, ...]
     labels_drawn: LabelsDrawn
     assumptions: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     @property
     def estimated(self) -> bool:
         """Whether every group has a number."""
         return all(mean.estimate is not None for mean in self.means)
 
+    @property
+    def method(self) -> str:
+        """How the means are corrected."""
+        return PPI.name
+
+    @property
+    def n(self) -> int:
+        """All rows, with and without a label."""
+        return sum(mean.n for mean in self.means)
+
+    @property
+    def n_labels(self) -> int:
+        """The rows with a label."""
+        return sum(mean.n_labels for mean in self.means)
+
+    @property
+    def estimate(self) -> float | None:
+        """The mean of all rows; with `by` there is one for each group instead."""
+        return self._of_all_rows.estimate
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of `estimate`."""
+        return self._of_all_rows.interval
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return self._of_all_rows.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return self._of_all_rows.high
+
+    @property
+    def naive(self) -> float:
+        """The judge's mean of all rows."""
+        return self._of_all_rows.naive
+
+    @property
+    def _of_all_rows(self) -> MeanScore:
+        if self.by is not None:
+            raise AttributeError("one mean for each group: use intervals(), which lists them")
+        return self.means[0]
+
     def intervals(self) -> list[RateInterval]:
         """The mean of each group with its interval."""
-        return [RateInterval.of(mean.group, mean, mean.reason, mean.naive) for mean in self.means]
+        return [RateInterval.of(mean, mean.group, mean) for mean in self.means]
 
     def view(self) -> list[Block]:
         reasons = [(mean.group, mean.reason) for mean in self.means if mean.reason is not None]
         caption = f"People's mean score, with {level(self.confidence_level)} intervals."
+        tables = [] if self.by is None else [_table(self)]
+        assumes = ["random labels"] if self.n_labels < self.n else []
+        assumes += [within] if (within := _within(self.means)) else []
         return self.show(
             _headline(self),
-            *([] if self.by is None else [_table(self)]),
-            notes=[] if self.by is None else with_groups(reasons),
+            *tables,
+            notes=with_groups(reasons) if tables else [],
             assumptions=self.assumptions,
+            assumes=", ".join(assumes),
+            promises=explain_simultaneous(self.means, self.confidence_level),
             others=["the share of each score: --method misclassification (method=)"],
             figure=("means", means_figure, caption),
         )
@@ -109,66 +168,123 @@ class MeanEstimate(RateResult):
 
 
 def estimate_means(
-    rows: Grades, labels_drawn: LabelsDrawn, confidence_level: float, **for_rates: object
+    rows: Grades,
+    labels_drawn: LabelsDrawn,
+    confidence_level: float,
+    scale: tuple[float, float] | None = None,
+    **for_rates: object,
 ) -> MeanEstimate:
-    """The mean of all rows, or of each group; `for_rates` are options that means do not have."""
+    """The mean of all rows, or of each group; `for_rates` are options that means do not have.
+
+    Without a `scale` it is the range of people's and the judge's scores together.
+    """
     for option, value in for_rates.items():
         if value:
             remedy = "is for rates: leave it out, or name the score that counts as 1: --positive"
             raise ArgumentError(option, value, f"{remedy} NAME (positive=)")
     if rows.sampling_probability is not None:
-        column, problem = "sampling_probability", "labels were picked by a plan"
+        column = "sampling_probability"
+        problem = "labels were picked by a plan"
         remedy = "a mean needs labels of rows drawn at random: adjudge plan labels"
         raise DataError(rows.name, problem, column=column, remedy=remedy)
     everyone = np.ones(len(rows.judge), dtype=np.bool_)
     parts: list[tuple[str | None, BoolArray]] = [(None, everyone)]
     if rows.groups is not None:
         parts = [(name, rows.groups == code) for code, name in enumerate(rows.group_names)]
-    sampled = (_ASSUMED,) if np.isnan(rows.human).any() else ()
+    partly = bool(np.isnan(rows.human).any())
+    sampled: tuple[str, ...] = (_ASSUMED,) if partly else ()
+    if scale is not None:
+        _check_scale(rows, scale)
+    means = []
+    for name, members in parts:
+        # Criteria can have a scale each.
+        like = members if rows.by in ("criterion", "metric") else everyone
+        used = scale or scale_of_scores(rows, like)
+        joint = one_of_many(confidence_level, len(parts))
+        means.append(_mean_of(rows, name, members, (confidence_level, joint), used))
+    sampled += (independence(rows.clusters is not None),)
     return MeanEstimate(
         confidence_level=confidence_level,
         by=rows.by,
-        means=tuple(_mean_of(rows, name, here, confidence_level) for name, here in parts),
+        means=tuple(means),
         labels_drawn=labels_drawn,
-        assumptions=(*sampled, independence(rows.clusters is not None), *rows.makers),
-        warnings=(_UNKNOWN,) if sampled and labels_drawn == "unknown" else (),
+        assumptions=(_within(means), *sampled, *rows.judges, *rows.makers),
+        warnings=(_UNKNOWN,) if partly and labels_drawn == "unknown" else (),
         dropped=rows.dropped,
     )
 
 
-def _mean_of(rows: Grades, group: str | None, members: BoolArray, level: float) -> MeanScore:
-    """People's mean by PPI++ (`labelled_mean`), of rows or of the means of clusters."""
-    judge, people = rows.judge[members], rows.human[members]
-    known, n = ~np.isnan(people), len(judge)
-    n_labels = int(known.sum())
+def scale_of_scores(rows: Grades, members: BoolArray) -> tuple[float, float]:
+    """From the lowest to the highest score that the judge or a person gave."""
+    scores = np.concatenate([rows.judge[members], rows.human[members]])
+    return float(np.nanmin(scores)), float(np.nanmax(scores))
+
+
+def _check_scale(rows: Grades, scale: tuple[float, float]) -> None:
+    low, high = scale
+    least, most = scale_of_scores(rows, np.ones(len(rows.judge), dtype=np.bool_))
+    if not low <= least <= most <= high:
+        remedy = f"scores go from {least:g} to {most:g}: give a scale that contains them"
+        raise ArgumentError("scale", scale, remedy)
+
+
+def _within(means: Sequence[MeanScore]) -> str:
+    """What every mean assumes about scores that were not seen."""
+    scales = {f"{mean.scale[0]:g} to {mean.scale[1]:g}" for mean in means if mean.scale}
+    if not scales:
+        return ""
+    outside = scales.pop() if len(scales) == 1 else "each one's range"
+    return f"no score outside {outside}"
+
+
+def _mean_of(
+    rows: Grades,
+    group: str | None,
+    members: BoolArray,
+    levels: tuple[float, float],
+    scale: tuple[float, float],
+) -> MeanScore:
+    """People's mean by PPI++ (`labelled_mean`), of rows; errors are those of clusters.
+
+    The levels are of one interval, and of each of several that hold together.
+    """
+    level, joint = levels
+    judge = rows.judge[members]
+    people = rows.human[members]
+    labelled = ~np.isnan(people)
+    n = len(judge)
+    n_labels = int(labelled.sum())
     naive = float(judge.mean()) if n else 0.0
     codes = codes_of(None if rows.clusters is None else rows.clusters[members], n)
-    units = len(np.unique(codes[known]))
+    units = len(np.unique(codes[labelled]))
+    reason = None
+    if scale[0] == scale[1]:
+        alike = f"every score of people and the judge is {scale[0]:g}"
+        reason = f"{alike}, which does not show the scale: --scale LOW-HIGH (scale=)"
     if units < FEWEST:
         unit = "labelled row" if rows.clusters is None else "labelled cluster of rows"
         reason = f"{count(units, unit)}: {FEWEST} or more are needed"
-        return MeanScore(group=group, naive=naive, n=n, n_labels=n_labels, reason=reason)
-    ends = float(np.nanmin(rows.human)), float(np.nanmax(rows.human))
-    off = judge[known] - people[known]
-    reach = float(np.abs(off).max())
-    difference = mean_interval(off, codes[known], level, bounds=(-reach, reach))
-    on_labelled = float(people[known].mean()), float(judge[known].mean())
-    # A labelled cluster counts with its labelled rows: judge and people see the same.
-    seen = known | ~np.isin(codes, codes[known])
-    codes = np.unique(codes[seen], return_inverse=True)[1]
-    sizes = np.bincount(codes)
-    judge, people = (np.bincount(codes, values[seen]) / sizes for values in (judge, people))
-    gap = labelled_mean(people, judge, ends=ends)
-    return MeanScore(
-        group=group,
-        estimate=gap.estimate,
-        interval=gap.interval(level),
-        naive=naive,
-        people=on_labelled[0],
-        judge=on_labelled[1],
+    mean = MeanScore(group=group, naive=naive, n=n, n_labels=n_labels, reason=reason, scale=scale)
+    if reason is not None:
+        return mean
+    low, high = scale
+    off = judge[labelled] - people[labelled]
+    difference = mean_interval(off, codes[labelled], level, bounds=(low - high, high - low))
+    clusters = None if rows.clusters is None else codes
+    gap = labelled_mean(people, judge, ends=scale, clusters=clusters)
+
+    def within(confidence: float) -> Interval:
+        least, most = np.clip([end or 0.0 for end in gap.interval(confidence)], low, high).tolist()
+        return Interval(least, most, level=level)
+
+    return replace(
+        mean,
+        estimate=min(max(gap.estimate, low), high),
+        interval=within(level),
+        simultaneous_interval=within(joint) if joint > level else None,
+        people=float(people[labelled].mean()),
+        judge=float(judge[labelled].mean()),
         difference_interval=difference,
-        n=n,
-        n_labels=n_labels,
     )
 
 
@@ -192,13 +308,15 @@ def _headline(result: MeanEstimate) -> Headline:
         text = f"People would give {number(mean.estimate, 2)} on average, {ends}"
         labelled = f"judge {number(mean.judge, 2)}, people {number(mean.people, 2)}"
         on_labelled = f"On {count(mean.n_labels, 'labelled row')}: {labelled}"
+        naive = number(mean.naive, 2)
         return Headline(
-            f"{text}; the judge gives {number(mean.naive, 2)}",
+            f"{text}; the judge gives {naive}",
             f"{on_labelled}, difference {_on_labelled(mean)}.",
-            decision=f"{text}, not {number(mean.naive, 2)}",
+            decision=f"{text}, not {naive}",
         )
     text = f"Means that people would give, for {len(estimated)} of {len(result.means)} values of"
-    text, compare = f"{text} {result.by}", "Which of them differ: adjudge compare."
+    text = f"{text} {result.by}"
+    compare = "Which of them differ: adjudge compare."
     if result.by in ("criterion", "metric"):  # what they mean is not the same
         compare = ""
     if 0 < len(estimated) == len(result.means) <= IN_A_SENTENCE:
@@ -211,17 +329,22 @@ def _headline(result: MeanEstimate) -> Headline:
 
 
 def _table(result: MeanEstimate) -> Table:
-    columns: dict[str, Callable[[MeanScore], str]] = {
+    columns: Columns[MeanScore] = {
         "group": lambda mean: str(mean.group),
         "people": lambda mean: number(mean.estimate, 2),
         f"{level(result.confidence_level)} interval": lambda mean: show_interval(mean.interval, 2),
+        SIMULTANEOUS: lambda mean: show_interval(mean.simultaneous_interval, 2),
         "judge": lambda mean: number(mean.naive, 2),
         "judge - people": _on_labelled,
         "labels": lambda mean: f"{mean.n_labels:,}",
         "rows": lambda mean: f"{mean.n:,}",
     }
-    caption, optional = "Mean scores; judge - people on labelled rows", ("rows", "labels")
-    means, by = result.means[:SHOWN], str(result.by)
+    caption = "Mean scores; judge - people on labelled rows"
+    optional = ("rows", "labels", SIMULTANEOUS)
+    means = result.means[:SHOWN]
+    if all(mean.simultaneous_interval is None for mean in means):
+        del columns[SIMULTANEOUS]
+    by = str(result.by)
     return table_by_group(means, by, columns, caption=caption, optional=optional)
 
 
@@ -232,5 +355,6 @@ def means_figure(result: MeanEstimate) -> Drawing:
         raise ArgumentError("plot", "no mean", "the result has no number to draw")
     rows = [mean.row(mean.group or "all rows", mean.naive) for mean in means]
     title = describe_outside("mean", means, "groups")
-    dot, quantity = "people, corrected", "mean score"
-    return result.draw(rows, title, dot=dot, quantity=quantity, left=None)
+    dot = "people, corrected"
+    quantity = "mean score"
+    return result.draw(rows, title, dot=dot, quantity=quantity)

@@ -11,13 +11,12 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.columns import make_room
-from adjudge.data.grades import Grades, against_the_rest, load_grades, prepare_grades
-from adjudge.data.labels import join_values
-from adjudge.data.names import AS_SAID, add_ids, read_grade_words, read_words
-from adjudge.data.rows import merge_dropped, tidy
+from adjudge.data.grades import Grades, load_grades, prepare_grades
+from adjudge.data.names import add_ids, shorten
+from adjudge.data.rows import merge_dropped
 from adjudge.data.source import Reading, Source
-from adjudge.data.tables import TableLike, labels_as_of
-from adjudge.errors import ArgumentError
+from adjudge.data.tables import TableLike
+from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.label_budget import (
     BEHIND_EACH,
@@ -29,6 +28,7 @@ from adjudge.estimation.label_budget import (
     proposition_51,
     proposition_61,
 )
+from adjudge.estimation.mean_plan import MeanPlan, plan_mean
 from adjudge.estimation.rate_view import RateResult, sentence
 from adjudge.estimation.sample import Counts, counts_of, refuse_shares, sample_of
 from adjudge.present.blocks import Block, Headline, Note, Table, Tone
@@ -52,6 +52,8 @@ HOW_TO_DRAW = (
     "rows picked by verdict have a sampling probability and are only for method conditional (or "
     "weighted sensitivity and specificity)",
 )
+#: How the labels of a plan are drawn.
+DRAWS = ("random", "verdict")
 #: Name, field of the plan, colour and line of each way to use labels. Two pairs of widths are
 #: almost the same: dashes over a line show both.
 _WAYS = (
@@ -170,7 +172,7 @@ class RatePlan(RateResult):
 
 
 def plan_rate(
-    data: TableLike | None = None,
+    data: TableLike | Grades | None = None,
     *,
     width: float | None = None,
     budget: int | None = None,
@@ -186,8 +188,8 @@ def plan_rate(
     confidence_level: float = 0.95,
     model_labels: bool = False,
     **reading: Unpack[Reading],
-) -> RatePlan:
-    """Plan human labels for a corrected rate: either for a target `width` or for a `budget`.
+) -> RatePlan | MeanPlan:
+    """Plan human labels for a rate or a mean: either for a target `width` or for a `budget`.
 
     The judge's rate and quality come from a table with some labels (a pilot); an explicit argument
     overrides them. Sensitivity and specificity are (correct + 1)/(labels + 2), as in the pilot of
@@ -208,6 +210,9 @@ def plan_rate(
     q0 = q1 and infinitely many test rows. `next_labels` gives the effect of `step` more labels.
 
     The plan is only as good as its inputs: from a small pilot it is as uncertain as that pilot.
+
+    Rows of scores give a MeanPlan: how many labels for a width of the mean, on their scale, from
+    the spread and correlation of 30 labels or more.
 
     Args:
         data: Judged rows, some labelled: a pilot. A path, a frame or a dict of columns.
@@ -238,7 +243,10 @@ def plan_rate(
         "specificity": specificity,
         "n_test": n_test,
     }
-    have, behind, makers, dropped = (0, 0), (0, 0), tuple[str, ...](), dict[str, int]()
+    have = (0, 0)
+    behind = (0, 0)
+    makers = tuple[str, ...]()
+    dropped = dict[str, int]()
     if data is not None:
         rows = prepare_grades(
             data,
@@ -249,7 +257,10 @@ def plan_rate(
             **reading,
             needs_labels=False,
             model_labels=model_labels,
+            scores=positive is None,
         )
+        if rows.scale == "scores":
+            return _plan_mean(rows, width, budget, confidence_level, values)
         counts, quality = _measure_judge(rows, judge_column, human_column, values)
         have = counts.m0, counts.m1
         behind = counts.c0 + counts.m1 - counts.c1, counts.c1 + counts.m0 - counts.c0
@@ -258,7 +269,8 @@ def plan_rate(
             raise ArgumentError("data", rows.name, f"every row has a human label, so {remedy}")
         measured = {**quality, "judge_rate": counts.p if counts.n else None, "n_test": counts.n}
         values |= {name: value for name, value in measured.items() if values[name] is None}
-        makers, dropped = rows.makers, merge_dropped(rows.dropped)
+        makers = rows.makers
+        dropped = merge_dropped(rows.dropped)
     for name, value in values.items():
         if value is None:
             guess = f"give a guess with --{name.replace('_', '-')} ({name}=)"
@@ -273,13 +285,12 @@ def plan_rate(
         behind=behind,
         level=open_unit(confidence_level, "confidence_level"),
     )
-    if (width is None) == (budget is None):
-        remedy = "give one of the two: --width (width=) or --budget (budget=)"
-        raise ArgumentError("width, budget", (width, budget), remedy)
+    _check_aim(width, budget)
     if budget is not None:
         budget = count(budget, "budget", least=2)
     if width is not None:
         positive_number(width, "width")
+        unit(width, "width")
     count(step, "step", least=1)
     if inputs.q0 + inputs.q1 <= 1:
         plan = _plan_people_alone(inputs, width, budget)
@@ -288,6 +299,30 @@ def plan_rate(
             budget = _fewest(lambda size: inputs.corrected_width(*inputs.by_class(size)), width)
         plan = _plan(inputs, width, budget, step)
     return replace(plan, assumptions=(*plan.assumptions, *makers), dropped=dropped)
+
+
+def _check_aim(width: float | None, budget: int | None) -> None:
+    if (width is None) == (budget is None):
+        remedy = "give one of the two: --width (width=) or --budget (budget=)"
+        raise ArgumentError("width, budget", (width, budget), remedy)
+
+
+def _plan_mean(
+    rows: Grades,
+    width: float | None,
+    budget: int | None,
+    level: float,
+    for_rates: Mapping[str, object],
+) -> MeanPlan:
+    """The plan for scores; `for_rates` are options that means do not have."""
+    _check_aim(width, budget)
+    for option, value in for_rates.items():
+        if value is not None:
+            raise ArgumentError(option, value, "is for rates, and these rows are scores")
+    if width is not None:
+        positive_number(width, "width")
+    level = open_unit(level, "confidence_level")
+    return plan_mean(rows, width=width, budget=budget, confidence_level=level)
 
 
 def _measure_judge(
@@ -321,7 +356,8 @@ def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int
     """
     theta = inputs.theta
     m = labels if labels is not None else max(sum(inputs.have), 200)
-    quota, quality = inputs.by_class(m), (inputs.q0 + inputs.q1) / 2
+    quota = inputs.by_class(m)
+    quality = (inputs.q0 + inputs.q1) / 2
     draws = reason = people_need = random_need = None
     sized: dict[str, Any] = {}
     if labels is not None:
@@ -338,7 +374,8 @@ def _plan(inputs: PlanInputs, width: float | None, labels: int | None, step: int
         rows = f"the {inputs.n:,} test rows alone give {floor:.3f}"
         reason = f"misclassification cannot give width {width:g}: {rows}"
     verdict_need: int | None = m
-    by_class, split = False, _split_warnings(inputs, quota, draws)
+    by_class = False
+    split = _split_warnings(inputs, quota, draws)
     trial, coverage = inputs.try_labels(m)
     if width is None:
         judged = f"give a width of {trial:.3f} with conditional,"
@@ -489,7 +526,8 @@ def _split_warnings(inputs: PlanInputs, quota: Allocation, draws: int | None) ->
         return ()
     few = "fewer than 20 labels in a class: misclassification then needs --interval profile"
     warnings = (few,) if min(quota) < 20 else ()
-    width, after = inputs.corrected_width(*quota), inputs.width_after(quota, draws)
+    width = inputs.corrected_width(*quota)
+    after = inputs.width_after(quota, draws)
     if draws is not None and draws > inputs.n:
         return (
             f"filling both classes needs about {draws:,} random rows, but there are {inputs.n:,} "
@@ -511,7 +549,7 @@ def _split_warnings(inputs: PlanInputs, quota: Allocation, draws: int | None) ->
 
 def rows_to_label(
     data: TableLike | None,
-    plan: RatePlan,
+    plan: RatePlan | MeanPlan,
     *,
     draw: str = "random",
     labels: TableLike | None = None,
@@ -541,39 +579,45 @@ def rows_to_label(
         seed: Seed of everything random. A number or a numpy Generator.
         **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
     """
-    one_of(draw, ("random", "verdict"), "draw")
+    one_of(draw, DRAWS, "draw")
     if data is None:
         raise ArgumentError("table", None, "give the judged rows to sample from")
     with Source.of(data, labels=labels, **reading) as source:
-        words, name = labels_as_of(source.rows), source.name
+        rounded = not isinstance(plan, MeanPlan)
+        table = load_grades(source.rows, judge_column, human_column, rounded=rounded)
         # Rows get ids before a column is added, so that the labels match the same file later.
-        frame = add_ids(load_grades(source.rows, judge_column, human_column).frame, name)
-        if human_column not in frame.columns:
-            frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))
-        if source.labels is not None:
-            frame = join_values(frame, source.labels, column=human_column, source=name).frame
+        frame = add_ids(table.frame, table.name)
+        rows = prepare_grades(
+            replace(table, frame=frame, kind="grades"),
+            labels=source.labels,
+            judge_column=judge_column,
+            human_column=human_column,
+            positive=positive,
+            needs_labels=False,
+            alike_ids=source.alike_ids,
+            scores=isinstance(plan, MeanPlan),
+        )
     if not plan.can_draw(draw):
         raise ArgumentError("plan", "infeasible", "first plan for a width that can be reached")
-    verdict, human = (
-        read_words(tidy(frame.get_column(c), "rows", c), AS_SAID, words)
-        for c in (judge_column, human_column)
-    )
-    if positive is None:
-        verdict = read_grade_words(verdict)
-    else:
-        verdict, _ = against_the_rest(verdict, human, positive, "rows", judge_column)
-    says, unlabelled = verdict.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()
+    if rows.scale == "classes":
+        remedy = "name the class that counts as 1: --positive NAME (positive=)"
+        problem = f"has the classes {shorten(rows.names, 5)}"
+        raise DataError(rows.name, problem, column=judge_column, remedy=remedy)
+    frame = rows.frame
+    says = rows.judge
+    unlabelled = np.isnan(rows.human)
     labelled = [int((says[~unlabelled] == value).sum()) for value in (0, 1)]
     left = np.flatnonzero(unlabelled & ~np.isnan(says))
     at_random = plan.needed("random")
-    if draw == "verdict":
+    if draw == "verdict" and isinstance(plan, RatePlan):
         totals = (plan.verdict_m0 or 0, plan.verdict_m1 or 0)
         missing = [max(total - size, 0) for total, size in zip(totals, labelled, strict=True)]
         pools = [(left[says[left] == value], size) for value, size in enumerate(missing)]
     elif at_random is not None:
-        pools = [(left, max(at_random - sum(labelled), 0))]
+        pools = [(left, max(at_random - int((~unlabelled).sum()), 0))]
     else:
-        needed = plan.labels if plan.expected_draws is None else plan.expected_draws
+        draws = plan.expected_draws if isinstance(plan, RatePlan) else None
+        needed = plan.labels if draws is None else draws
         pools = [(left, math.ceil(_SPARE * (needed or 0)))]
     if not any(size for _, size in pools):
         return frame.clear()
@@ -582,7 +626,8 @@ def rows_to_label(
     stream = generator(seed)
     drawn = [(stream.permutation(pool)[:size], len(pool)) for pool, size in pools]
     chosen = np.concatenate([rows for rows, _ in drawn])
-    chance = np.concatenate([np.full(len(rows), len(rows) / max(n, 1)) for rows, n in drawn])
+    shares = [len(rows) / max(size, 1) for rows, size in drawn]
+    chance = np.repeat(shares, [len(rows) for rows, _ in drawn])
     if draw == "verdict":
         order = stream.permutation(len(chosen))
         chosen, chance = chosen[order], chance[order]
@@ -597,15 +642,18 @@ def rows_to_label(
 
 def _ways(plan: RatePlan) -> Table:
     """Every way to draw that many labels, and the width of the interval of each method."""
-    corrected, labels = "misclassification", number(plan.labels)
+    corrected = "misclassification"
+    labels = number(plan.labels)
     # As many random labels as the width needs, if one was asked for.
-    by_conditional = number(plan.conditional_labels or plan.labels), plan.conditional_width
+    random_labels = number(plan.conditional_labels or plan.labels)
+    by_class = _split(plan.m1, plan.m0)
+    by_verdict = _split(plan.verdict_m1, plan.verdict_m0)
     rows = [
-        ("by human class (Algorithm 1)", corrected, _split(plan.m1, plan.m0), plan.expected_width),
+        ("by human class (Algorithm 1)", corrected, by_class, plan.expected_width),
         ("at random", corrected, labels, plan.random_width),
-        ("at random", "conditional", *by_conditional),
+        ("at random", "conditional", random_labels, plan.conditional_width),
         ("at random", "human-only", labels, plan.human_only_width),
-        ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
+        ("by verdict", "conditional", by_verdict, plan.verdict_width),
     ]
     caption = f"Expected width of a {level(plan.confidence_level)} interval with "
     caption += counted(plan.n_test, "test row")
@@ -631,12 +679,13 @@ def _judge_worth(plan: RatePlan) -> list[str]:
         return []
     region = plan.proposition_61
     quality = number((plan.sensitivity + plan.specificity) / 2)
+    better = "it does better" if plan.variance_ratio <= 1 else "people alone do better than it"
+    helps = "never helps" if region is None else f"helps for rates in {interval(*region)}"
     lines = [
         f"with random labels misclassification has {number(plan.variance_ratio, 2)} times the "
-        f"variance of people alone at rate {number(plan.rate)}: "
-        + ("it does better" if plan.variance_ratio <= 1 else "people alone do better than it"),
+        f"variance of people alone at rate {number(plan.rate)}: {better}",
         f"Proposition 6.1 (misclassification, q0 = q1 = {quality}, infinitely many test rows): the "
-        "judge " + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
+        f"judge {helps}",
     ]
     if plan.proposition_51 is not None:
         lines.append(

@@ -77,21 +77,24 @@ def profile_interval(
             kept[unsure] = tests.select(unsure).p_values(replicates, again) > alpha
         return kept
 
-    best = float(np.clip((counts.p + counts.q0 - 1) / (counts.q0 + counts.q1 - 1), 0, 1))
+    edge = counts.q0 + counts.q1 - 1
+    best = float(np.clip((counts.p + counts.q0 - 1) / edge, 0, 1))
     grid = np.arange(_GRID) / (_GRID - 1)
     tried = grid[likelihood_ratio(grid, data.repeat(_GRID)) <= _HOPELESS]
     hull = [best, *tried[keep(tried)].tolist()] if tried.size else [best]
     # Each end is between a kept rate and the next one of the grid, if there is one; both ends are
     # bisected together, and the outer end of the last bracket is returned.
     inside = np.array([min(hull), max(hull)])
-    below, above = grid[grid < inside[0]], grid[grid > inside[1]]
+    below = grid[grid < inside[0]]
+    above = grid[grid > inside[1]]
     outside = np.array([max(below, default=0.0), min(above, default=1.0)])
     open_ = inside != outside
     for _ in range(_BISECTIONS if open_.any() else 0):
         middle = (inside + outside) / 2
         kept = np.ones_like(open_)
         kept[open_] = keep(middle[open_])
-        inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        inside = np.where(kept, middle, inside)
+        outside = np.where(kept, outside, middle)
     return float(outside[0]), float(outside[1])
 
 
@@ -119,7 +122,9 @@ class _Tests(NamedTuple):
         return cls(theta, data, lost_by(data, *fit), fits)
 
     def select(self, rows: BoolArray) -> _Tests:
-        theta, observed, fits = self.theta[rows], self.observed[rows], self.fits[:, :, rows]
+        theta = self.theta[rows]
+        observed = self.observed[rows]
+        fits = self.fits[:, :, rows]
         return _Tests(theta, self.data.select(rows), observed, fits)
 
     def p_values(self, replicates: int, streams: Sequence[np.random.Generator]) -> FloatArray:
@@ -144,7 +149,9 @@ class _Tests(NamedTuple):
         """Data sets from both fits of each test, by its own stream."""
         _, n, _, m0, _, m1 = self.data
         shape = (2, len(self.theta), replicates)
-        k, c0, c1 = np.empty(shape), np.empty(shape), np.empty(shape)
+        k = np.empty(shape)
+        c0 = np.empty(shape)
+        c1 = np.empty(shape)
         for i, stream in enumerate(streams):
             for j, (q0, q1, p) in enumerate(self.fits[:, :, i].tolist()):
                 k[j, i] = stream.binomial(int(n), p, replicates)
@@ -168,8 +175,11 @@ class Tallies(NamedTuple):
 
     @classmethod
     def of(cls, counts: Counts) -> Tallies:
-        k, c0, c1 = (np.array([float(v)]) for v in (counts.k, counts.c0, counts.c1))
-        return cls(k, counts.n, c0, counts.m0, c1, counts.m1)
+        def one(value: int) -> FloatArray:
+            return np.array([float(value)])
+
+        c = counts
+        return cls(one(c.k), c.n, one(c.c0), c.m0, one(c.c1), c.m1)
 
     def lost_by_fit(self, q0: FloatArray, q1: FloatArray, p: FloatArray) -> FloatArray:
         """Twice the log-likelihood that a complete fit loses against the observed shares."""
@@ -186,8 +196,9 @@ class Tallies(NamedTuple):
         return 2 * lost
 
     def repeat(self, times: int) -> Tallies:
-        k, c0, c1 = (array.repeat(times) for array in (self.k, self.c0, self.c1))
-        return self._replace(k=k, c0=c0, c1=c1)
+        return self._replace(
+            k=self.k.repeat(times), c0=self.c0.repeat(times), c1=self.c1.repeat(times)
+        )
 
     def select(self, rows: BoolArray | tuple[IntArray, ...]) -> Tallies:
         return self._replace(k=self.k[rows], c0=self.c0[rows], c1=self.c1[rows])
@@ -224,7 +235,8 @@ def best_fit(theta: float | FloatArray, data: Tallies) -> Fit:
         if not going.any():
             break
         search.move(going)
-    return fit[0], fit[1], np.clip(rate * fit[1] + (1 - rate) * (1 - fit[0]), 0, 1)
+    q0, q1 = fit
+    return q0, q1, np.clip(rate * q1 + (1 - rate) * (1 - q0), 0, 1)
 
 
 def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
@@ -235,11 +247,13 @@ def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
     price `slope` per unit by which they miss the rate. A bound that decides ends an element's loop.
     """
     decided = np.zeros(len(data.k), dtype=bool)
-    search, top = _Search(theta, data), _top(data)
+    search = _Search(theta, data)
+    top = _top(data)
     for _ in range(_STEPS):
         search.step()
         classes = _classes_loglik(search.data, search.q0, search.q1)
-        k, n = search.data.k, search.data.n
+        k = search.data.k
+        n = search.data.n
         apart = _share_loglik(k, n, search.p) + search.slope * search.gap
         together = _share_loglik(k, n, np.clip(search.p + search.gap, 0, 1))
         reached = np.asarray(2 * (top - classes - together) >= enough)
@@ -247,7 +261,8 @@ def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
         open_ = reached & (2 * (top - classes - apart) < enough)
         if not open_.any():
             break
-        top, enough = top[open_], enough[open_]
+        top = top[open_]
+        enough = enough[open_]
         search.move(open_)
     return decided
 
@@ -263,33 +278,47 @@ class _Search:
     def __init__(self, theta: FloatArray, data: Tallies) -> None:
         k, n, c0, m0, c1, m1 = data
         rest = 1 - theta
+        # With one right and one wrong verdict added to each class, no share is 0 or 1.
         from_labels = theta * (c1 + 1) / (m1 + 2) + rest * (m0 - c0 + 1) / (m0 + 2)
         trust = theta**2 / (m1 + 2) + rest**2 / (m0 + 2)
-        self.theta, self.data, self.active = theta, data, np.arange(len(k))
-        self.p = ((k + 1) / (n + 2) * trust + from_labels / (n + 2)) / (trust + 1 / (n + 2))
-        self.low, self.high = np.zeros(len(k)), np.ones(len(k))
+        self.theta = theta
+        self.data = data
+        self.active = np.arange(len(k))
+        from_verdicts = (k + 1) / (n + 2) * trust
+        self.p = (from_verdicts + from_labels / (n + 2)) / (trust + 1 / (n + 2))
+        self.low = np.zeros(len(k))
+        self.high = np.ones(len(k))
 
     def step(self) -> None:
         """Best q0 and q1 for the slope at p, the gap by which they miss p, and the next p."""
         k, n, c0, m0, c1, m1 = self.data
-        theta, p = self.theta, self.p
+        theta = self.theta
+        p = self.p
         rest = 1 - theta
         self.slope = k / p - (n - k) / (1 - p)
         self.q1, root1 = _class_fit(theta * self.slope, c1, m1)
         self.q0, root0 = _class_fit(-rest * self.slope, c0, m0)
-        q0, q1 = self.q0, self.q1
+        q0 = self.q0
+        q1 = self.q1
         self.gap = theta * q1 + rest * (1 - q0) - p
         above = self.gap > 0
-        low, high = np.where(above, p, self.low), np.where(above, self.high, p)
-        give = theta**2 * q1 * (1 - q1) / root1 + rest**2 * q0 * (1 - q0) / root0
-        moved = p + self.gap / (1 + give * (k / p**2 + (n - k) / (1 - p) ** 2))
+        low = np.where(above, p, self.low)
+        high = np.where(above, self.high, p)
+        give1 = theta**2 * q1 * (1 - q1) / root1
+        give0 = rest**2 * q0 * (1 - q0) / root0
+        curve = k / p**2 + (n - k) / (1 - p) ** 2
+        moved = p + self.gap / (1 + (give1 + give0) * curve)
         self.moved = np.where((moved <= low) | (moved >= high), (low + high) / 2, moved)
-        self.low, self.high = low, high
+        self.low = low
+        self.high = high
 
     def move(self, rows: BoolArray) -> None:
-        self.data, self.p = self.data.select(rows), self.moved[rows]
-        self.theta, self.active = self.theta[rows], self.active[rows]
-        self.low, self.high = self.low[rows], self.high[rows]
+        self.data = self.data.select(rows)
+        self.p = self.moved[rows]
+        self.theta = self.theta[rows]
+        self.active = self.active[rows]
+        self.low = self.low[rows]
+        self.high = self.high[rows]
 
 
 def _class_fit(t: FloatArray, c: FloatArray, m: float) -> tuple[FloatArray, FloatArray]:
@@ -310,7 +339,9 @@ def _top(data: Tallies) -> FloatArray:
     test rows and class 0 have the same share; at rate 1, test rows and class 1.
     """
     k, n, c0, m0, c1, m1 = data
-    p, q0, q1 = k / n, c0 / m0, c1 / m1
+    p = k / n
+    q0 = c0 / m0
+    q1 = c1 / m1
     zero = (k + m0 - c0) / (n + m0)
     one = (k + c1) / (n + m1)
     ends = np.maximum(_loglik(data, zero, 1 - zero, q1), _loglik(data, one, q0, one))

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adjudge.data.grades import Grades
+from adjudge.errors import ArgumentError
 from adjudge.estimation.estimators import all_estimators, known_estimator
 from adjudge.estimation.estimators.alone import NAIVE
-from adjudge.estimation.estimators.base import Estimator, refusal
+from adjudge.estimation.estimators.base import Estimator, Outcome, refusal
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import correct_means
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.exact_interval import intervals_of
 from adjudge.estimation.label_shift import LabelShift, label_shift
-from adjudge.estimation.rate_view import Rate, RateResult, level_text, sentence, table_by_group
+from adjudge.estimation.rate_view import (
+    SIMULTANEOUS,
+    Rate,
+    RateResult,
+    level_text,
+    sentence,
+    table_by_group,
+)
 from adjudge.estimation.sample import Sample, counts_of, missing
-from adjudge.present.blocks import Block, Fact, Facts, Headline, Table, table_of
+from adjudge.estimation.verdict_draw import ask_cause, find_cause, measure_judge
+from adjudge.present.blocks import Block, Columns, Fact, Facts, Headline, Table, table_of
 from adjudge.present.figure import ForestRow
 from adjudge.present.result import Check, Count, Level, NotNegative, Proportion, frozen
 from adjudge.present.text import clip, count, level, number, show_interval, span
 from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval
-from adjudge.validation import Seed
+from adjudge.validation import Seed, known_seed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
 #: How the labels were sampled, as far as it is known.
-LabelsDrawn = Literal["declared", "recorded", "plan", "unknown"]
+LabelsDrawn = Literal["declared", "recorded", "plan", "verdict", "unknown"]
 IntervalMethod = Literal["wald", "profile"]
 INTERVALS = ("wald", "profile")
+#: From this share of labelled rows on, people's rate is the headline if nothing else is known.
+NEARLY_ALL = 0.85
+#: Why the labels cannot be used by other methods.
+OF_VERDICT = "labels were drawn by verdict"
 _SHARES = (
     "some labels are shares of people or ties: their mean is used; in the counts of labels, half "
     "or more is positive"
@@ -45,21 +59,60 @@ _PROFILE = "report the profile interval, which keeps its level: --interval profi
 class RateInterval(Rate):
     """One rate of any result; `reason` explains a missing estimate or interval.
 
-    `naive` is the judge's own rate, if there is one judge. Without an estimate there are no ends.
+    It is of `n` rows, of which `n_labels` have a label. `naive` is the judge's own rate, if there
+    is one judge. There can be an interval without an estimate, if a verdict has no label.
     """
 
     name: str | None
     estimate: float | None
     interval: Interval | None
     naive: float | None
+    n: int
+    n_labels: int
     reason: str | None
 
     @classmethod
-    def of(
-        cls, name: str | None, rate: Any, reason: str | None, naive: float | None = None
-    ) -> RateInterval:
-        interval = None if rate.estimate is None else rate.interval
-        return cls(name=name, estimate=rate.estimate, interval=interval, naive=naive, reason=reason)
+    def of(cls, rate: Any, name: str | None, result: Any) -> RateInterval:
+        """One rate of a result, which has the counts of rows and the reason."""
+        numbers = {part: getattr(rate, part) for part in ("estimate", "interval", "naive")}
+        rows = {part: getattr(result, part) for part in ("n", "n_labels", "reason")}
+        return cls(name=name, **numbers, **rows)
+
+
+@frozen
+class EstimateResult(RateResult):
+    """What `estimate` returns, whatever the rows are: the first fields of each kind.
+
+    Each kind also has `method`, `n` rows of which `n_labels` have a label, and `intervals`: every
+    number with its name. A result with one number, without `by`, also has it as `estimate`,
+    `interval`, `low`, `high` and `naive`.
+    """
+
+    confidence_level: Level
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+
+    if TYPE_CHECKING:  # fields of some kinds, properties of others
+
+        @property
+        def method(self) -> str: ...
+        @property
+        def n(self) -> int: ...
+        @property
+        def n_labels(self) -> int: ...
+
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            kind = type(self).__name__
+            if name in ("estimate", "interval", "low", "high", "naive"):
+                remedy = "use intervals(), which lists them"
+                raise AttributeError(f"this {kind} has several numbers: {remedy}")
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+
+    @abstractmethod
+    def intervals(self) -> list[RateInterval]:
+        """Every rate or mean of the result, with its interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +132,15 @@ def _check_rows_interval(result: Estimate) -> str | None:
 
 
 @frozen
-class Estimate(Rate, RateResult):
+class Estimate(Rate, EstimateResult):
     """A rate, corrected for the judge's errors, with its interval.
 
     `estimate` and `interval` are None if the data allow no valid number; `reason` then explains
-    why. A number here is never outside [0, 1]. `interval_method` is wald, profile or exact.
+    why. If no row of one verdict has a label, there is an interval without an estimate. A number
+    here is never outside [0, 1]. `interval_method` is wald, profile, jeffreys or exact.
     `rows_interval`, for labels that are a random sample, is only about these rows, and exact.
+    `shared_interval`, of a group, also uses the rates of the other groups;
+    `simultaneous_interval` is one of all groups that hold together.
     """
 
     kind: ClassVar[str] = "estimate"
@@ -94,9 +150,10 @@ class Estimate(Rate, RateResult):
     interval_method: str
     estimate: float | None
     interval: Interval | None
-    confidence_level: Level
     standard_error: NotNegative | None = None
     rows_interval: Interval | None = None
+    shared_interval: Interval | None = None
+    simultaneous_interval: Interval | None = None
     reason: str | None = None
     naive: float | None
     naive_interval: Interval | None
@@ -107,6 +164,8 @@ class Estimate(Rate, RateResult):
     n_test: Count
     n_calibration_positive: Count
     n_calibration_negative: Count
+    #: Rows that test and calibrate: those of a plan, and all labelled ones if drawn by verdict.
+    n_both: Count = 0
     judge_scale: str
     group: str | None = None
     why: str
@@ -114,14 +173,32 @@ class Estimate(Rate, RateResult):
     assumptions: tuple[str, ...]
     label_shift: LabelShift | None = None
     alternatives: tuple[Alternative, ...] = ()
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, Count] = field(default_factory=dict)
     seed: Count | None = None
 
     @property
     def estimated(self) -> bool:
-        """Whether there is a number."""
-        return self.estimate is not None
+        """Whether there is a number: an estimate, or an interval alone."""
+        return self.interval is not None
+
+    @property
+    def rows_about(self) -> str:
+        """The rows that the rate and the judge's own rate are about."""
+        if self.labels_drawn == "unknown" and self.n_test and self.n_calibration:
+            return f"the {self.n_test:,} unlabelled rows"
+        if self.labels_drawn == "plan" and self.n_test < self.n:
+            return f"the {self.n_test:,} test rows"
+        return f"all {self.n:,} rows"
+
+    @property
+    def whatever_the_rest(self) -> str:
+        """The rates that the unlabelled rows leave possible, if nearly every row has a label."""
+        if self.estimator.uses_judge or not 0 < self.n_test <= (1 - NEARLY_ALL) * self.n:
+            return ""
+        least = self.n_calibration_positive / self.n
+        most = least + self.n_test / self.n
+        rest = count(self.n_test, "row has", "rows have")
+        says = f"{rest} no label: whatever people say there, the rate of all {self.n:,} rows is"
+        return f"{says} from {number(least)} to {number(most)}"
 
     @property
     def estimator(self) -> Estimator | type[Estimator]:
@@ -144,46 +221,65 @@ class Estimate(Rate, RateResult):
 
     @property
     def people_are_narrower(self) -> bool:
-        """Whether people alone would give a narrower interval."""
+        """Whether people alone would give a narrower interval, as widths are printed."""
         alone = None if self.people_alone is None else self.people_alone.width
-        return alone is not None and self.width is not None and alone < self.width
+        if alone is None or self.width is None:
+            return False
+        return round(alone, 3) < round(self.width, 3)
 
     @property
     def n_calibration(self) -> int:
         """All labelled rows that calibrate."""
         return self.n_calibration_positive + self.n_calibration_negative
 
+    @property
+    def n(self) -> int:
+        """All rows, with and without a label."""
+        return self.n_test + self.n_calibration - self.n_both
+
+    @property
+    def n_labels(self) -> int:
+        """The rows with a label, which calibrate."""
+        return self.n_calibration
+
     def intervals(self) -> list[RateInterval]:
         """The rate with its interval, as every kind of estimate has them."""
-        return [RateInterval.of(self.group, self, self.reason, self.naive)]
+        return [RateInterval.of(self, self.group, self)]
 
     def view(self) -> list[Block]:
         """The rate; folded: how good the judge is, and the other methods."""
         labels = f"{count(self.n_calibration, 'human label')} ({self.n_calibration_positive:,} "
         labels += f"positive, {self.n_calibration_negative:,} negative)"
+        rows = count(self.n_test, "test row")
+        if self.labels_drawn == "verdict":
+            rows = f"drawn by verdict from {count(self.n, 'row')}"
         details = [f"method: {self.why}"]
         if self.rows_interval is not None:
             details.append(
-                f"exact interval for the human rate of these {self.n_test + self.n_calibration:,} "
+                f"exact interval for the human rate of these {self.n:,} "
                 f"rows alone: {show_interval(self.rows_interval)}; over random samples of labels "
                 f"it holds with at least {level(self.confidence_level)}, for any rows and any judge"
             )
         if self.label_shift is not None:
             details.append(f"label shift: {self.label_shift.explanation}")
+        details += [f"{a.method} assumes: {a.assumption}" for a in self.alternatives]
+        caption = (
+            f"All methods on the same rows, with {level(self.confidence_level)} intervals; "
+            f"this result is by {self.method}."
+        )
         return self.show(
             _rate_headline(self),
             *_judge_facts(self),
-            notes=[f"{labels}, {count(self.n_test, 'test row')}", *offer_declaration([self])],
+            notes=[
+                f"{labels}, {rows}",
+                *filter(None, [self.whatever_the_rest]),
+                *offer_declaration([self]),
+            ],
             tables=_other_methods(self),
             assumptions=self.assumptions,
             assumes=assumes_of(self.method, self.labels_drawn),
-            others=[*details, *(f"{a.method} assumes: {a.assumption}" for a in self.alternatives)],
-            figure=(
-                "rates",
-                estimate_figure,
-                f"All methods on the same rows, with {level(self.confidence_level)} intervals; "
-                f"this result is by {self.method}.",
-            ),
+            others=details,
+            figure=("rates", estimate_figure, caption),
         )
 
 
@@ -200,6 +296,7 @@ class Request:
     interval: str
     confidence_level: float
     pool: bool = False
+    share: bool = False
     seed: Seed = 0
     #: Notes about labels that a model made, and about win rates.
     notes: tuple[str, ...] = ()
@@ -212,11 +309,18 @@ class Request:
     @property
     def known_seed(self) -> int | None:
         """The seed as a result has it: None for a Generator, whose state is not known."""
-        return self.seed if isinstance(self.seed, int) else None
+        return known_seed(self.seed)
 
 
-def how_drawn(rows: Grades, sample: Sample | None, *, declared: bool) -> LabelsDrawn:
+def how_drawn(
+    rows: Grades, sample: Sample | None, *, declared: bool, by_verdict: bool = False
+) -> LabelsDrawn:
     """How the labels were sampled; a recorded plan takes precedence over a declaration."""
+    if by_verdict and declared:
+        remedy = "labels are drawn at random or by verdict: give one of the two"
+        raise ArgumentError("labels_by_verdict", True, remedy)
+    if by_verdict:
+        return "verdict"
     if sample is not None and sample.planned:
         return "plan"
     return "declared" if declared else "recorded" if rows.drawn_at_random else "unknown"
@@ -235,13 +339,16 @@ def no_profile_for(sample: Sample) -> str | None:
         return "clusters (it treats rows as independent)"
     if sample.strata is not None:
         return "strata"
+    if sample.drawn_by_verdict:
+        return "labels drawn by verdict"
     return "labels picked by a plan" if sample.planned else None
 
 
 def assumes_of(method: str, labels_drawn: str) -> str:
     """What a method assumes, in a few words."""
     estimator = known_estimator(method)
-    return (estimator.assumes_with_plan if labels_drawn == "plan" else "") or estimator.assumes
+    by_verdict = labels_drawn in ("plan", "verdict")
+    return (estimator.assumes_with_plan if by_verdict else "") or estimator.assumes
 
 
 def independence(clustered: bool) -> str:
@@ -267,23 +374,36 @@ def estimate_rate(
     `checks` is how many samples are checked for label shift together. `unpooled` is the sample with
     the labels of its rows only, if it has others.
     """
-    estimator, confidence = request.estimator, request.confidence_level
+    estimator = request.estimator
+    confidence = request.confidence_level
     profile = request.interval == "profile"
-    outcome = (
-        estimator.estimate_profile(sample, confidence_level=confidence, seed=request.seed)
-        if profile
-        else estimator.estimate(sample, confidence_level=confidence)
-    )
+    outcome = _outcome(sample, request, confidence)
     judge_alone = NAIVE.compute(sample, confidence_level=confidence)
     recorded = request.labels_drawn == "recorded"
-    shift = label_shift(sample, recorded=recorded, checks=checks, confidence_level=confidence)
+    shift = label_shift(sample, recorded=recorded, checks=checks)
     remedy = _PROFILE if no_profile_for(sample) is None else "label more rows"
     if sample.graded:
         warnings = (*warnings, _SHARES)
     warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
     if shift is not None and shift.doubtful and estimator.needs_random_labels:
-        warnings += (f"label shift: {shift.explanation}",)
-    of_group, clustered = unpooled or sample, sample.clusters is not None
+        warnings += (f"label shift: {shift.explanation}{ask_cause(sample)}",)
+    if request.labels_drawn == "unknown" and not request.pool:
+        cause = find_cause(sample, estimator, checks=checks, confidence_level=confidence)
+        if cause is not None and cause.certain:
+            outcome = refusal(cause.text)
+        elif cause is not None and estimator.uses_labels:
+            warnings = (cause.text, *warnings)
+    of_group = unpooled or sample
+    clustered = sample.clusters is not None
+    others = (
+        other
+        for other in all_estimators()
+        if other is not estimator and not (other.needs_verdicts and sample.scale == "probability")
+    )
+    alternatives = tuple(
+        _alternative(other, of_group if other.needs_labels_of_group else sample, confidence)
+        for other in others
+    )
     return Estimate(
         method=estimator.name,
         interval_method="profile" if profile else estimator.interval(sample),
@@ -292,6 +412,9 @@ def estimate_rate(
         confidence_level=confidence,
         standard_error=outcome.standard_error,
         rows_interval=None if exact is None else Interval(*exact, level=confidence),
+        simultaneous_interval=None
+        if outcome.low is None
+        else _simultaneous(sample, request, checks),
         reason=outcome.reason,
         naive=judge_alone.rate,
         naive_interval=judge_alone.interval(confidence),
@@ -299,41 +422,77 @@ def estimate_rate(
         n_test=sample.n,
         n_calibration_positive=sample.sums.halves,
         n_calibration_negative=sample.m - sample.sums.halves,
+        n_both=sample.m if sample.drawn_by_verdict else _count_both(sample),
         judge_scale=sample.scale,
         group=group,
         why=request.why,
         labels_drawn=request.labels_drawn,
         assumptions=(estimator.assumption_for(sample), independence(clustered), *request.notes),
         label_shift=shift,
-        alternatives=tuple(
-            _alternative(other, of_group if other.needs_labels_of_group else sample, confidence)
-            for other in all_estimators()
-            if other is not estimator
-            and not (other.needs_verdicts and sample.scale == "probability")
-        ),
+        alternatives=alternatives,
         warnings=warnings,
         dropped=dropped or {},
         seed=request.known_seed,
     )
 
 
+def _count_both(sample: Sample) -> int:
+    return int((sample.test & sample.labelled).sum()) if sample.planned else 0
+
+
+def _outcome(sample: Sample, request: Request, level: float) -> Outcome:
+    """The estimate by the method and the interval that are asked for."""
+    estimator = request.estimator
+    if request.interval == "profile":
+        return estimator.estimate_profile(sample, confidence_level=level, seed=request.seed)
+    return estimator.estimate(sample, confidence_level=level)
+
+
+def _simultaneous(sample: Sample, request: Request, checks: int) -> Interval | None:
+    """The interval of one of several groups, which hold together at the confidence level."""
+    level = request.confidence_level
+    if checks < 2:
+        return None
+    return _outcome(sample, request, one_of_many(level, checks)).interval(level)
+
+
+def one_of_many(confidence_level: float, groups: int) -> float:
+    """The level of each interval, if all are to hold together: the root of it (Šidák 1967).
+
+    That is exact for independent groups. For normal estimates with any correlation, such as models
+    that answer the same questions, all together have at least this level (Šidák's inequality).
+
+    >>> round(one_of_many(0.95, 8), 4)
+    0.9936
+    """
+    return float(confidence_level ** (1 / groups))
+
+
 def exact_intervals(
     samples: Sequence[Sample], request: Request
 ) -> Sequence[tuple[float, float] | None]:
     """The exact intervals for the rows of samples, if their labels are a random sample of them."""
-    if not request.random_labels or request.pool:
+    usable = request.random_labels or request.labels_drawn == "verdict"
+    if not usable or request.pool:
         return [None] * len(samples)
     exact = intervals_of(samples, confidence_level=request.confidence_level)
     return [None if s.graded else ends for s, ends in zip(samples, exact, strict=True)]
 
 
 def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, Any]:
-    """Sensitivity and specificity with exact intervals; weighted and without if planned."""
+    """Sensitivity and specificity with exact intervals; without if planned, then weighted.
+
+    Of labels drawn by verdict they are weighted too, with intervals of draws.
+    """
     names = ("sensitivity", "sensitivity_interval", "specificity", "specificity_interval")
     quality: dict[str, Any] = dict.fromkeys(names)
     if sample.scale != "binary" or sample.graded:
         return quality
-    if not sample.planned:
+    if sample.drawn_by_verdict:
+        measured = measure_judge(sample, confidence_level)
+        for name in ("sensitivity", "specificity"):
+            quality |= {name: measured[name].estimate, f"{name}_interval": measured[name].interval}
+    elif not sample.planned:
         c = counts_of(sample)
         for name, right, size in (("sensitivity", c.c1, c.m1), ("specificity", c.c0, c.m0)):
             if size > 0:
@@ -353,9 +512,12 @@ def _alternative(estimator: Estimator, sample: Sample, confidence_level: float) 
         outcome = refusal("labels are shares of people")
     elif sample.planned and not estimator.takes_plan:
         outcome = refusal("labels were picked by a plan")
+    elif sample.drawn_by_verdict and not estimator.takes_verdict_draw:
+        outcome = refusal(OF_VERDICT)
     else:
-        outcome = estimator.estimate(sample.flat, confidence_level=confidence_level)
-        assumption = estimator.assumption_for(sample.flat)
+        flat = sample.flat if estimator.needs_random_labels else sample.drawn(random=sample.random)
+        outcome = estimator.estimate(flat, confidence_level=confidence_level)
+        assumption = estimator.assumption_for(flat)
     return Alternative(
         method=estimator.name,
         estimate=outcome.rate,
@@ -371,10 +533,13 @@ def _alternative(estimator: Estimator, sample: Sample, confidence_level: float) 
 def _rate_headline(result: Estimate) -> Headline:
     estimator = result.estimator
     within = f"{level_text(result)} interval {show_interval(result.interval)}"
-    if result.estimate is None:
+    if result.estimate is None and result.interval is None:
         text = f"no {result.method} estimate: {result.reason}"
-        text += "" if result.low is None else f"; {within}"
         return Headline(sentence(result.group, text), tone="bad")
+    if result.estimate is None:
+        how = f"({result.method}, {result.interval_method})"
+        text = sentence(result.group, f"people's rate: {within}, without a point estimate {how}")
+        return Headline(text, f"{sentence(None, result.reason or '')}.", decision=text)
     rate = f"{estimator.title} {number(result.estimate)}, {within}"
     text = sentence(result.group, f"{rate} ({result.method}, {result.interval_method})")
     if not estimator.uses_labels:
@@ -392,10 +557,10 @@ def _rate_headline(result: Estimate) -> Headline:
 
 def describe_rate(result: Estimate) -> str:
     """The rate to report with its interval, and the judge's own where it differs as printed."""
-    own = number(result.naive)
-    if not result.estimator.uses_judge or result.naive is None or own == number(result.estimate):
+    naive = number(result.naive)
+    if not result.estimator.uses_judge or result.naive is None or naive == number(result.estimate):
         return result.text
-    return f"{result.text}, not {own}"
+    return f"{result.text}, not {naive}"
 
 
 def condition_of_people(result: Estimate) -> str:
@@ -417,7 +582,8 @@ def offer_declaration(rates: Sequence[Estimate]) -> list[str]:
         [(_, offered)] = offers
         gives = f"{text} gives {offered.text} ({offered.method})"
         return [] if offered.estimate is None else [gives]
-    reported, widths = (_widths(each) for each in zip(*offers, strict=True))
+    reported = _widths([rate for rate, _ in offers])
+    widths = _widths([offered for _, offered in offers])
     return [f"{text}: width {widths}" + f", not {reported}" * bool(reported)] if widths else []
 
 
@@ -429,17 +595,18 @@ def _widths(rates: Sequence[Rate]) -> str:
 
 def _judge_facts(result: Estimate) -> list[Block]:
     """What the judge says, and how good it is."""
+    measured = (
+        ("sensitivity", result.sensitivity, result.sensitivity_interval),
+        ("specificity", result.specificity, result.specificity_interval),
+    )
     facts = [
-        Fact(name, number(value), "" if within is None else show_interval(within))
-        for name, value, within in (
-            ("sensitivity", result.sensitivity, result.sensitivity_interval),
-            ("specificity", result.specificity, result.specificity_interval),
-        )
+        Fact(name, number(value), "" if interval is None else show_interval(interval))
+        for name, value, interval in measured
         if value is not None
     ]
     if result.estimator.uses_labels and result.naive is not None:
         ends = f"{level(result.confidence_level)} interval {show_interval(result.naive_interval)}"
-        note = f"naive {ends}, not corrected for judge errors"
+        note = f"naive {ends}, of {result.rows_about}, not corrected for judge errors"
         facts.insert(0, Fact(NAIVE.title, number(result.naive), note))
     return [Facts(facts, detail=True)] if facts else []
 
@@ -453,30 +620,28 @@ def _other_methods(result: Estimate) -> list[Block]:
         short = assumes_of(other.method, result.labels_drawn)
         return other.reason or short or other.assumption
 
-    table = table_of(
-        result.alternatives,
-        {
-            "method": lambda other: other.method,
-            "assumes": assumes,
-            "rate": lambda other: number(other.estimate),
-            f"{level(result.confidence_level)} interval": lambda a: show_interval(a.interval),
-        },
-        caption="The other methods on the same rows, for comparison only",
-        text_columns=2,
-        detail=True,
-    )
-    return [table]
+    columns: Columns[Alternative] = {
+        "method": lambda other: other.method,
+        "assumes": assumes,
+        "rate": lambda other: number(other.estimate),
+        f"{level(result.confidence_level)} interval": lambda a: show_interval(a.interval),
+    }
+    caption = "The other methods on the same rows, for comparison only"
+    return [table_of(result.alternatives, columns, caption=caption, text_columns=2, detail=True)]
 
 
 def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool = False) -> Table:
     """A line for each estimate, short or, folded, complete; the rate and interval are in both."""
     confidence = level(rates[0].confidence_level)
-    naive_ends, people = f"naive {confidence} interval", f"people alone, {confidence}"
+    naive_ends = f"naive {confidence} interval"
+    people = f"people alone, {confidence}"
     exact = f"these rows, {confidence}, exact"
-    columns: dict[str, Callable[[Estimate], str]] = {
+    columns: Columns[Estimate] = {
         "group": lambda r: str(r.group),
         "rate": lambda r: number(r.estimate),
         f"{confidence} interval": lambda r: r.interval_cell,
+        SIMULTANEOUS: lambda r: show_interval(r.simultaneous_interval),
+        "shared interval": lambda r: show_interval(r.shared_interval),
         "naive rate": lambda r: number(r.naive),
         naive_ends: lambda r: show_interval(r.naive_interval),
         people: lambda r: show_interval(None if (a := r.people_alone) is None else a.interval),
@@ -495,15 +660,22 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
     }
     if not detail:
         known |= dict.fromkeys((*known, naive_ends, "test rows"), False)
+    shared = any(rate.shared_interval is not None for rate in rates)
+    together = any(rate.simultaneous_interval is not None for rate in rates)
+    # A terminal has no space for both.
+    known |= {"shared interval": shared, SIMULTANEOUS: together and (detail or not shared)}
     columns = {name: cell for name, cell in columns.items() if known.get(name, True)}
     optional = [exact, naive_ends, "test rows", "specificity", "sensitivity", people]
-    optional += ["labels +/-", "naive rate"]
+    optional += ["labels +/-", SIMULTANEOUS, "naive rate"]
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
+    about = "all rows" if rates[0].rows_about.startswith("all") else "the unlabelled rows"
     return table_by_group(
         rates,
         by,
         columns,
-        caption=f"{rates[0].method}, {rates[0].interval_method}, {labels}" if detail else "",
+        caption=f"{rates[0].method}, {rates[0].interval_method}, {labels}; naive: of {about}"
+        if detail
+        else "",
         optional=optional,
         detail=detail,
     )

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 IN_A_SENTENCE = 4
 #: At most this many groups are shown; the file of the result has all.
 SHOWN = 60
+#: The column of intervals that hold together.
+SIMULTANEOUS = "simultaneous"
 _Part = TypeVar("_Part")
 
 
@@ -48,8 +50,9 @@ class Rate(HasInterval):
 
     @property
     def text(self) -> str:
-        """The rate with its interval."""
-        return f"{number(self.estimate)} {show_interval(self.interval)}"
+        """The rate with its interval, or the interval alone."""
+        rate = "" if self.estimate is None and self.interval else f"{number(self.estimate)} "
+        return rate + show_interval(self.interval)
 
     @property
     def interval_cell(self) -> str:
@@ -57,9 +60,8 @@ class Rate(HasInterval):
         return show_interval(self.interval) + " !" * bool(getattr(self, "warnings", ()))
 
     def row(self, name: str | None, naive: float | None = None) -> ForestRow:
-        """Its line in a picture; without an estimate there are no ends."""
-        interval = None if self.estimate is None else self.interval
-        return ForestRow(clip(name), self.estimate, interval, naive)
+        """Its line in a picture."""
+        return ForestRow(clip(name), self.estimate, self.interval, naive)
 
 
 class RateResult(Result):
@@ -117,20 +119,32 @@ class RateResult(Result):
         *,
         dot: str = "",
         quantity: str = "rate",
-        left: float | None = 0,
     ) -> Drawing:
         """A line for each rate with its interval; a ring is the judge's own rate."""
         axis = f"{quantity}, with {level(self.confidence_level)} intervals"
         naive = "judge alone (naive)"
-        return forest_figure(rows, title=title, axis=axis, dot=dot, ring=naive, scale=1, left=left)
+        return forest_figure(rows, title=title, axis=axis, dot=dot, ring=naive, scale=1)
 
 
 # --- sentences and blocks ---
 
 
+def explain_simultaneous(parts: Sequence[Any], confidence_level: float) -> list[str]:
+    """What the intervals of a table promise, each alone and all together."""
+    together = sum(part.simultaneous_interval is not None for part in parts)
+    if together < 2:
+        return []
+    confidence = level(confidence_level)
+    return [
+        f"{SIMULTANEOUS}: all {together:,} intervals hold together with {confidence} (Šidák); the "
+        f"{confidence} intervals hold one by one"
+    ]
+
+
 def list_names(names: Sequence[str | None]) -> str:
     """The names, and how many more there are than can be shown."""
-    listed, more = ", ".join(map(str, names[:SHOWN])), len(names) - SHOWN
+    listed = ", ".join(map(str, names[:SHOWN]))
+    more = len(names) - SHOWN
     return f"{listed} and {more:,} more" if more > 0 else listed
 
 

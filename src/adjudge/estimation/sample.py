@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
-from adjudge.statistics.clusters import count_clusters
+from adjudge.statistics.by_verdict import VerdictCounts
+from adjudge.statistics.clusters import count_clusters, freedom_of
 from adjudge.statistics.numbers import normal_quantile, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, count
 
@@ -39,6 +40,19 @@ class Moments(NamedTuple):
     mean: float
     squares: float
     ones: int
+
+    @property
+    def variance_of_mean(self) -> float:
+        """The squared standard error of the mean of two values or more."""
+        return self.squares / (self.size - 1) / self.size
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of both together."""
+        size = self.size + other.size
+        share = other.size / max(size, 1)
+        gap = other.mean - self.mean
+        squares = self.squares + other.squares + gap**2 * self.size * share
+        return Moments(size, self.mean + gap * share, squares, self.ones + other.ones)
 
 
 class Sums(NamedTuple):
@@ -62,7 +76,8 @@ class Sums(NamedTuple):
 class Sample:
     """Checked arrays of one length. `weights` are 1 / sampling probability of labelled rows.
 
-    `random` is true if labels are known to be a random sample of the test rows.
+    `random` is true if labels are known to be a random sample of the test rows, `drawn_by_verdict`
+    if they are one within each verdict only: then all rows are test rows, labelled ones too.
     """
 
     judge: FloatArray
@@ -74,6 +89,7 @@ class Sample:
     strata: IntArray | None = None
     strata_names: tuple[str, ...] = ()
     random: bool = False
+    drawn_by_verdict: bool = False
     #: The scale of the table, if these are some of its rows: they could all be 0 and 1.
     table_scale: Scale | None = None
 
@@ -88,6 +104,11 @@ class Sample:
     @cached_property
     def sums(self) -> Sums:
         return next(_sums(self.judge, self.human, self.test, self.labelled))
+
+    @cached_property
+    def everyone(self) -> Moments:
+        """The judge's values on all rows, if no labelled row is a test row."""
+        return self.sums.test.merge(self.sums.labelled)
 
     @property
     def independent(self) -> bool:
@@ -108,6 +129,35 @@ class Sample:
     def m(self) -> int:
         """Labelled rows."""
         return self.sums.labelled.size
+
+    @property
+    def about_everyone(self) -> bool:
+        """Whether the rate is about labelled rows too, though they are not test rows."""
+        return self.random or self.n == 0
+
+    @property
+    def about(self) -> Moments:
+        """The judge's values on the rows that the rate is about.
+
+        All rows if labels are a random sample of them or every row has one; else the test rows.
+        """
+        return self.everyone if self.about_everyone else self.sums.test
+
+    @property
+    def about_rows(self) -> BoolArray:
+        """The rows that the rate is about."""
+        return self.test | self.labelled if self.about_everyone else self.test
+
+    @property
+    def by_verdict(self) -> tuple[VerdictCounts, VerdictCounts]:
+        """All rows, the labelled ones and labels of 1 of the verdicts 0 and 1 (above one half)."""
+        rows = self.sums.test if self.drawn_by_verdict else self.everyone
+        labelled = self.sums.labelled
+        ones = self.sums.positive
+        positive = VerdictCounts(rows.ones, labelled.ones, ones.ones)
+        of_all = VerdictCounts(rows.size, labelled.size, ones.size)
+        negative = (whole - part for whole, part in zip(of_all, positive, strict=True))
+        return VerdictCounts(*negative), positive
 
     @property
     def positive(self) -> BoolArray:
@@ -153,11 +203,16 @@ class Sample:
     @cached_property
     def flat(self) -> Sample:
         """Without strata, and a random sample unless labels were picked by a plan."""
-        return self.drawn(random=not self.planned)
+        return self.drawn(random=not (self.planned or self.drawn_by_verdict))
 
     def drawn(self, *, random: bool) -> Sample:
         """The same rows without strata, as a random sample or not."""
         return replace(self, strata=None, random=random)
+
+    def whole(self) -> Sample:
+        """The same rows, with labels that were drawn by verdict from all of them."""
+        everyone = self.test | self.labelled
+        return replace(self, test=everyone, random=False, strata=None, drawn_by_verdict=True)
 
     def take(self, rows: IntArray) -> Sample:
         """Only these rows, with codes of clusters from 0 on."""
@@ -187,13 +242,15 @@ class Sample:
                 yield [cut(block.start)]
                 continue
             rows = order[starts[block.start] : starts[block.stop]]
-            codes, number = groups[rows] - block.start, block.stop - block.start
-            judged, tested = self.judge[rows], self.test[rows]
+            codes = groups[rows] - block.start
+            number = block.stop - block.start
+            judged = self.judge[rows]
+            tested = self.test[rows]
             sums = _sums(judged, self.human[rows], tested, self.labelled[rows], codes, number)
             if pool:
                 sums = (self.sums._replace(test=group.test) for group in sums)
             yield [
-                _Group(group, self.scale, self.random, partial(cut, code))
+                _Group(group, self, self.random, partial(cut, code))
                 for code, group in enumerate(sums, block.start)
             ]
 
@@ -201,8 +258,10 @@ class Sample:
 class _Group(Sample):
     """A group of independent rows by its sums; the rows are cut out if an estimator reads them."""
 
-    def __init__(self, sums: Sums, scale: Scale, random: bool, cut: Callable[[], Sample]) -> None:
-        vars(self).update(sums=sums, scale=scale, random=random, cut=cut)
+    def __init__(self, sums: Sums, file: Sample, random: bool, cut: Callable[[], Sample]) -> None:
+        drawn = file.drawn_by_verdict
+        vars(self).update(sums=sums, scale=file.scale, random=random, drawn_by_verdict=drawn)
+        vars(self).update(cut=cut)
 
     def __getattr__(self, name: str) -> Any:
         cut = vars(self)["cut"]()
@@ -210,7 +269,13 @@ class _Group(Sample):
         return getattr(cut, name)
 
     def drawn(self, *, random: bool) -> Sample:
-        return _Group(self.sums, self.scale, random, vars(self)["cut"])
+        if random == self.random:
+            return self
+        return _Group(self.sums, self, random, vars(self)["cut"])
+
+    def whole(self) -> Sample:
+        cut: Sample = vars(self)["cut"]()
+        return cut.whole()
 
 
 def _sums(
@@ -229,7 +294,8 @@ def _sums(
         return np.bincount(groups[rows], minlength=size)
 
     def add(values: FloatArray | BoolArray, sizes: IntArray) -> FloatArray:
-        total, filled = np.zeros(size), sizes > 0
+        total = np.zeros(size)
+        filled = sizes > 0
         if values.size:
             starts = (np.cumsum(sizes) - sizes)[filled]
             total[filled] = np.add.reduceat(values, starts, dtype=float)
@@ -239,14 +305,19 @@ def _sums(
         mean = add(values, sizes) / np.maximum(sizes, 1)
         squares = add((values - np.repeat(mean, sizes)) ** 2, sizes)
         equal = (squares <= _EQUAL * sizes) & (sizes > 0)
-        squares[equal], mean[equal] = 0, values[(np.cumsum(sizes) - sizes)[equal]]
+        squares[equal] = 0
+        mean[equal] = values[(np.cumsum(sizes) - sizes)[equal]]
         columns = (sizes, mean, squares, add(values > 0.5, sizes).astype(np.int64))
         return map(Moments, *(column.tolist() for column in columns))
 
     sizes = sizes_of(labelled)
-    x, z = judge[labelled], human[labelled].astype(np.float64)
-    means = [np.repeat(add(v, sizes) / np.maximum(sizes, 1), sizes) for v in (x, z)]
-    negative, positive = labelled & (human == 0), labelled & (human == 1)
+    x = judge[labelled]
+    z = human[labelled].astype(np.float64)
+    centred = [v - np.repeat(add(v, sizes) / np.maximum(sizes, 1), sizes) for v in (x, z)]
+    products = add(np.multiply(*centred), sizes)
+    halves = add(z >= 0.5, sizes).astype(np.int64)
+    negative = labelled & (human == 0)
+    positive = labelled & (human == 1)
     return map(
         Sums,
         moments(judge[test], sizes_of(test)),
@@ -255,8 +326,8 @@ def _sums(
         moments(judge[positive], sizes_of(positive)),
         moments(z, sizes),
         moments(z - x, sizes),
-        add((x - means[0]) * (z - means[1]), sizes).tolist(),
-        add(z >= 0.5, sizes).astype(np.int64).tolist(),
+        products.tolist(),
+        halves.tolist(),
     )
 
 
@@ -278,10 +349,12 @@ def make_sample(
     >>> rows.n, rows.m, rows.scale
     (1, 2, 'binary')
     """
-    x, z = np.asarray(judge, dtype=np.float64), np.asarray(human, dtype=np.float64)
+    x = np.asarray(judge, dtype=np.float64)
+    z = np.asarray(human, dtype=np.float64)
     labelled = ~np.isnan(z)
     labels = np.where(labelled, z, UNLABELLED)
-    test, weights = ~labelled, None
+    test = ~labelled
+    weights = None
     if sampling_probability is not None:
         chance = np.asarray(sampling_probability, dtype=np.float64)
         picked = ~np.isnan(chance)
@@ -323,16 +396,16 @@ def spread(
     clusters: IntArray | None,
     active: int | None,
     confidence_level: float,
-    freedom: int | None = None,
+    freedom: float | None = None,
 ) -> Spread:
     """Inflation of the standard error by clusters, and the matching critical value.
 
     With influence values f_i and cluster sums S_c, test and calibration rows together, the
     clustered variance is G/(G-1) sum S_c^2 and the independent one is sum f_i^2. The square root of
     their ratio inflates the standard error (or deflates it: rows of one cluster can err in opposite
-    directions). The critical value is Student's with G-1 degrees of freedom. G = `active` counts
-    the clusters with the scarcer kind of rows. With fewer than about 20 clusters this is
-    approximate. Without clusters: inflation 1, the normal quantile, or Student's with `freedom`.
+    directions). The critical value is Student's with `freedom`, by default G-1 degrees. G =
+    `active` counts the clusters with the scarcer kind of rows. With fewer than about 20 clusters
+    this is approximate. Without clusters: inflation 1, the normal quantile, or Student's.
 
     >>> spread(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0.95).inflation
     2.0
@@ -341,7 +414,7 @@ def spread(
         if freedom is not None:
             return Spread(1.0, student_quantile(confidence_level, freedom))
         return Spread(1.0, normal_quantile(confidence_level))
-    critical = student_quantile(confidence_level, active - 1)
+    critical = student_quantile(confidence_level, active - 1 if freedom is None else freedom)
     alone = float(influence @ influence)
     together = clustered_variance(influence, clusters, active)
     return Spread(math.sqrt(together / alone) if alone > 0 else 1.0, critical)
@@ -360,8 +433,14 @@ def active_clusters(sample: Sample) -> int | None:
     return min(count_clusters(sample.clusters[rows]) for rows in (sample.labelled, sample.test))
 
 
+def freedom_of_clusters(sample: Sample) -> float | None:
+    """Degrees of freedom of the labelled clusters (`freedom_of`); None without clusters."""
+    return None if sample.clusters is None else freedom_of(sample.clusters[sample.labelled])
+
+
 def clamp(value: float) -> float:
-    return min(max(float(value), 0.0), 1.0)
+    value = float(value)
+    return 0.0 if value < 0 else 1.0 if value > 1 else value
 
 
 def variance_floor(mean: float, n: int) -> float:
@@ -428,13 +507,16 @@ class Counts:
     @property
     def informative_adjusted(self) -> bool:
         """The same for the adjusted shares of Eq. 7, (c + 1)/(m + 2)."""
-        m0, m1 = self.m0 + 2, self.m1 + 2
+        m0 = self.m0 + 2
+        m1 = self.m1 + 2
         return (self.c0 + 1) * m1 + (self.c1 + 1) * m0 > m0 * m1
 
 
 def counts_of(sample: Sample) -> Counts:
     """The counts of a 0/1 sample."""
-    test, negative, positive = sample.sums.test, sample.sums.negative, sample.sums.positive
+    test = sample.sums.test
+    negative = sample.sums.negative
+    positive = sample.sums.positive
     return Counts(
         k=test.ones,
         n=test.size,

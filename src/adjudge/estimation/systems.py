@@ -7,7 +7,9 @@ number is 1 where they agree with people. What cannot be paired is counted.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,38 +22,48 @@ from adjudge.data.formats import kinds_of
 from adjudge.data.grades import load_grades, prepare_grades
 from adjudge.data.judgments import prepare_judgments
 from adjudge.data.names import GIVE_IDS, recognise, shorten
-from adjudge.data.rows import Rows, code_clusters, code_column, has_values, merge_dropped, tidy
+from adjudge.data.rows import (
+    DEFAULT_CLUSTERS,
+    Rows,
+    code_clusters,
+    code_column,
+    has_values,
+    judge_names,
+    measured,
+    merge_dropped,
+    tidy,
+)
 from adjudge.data.scores import is_scores, scores_as_grades
 from adjudge.data.source import Reading, Source, open_table, open_values
+from adjudge.data.steps.labels import take_labels
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
-from adjudge.records import MEASURED
-from adjudge.validation import FloatArray, IntArray
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: What the numbers are: verdicts of 0 and 1, probabilities, scores, preferences between pairs, or
 #: a judge's agreement with people.
 Measure = Literal["verdicts", "probabilities", "scores", "preferences", "agreement"]
 _SCALES: Mapping[str, Measure] = {"binary": "verdicts", "probability": "probabilities"}
 #: Columns that can name a question; of those that systems share most values of, the first.
-_QUESTION = "__question"
+_QUESTION = "__shared_id"
 _QUESTIONS = (_QUESTION, "prompt_id", "doc_id", "prompt")
 #: What people see of an answer, or of a pair, when they label it.
 _TEXTS = ("prompt", "response", "reference", "context", "response_a", "response_b")
 _ALONE = "question that one system alone answered"
-_HALF_LABELLED = "question not labelled for all systems: its labels are not used"
+HALF_LABELLED = "question not labelled for all systems: its labels are not used"
+#: How an id begins that does not name its system.
+_BLIND = "answer-"
 #: Between an id and a system, where an id alone names only the question.
 _OF = " of "
 
 
-class ReadingSystems(Reading, total=False):
+class ReadingAnswers(Reading, total=False):
     """What every verb takes that compares systems.
 
     Args:
         by: Column of the systems. Default: model.
         judge: The judge whose verdicts count, if the rows have several.
         labels: Human labels by id. If ids name questions, with the systems' column too.
-        cluster: Column of questions that belong together; none: all are independent. Default:
-            prompt_id or doc_id, if rows are paired by another column.
         judge_column: Column of the judge's verdicts. Default: judge.
         human_column: Column of the human labels. Default: human.
         positive: For verdicts that are words: the one that counts as 1.
@@ -61,11 +73,21 @@ class ReadingSystems(Reading, total=False):
     by: str
     judge: str | None
     labels: TableLike | None
-    cluster: str | None
     judge_column: str
     human_column: str
     positive: str | None
     model_labels: bool
+
+
+class ReadingSystems(ReadingAnswers, total=False):
+    """What every verb takes that compares systems, and whose questions can belong together.
+
+    Args:
+        cluster: Column of questions that belong together; none: all are independent. Default:
+            prompt_id or doc_id, if rows are paired by another column.
+    """
+
+    cluster: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +97,8 @@ class Systems:
     `zero_one`: every number is one verdict of 0 or 1 (of preferences: no probability), so that
     differences are -1, 0 or 1. `paired_by` is the column of questions, None if systems share none.
     `clusters` are codes of questions that belong together. `drawn_at_random` is true if every label
-    is recorded as drawn at random.
+    is recorded as drawn at random, `labels_given` if the rows have any, used or not, and
+    `all_accepted` if a policy accepted every verdict.
     """
 
     #: The file, for messages.
@@ -90,18 +113,24 @@ class Systems:
     measure: Measure
     zero_one: bool
     people_zero_one: bool
-    #: The id of each answer, and its texts if the rows have them: question, system, id, prompt, ...
+    #: A row of each answer: question, system, id, and its texts if the rows have them (prompt,
+    #: ...); the cell of the table that it is in, people's number, and a pair's side of the system.
     answers: pl.DataFrame
     drawn_at_random: bool = False
+    labels_given: bool = False
+    all_accepted: bool = False
     #: What a row of each judge costs, if these are judges.
     costs: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    #: What can make the judge's answers about two systems unlike, such as two scales.
+    judge_notes: tuple[str, ...] = ()
     dropped: Mapping[str, int]
 
     def answer_ids(self, question: str) -> tuple[str, ...]:
-        """The ids of the systems' answers to a question; of its pair if pairs were judged."""
+        """The ids of the systems' answers to a question, in an order that names none; of a pair."""
         here = (pl.col("question") == question) & pl.col("system").is_in(list(self.names))
-        return tuple(dict.fromkeys(self.answers.filter(here)["id"].to_list()))
+        ids = self.answers.filter(here)["id"].unique()
+        return tuple(ids.gather(pl.Series(blind_ids(ids)).arg_sort()).to_list())
 
     def texts(self) -> pl.DataFrame | None:
         """The answers, or pairs, to label; None if the rows have no texts, or no ids."""
@@ -112,6 +141,24 @@ class Systems:
         if shared or "prompt" not in here or not {"response", "response_a"} & {*here}:
             return None
         return rows.select("id", *here)
+
+    def with_labels(self, labels: Mapping[str, str]) -> Systems:
+        """All systems with labels of answers by id, which replace the rows' own.
+
+        They are those of the labelling page: A, B or tie of a pair, pass or fail, or a score.
+        """
+        if not labels:
+            return self
+        label = pl.col("id").replace_strict(labels, default=None, return_dtype=pl.String)
+        preferred = (label == pl.col("side")).cast(pl.Float64)
+        if self.measure == "preferences":
+            number = pl.when(label == "tie").then(0.5).otherwise(preferred)
+        else:
+            number = (label if self.measure == "scores" else label == "pass").cast(pl.Float64)
+        people = self.answers.select(pl.coalesce(number, pl.col("human"))).to_series().to_numpy()
+        question, system = np.divmod(self.answers["cell"].to_numpy(), len(self.names))
+        human, _ = _means(people, question, system, (len(self.questions), len(self.names)))
+        return replace(self, human=human)
 
     def choose(self, a: str | None, b: str | None) -> tuple[str, str]:
         """The two systems: as named; of two, those that are not named in the order of the file."""
@@ -132,39 +179,51 @@ class Systems:
     def among(self, names: Sequence[str]) -> Systems:
         """These systems, ready to compare: on questions that two of them or more answered.
 
-        Labels of a question count if all of them are labelled. Questions of one cluster become one,
-        with the means of their numbers. `dropped` has what these systems leave out.
+        Labels of a question count if all of them are labelled. Questions of one cluster become one
+        (see `_of_clusters`). `dropped` has what these systems leave out.
         """
         columns = [self.names.index(name) for name in names]
-        judge, human = self.judge[:, columns], self.human[:, columns]
-        labelled, answered, dropped = ~np.isnan(human), ~np.isnan(judge), dict[str, int]()
+        judge = self.judge[:, columns]
+        human = self.human[:, columns]
+        labelled = ~np.isnan(human)
+        answered = ~np.isnan(judge)
+        dropped = dict[str, int]()
         used = answered.any(axis=1)
-        people = labelled.any(axis=1) & used
+        people = np.asarray(labelled.any(axis=1) & used)
         if self.paired_by is not None:
             used = answered.sum(axis=1) > 1
-            some, people = people & used, np.asarray((labelled & answered).all(axis=1))
+            some = people & used
+            people = np.asarray((labelled & answered).all(axis=1))
             human = np.where(people[:, None], human, np.nan)
-            alone, half = answered.any(axis=1) & ~used, some & ~people
-            dropped = {_ALONE: int(alone.sum()), _HALF_LABELLED: int(half.sum())}
-        codes, clustered_by = np.arange(len(judge)), None
+            alone = answered.any(axis=1) & ~used
+            half = some & ~people
+            dropped = {_ALONE: int(alone.sum()), HALF_LABELLED: int(half.sum())}
+        codes = np.arange(len(judge))
+        clustered_by = None
         if self.clusters is not None and len(np.unique(self.clusters[used])) < used.sum():
-            codes, clustered_by = self.clusters, self.clustered_by
+            codes = self.clusters
+            clustered_by = self.clustered_by
             # A labelled cluster counts with its labelled questions: judge and people see the same.
             used &= people | ~np.isin(codes, codes[people])
         at = np.flatnonzero(used)
         _, first, rows = np.unique(codes[at], return_index=True, return_inverse=True)
-        cells = np.repeat(rows, len(columns)), np.tile(np.arange(len(columns)), len(at))
-        size = len(first), len(columns)
+        zero_one = self.zero_one and clustered_by is None
+        judge = judge[at]
+        human = human[at]
+        if clustered_by is not None:
+            with_label = people[at[first]]
+            judge = _of_clusters(judge, rows, with_label)
+            human = _of_clusters(human, rows, with_label)
         return replace(
             self,
             names=tuple(names),
-            judge=_means(judge[at].ravel(), *cells, size)[0],
-            human=_means(human[at].ravel(), *cells, size)[0],
+            judge=judge,
+            human=human,
             questions=tuple(self.questions[place] for place in at[first]),
             clusters=None,
             clustered_by=clustered_by,
-            zero_one=self.zero_one and clustered_by is None,
-            people_zero_one=self.people_zero_one and self.zero_one and clustered_by is None,
+            zero_one=zero_one,
+            people_zero_one=self.people_zero_one and clustered_by is None,
             dropped=merge_dropped(dropped),
         )
 
@@ -199,7 +258,9 @@ def read_systems(
     """
     options: dict[str, Any] = {"judge_column": judge_column, "model_labels": model_labels}
     with Source(data, labels=labels, others={"other": other}, **reading) as source:
-        table, given, sides = open_table(source.rows), source.labels, None
+        table = open_table(source.rows)
+        given = source.labels
+        sides = None
         if "battles" in (table.kind, table.format):
             remedy = "battles are ranked: adjudge rank; for two of them give judgments of pairs"
             raise DataError(table.name, "has battles", remedy=remedy)
@@ -207,11 +268,17 @@ def read_systems(
             if other is not None:
                 remedy = "judgments of pairs hold both systems: give one file"
                 raise ArgumentError("other", str(other), remedy)
+            if human_column != "human":
+                remedy = "is for grades; of pairs name it by --column label=NAME (columns=)"
+                raise ArgumentError("human_column", human_column, remedy)
             table, sides = _name_sides(_of_judge(table, "judge", judge, by), a, b)
             options["model"] = sides[1]
         else:
             tables = [table] if other is None else [table, open_table(source.other("other"))]
-            tables = [_as_grades(t, given, (judge_column, human_column), within) for t in tables]
+            tables = [_as_grades(t, given, (judge_column, human_column)) for t in tables]
+            if human_column != "human":
+                for each in tables:
+                    _named(each.frame, "human_column", human_column)
             table = tables[0] if other is None else _join_runs(tables, by)
             if by not in table.frame.columns:
                 remedy = "name the systems' column: --by COLUMN (by=), or give two files"
@@ -219,26 +286,37 @@ def read_systems(
             table = _of_judge(table, "judge_name", judge, by)
             # Labels of scores are joined already, all raters.
             given = None if given is None or table.format == "scores" else open_values(given)
-            table, given = _name_answers(table, given, by, within)
+            table, given = _name_answers(table, given, by)
             words = {"by": by, "human_column": human_column, "positive": positive}
             options |= {**words, "needs_labels": False, "scores": True}
-        rows = prepare_grades(table, labels=given, cluster="none", **options)
+            options["slices"] = [] if within is None else [within]
+            options["alike_ids"] = source.alike_ids
+        rows = prepare_grades(table, labels=given, cluster="none", compared=True, **options)
     if rows.scale == "classes":
         remedy = "name the class that counts as 1: --positive NAME (positive=)"
         problem = f"has the classes {shorten(rows.names, 5)}"
         raise DataError(rows.name, problem, column=judge_column, remedy=remedy)
     if rows.sampling_probability is not None:
-        column, problem = "sampling_probability", "labels were picked by a plan"
+        column = "sampling_probability"
+        problem = "labels were picked by a plan"
         remedy = "a difference needs labels of questions drawn at random"
         raise DataError(rows.name, problem, column=column, remedy=remedy)
     columns = {"__judge": rows.judge, "__human": rows.human, "__system": rows.groups}
     series = [pl.Series(name, x) for name, x in columns.items() if x is not None]
     answers = Rows(rows.frame.with_columns(series), rows.dropped)
-    names, measure = rows.group_names, _SCALES.get(rows.scale, "scores")
+    names = rows.group_names
+    measure = _SCALES.get(rows.scale, "scores")
     if sides is not None:
-        names, measure, answers = sides, "preferences", _of_sides(answers, sides)
-    frame, source_of = answers.frame, {"source": rows.name, "dropped": answers.dropped}
-    how = {"drawn_at_random": rows.drawn_at_random, "notes": rows.makers, **source_of}
+        names = sides
+        measure = "preferences"
+        answers = _of_sides(answers, sides)
+    frame = answers.frame
+    source_of = {"source": rows.name, "dropped": answers.dropped}
+    notes = {"notes": rows.makers, "judge_notes": rows.judges}
+    how = {"drawn_at_random": rows.drawn_at_random, **notes, **source_of}
+    people = "human" if sides is not None else human_column
+    labels = tidy(frame[people], rows.name, people) if people in frame.columns else pl.Series()
+    how["labels_given"] = labels.is_not_null().any()
     slices: dict[str | None, pl.DataFrame] = {None: frame}
     if within is not None:
         values = tidy(frame[_named(frame, "within", within)], rows.name, within)
@@ -268,15 +346,11 @@ def _is_judged_pairs(table: Table) -> bool:
     )
 
 
-def _as_grades(
-    table: Table, labels: TableLike | None, columns: tuple[str, str], within: str | None
-) -> Table:
+def _as_grades(table: Table, labels: TableLike | None, columns: tuple[str, str]) -> Table:
     """Rows under our names; scores in the columns of grades."""
     if not is_scores(table):
         return replace(load_grades(table, *columns), kind="grades")
-    grades = scores_as_grades(table, labels, human_column=columns[1])
-    _refuse_several(grades, "criterion", "criteria", within)
-    return grades
+    return scores_as_grades(table, labels, human_column=columns[1])
 
 
 def _values(table: Table, *columns: str) -> list[str]:
@@ -286,34 +360,41 @@ def _values(table: Table, *columns: str) -> list[str]:
     return pl.concat(series).drop_nulls().unique().sort().to_list() if series else []
 
 
-def _refuse_several(table: Table, column: str, many: str, within: str | None) -> None:
-    """Several metrics or criteria are compared in each of them, not together."""
-    if len(values := _values(table, column)) > 1 and within != column:
-        remedy = f"compare in each of them: --within {column} (within=), or keep the rows of one"
-        problem = f"has {len(values)} {many}: {shorten(values, 5)}"
-        raise DataError(table.name, problem, column=column, remedy=remedy)
-
-
 def _file_names(names: Sequence[str]) -> list[str]:
-    """Two files by their last names, else by their paths, else by their order."""
+    """Two files by their last names, else by their paths, else by their order.
+
+    Names that differ in a time alone do not name a run: then by their folders, if these differ.
+
+    >>> _file_names(["old/run_2026-11-15T09.jsonl", "new/run_2026-11-16T10.jsonl"])
+    ['old', 'new']
+    """
     paths = [Path(name) for name in names]
-    choices = ([path.name for path in paths], [str(path) for path in paths], ["first", "second"])
+    without_time = {re.sub(r"\d", "", path.name) for path in paths}
+    folders = [path.parent.name for path in paths] if len(without_time) == 1 else ["", ""]
+    files = [path.name for path in paths]
+    choices = (folders, files, [str(path) for path in paths], ["first", "second"])
     return next(pair for pair in choices if pair[0] != pair[1])
 
 
 def _join_runs(tables: Sequence[Table], by: str) -> Table:
-    """Two runs as one table; a run is named by its one model, or by its file."""
+    """Two runs as one table; a run is named by its one model, or by its file.
+
+    The models of a file with several are systems of their own, named with their file if the other
+    file has one of them too.
+    """
     first, second = tables
     models = [_values(table, by) for table in tables]
-    names = [*models[0], *models[1]]
-    if [len(known) for known in models] != [1, 1] or names[0] == names[1]:
-        names = _file_names([first.name, second.name])
     if first.format != second.format and first.kind != second.kind:
         formats = " and ".join(str(table.format or "plain rows") for table in tables)
         remedy = "give two files of one kind"
         raise DataError(second.name, f"differs from {first.name}: {formats}", remedy=remedy)
-    runs = zip(tables, names, strict=True)
-    frames = [table.frame.with_columns(pl.lit(name).alias(by)) for table, name in runs]
+    frames = [table.frame for table in tables]
+    if not (models[0] and models[1]) or {*models[0]} & {*models[1]}:
+        for at, file in enumerate(_file_names([first.name, second.name])):
+            of_file = (
+                pl.format("{} of {}", by, pl.lit(file)) if len(models[at]) > 1 else pl.lit(file)
+            )
+            frames[at] = frames[at].with_columns(of_file.alias(by))
     return replace(
         first,
         frame=pl.concat(frames, how="diagonal_relaxed"),
@@ -325,7 +406,8 @@ def _join_runs(tables: Sequence[Table], by: str) -> Table:
 
 def _of_judge(table: Table, column: str, judge: str | None, by: str) -> Table:
     """The rows of one judge; several on the same rows are refused if none is named."""
-    frame, judges = table.frame, _values(table, column)
+    frame = table.frame
+    judges = _values(table, column)
     if judge is None:
         answer = [c for c in {"id", by, "metric", "criterion", "repeat"} if c in frame.columns]
         several = len(judges) > 1 and "id" in answer
@@ -335,38 +417,60 @@ def _of_judge(table: Table, column: str, judge: str | None, by: str) -> Table:
             raise DataError(table.name, problem, column="judge", remedy=remedy)
         return table
     if judge not in judges:
-        known = f"choose one of {shorten(judges)}" if judges else "the rows do not name their judge"
-        raise ArgumentError("judge", judge, known)
+        choice = (
+            f"choose one of {shorten(judges)}" if judges else "the rows do not name their judge"
+        )
+        raise ArgumentError("judge", judge, choice)
     rows = tidy(frame[column], table.name, column) == judge
     return replace(table, frame=frame.filter(rows), fields=None)
 
 
-def _name_answers(
-    table: Table, labels: Table | None, by: str, within: str | None
-) -> tuple[Table, Table | None]:
+def _name_answers(table: Table, labels: Table | None, by: str) -> tuple[Table, Table | None]:
     """Rows and labels with an id for each answer: an id that systems share names the question."""
     frame = table.frame
     if "id" not in frame.columns and labels is not None:
         raise DataError(table.name, "is missing", column="id", remedy=GIVE_IDS)
-    if "id" not in frame.columns or frame["id"].is_unique().all():
-        return table, labels
-    _refuse_several(table, "metric", "metrics", within)
-    named = _with_answer_ids(table, [c for c in (by, "metric") if c in frame.columns])
+    apart = [by]
+    if by != "metric" and "metric" in frame.columns and frame["metric"].n_unique() > 1:
+        apart.append("metric")
+    # A row that is there again is one answer: it is counted where rows are read.
+    shared = (
+        "id" in frame.columns and not frame.select("id", *apart).unique()["id"].is_unique().all()
+    )
+    named = _with_answer_ids(table, apart) if shared else table
     if labels is None:
         return named, None
-    given = labels.frame
     # What --write-ids wrote has the ids of answers.
-    if "id" in given.columns and as_text(given["id"]).is_in(named.frame["id"].implode()).any():
-        return named, labels
-    if not {"id", by} <= {*given.columns}:
+    if "id" in labels.frame.columns:
+        answers = as_text(named.frame["id"])
+        ids = as_text(labels.frame["id"])
+        if ids.str.starts_with(_BLIND).any():
+            ids = ids.replace(dict(zip(blind_ids(answers), answers, strict=True)))
+            labels = replace(labels, frame=labels.frame.with_columns(ids), fields=None)
+        if ids.is_in(answers.implode()).any():
+            return named, labels
+    absent = [name for name in ("id", *apart) if name not in labels.frame.columns]
+    if shared and absent:
         problem = "ids name questions that several systems answered"
-        remedy = f"add the column {by} to the labels, or give each answer its own id"
+        needed = " and ".join(absent)
+        remedy = f"add the column {needed} to the labels, or give each answer its own id"
         raise DataError(labels.name, problem, column="id", remedy=remedy)
-    return named, _with_answer_ids(labels, [by])
+    return named, _with_answer_ids(labels, apart) if shared else labels
+
+
+def blind_ids(ids: pl.Series) -> list[str]:
+    """Ids of answers that do not name their system, for people who label; always the same.
+
+    >>> blind_ids(pl.Series(["q1 of base"]))
+    ['answer-a28c158fec75']
+    """
+    digests = (hashlib.sha256(text.encode()).hexdigest() for text in ids.fill_null(""))
+    return [f"{_BLIND}{digest[:12]}" for digest in digests]
 
 
 def _with_answer_ids(table: Table, apart: Sequence[str]) -> Table:
-    frame, ids = table.frame, as_text(table.frame["id"])
+    frame = table.frame
+    ids = as_text(table.frame["id"])
     parts = [ids, *(tidy(frame[column], table.name, column) for column in apart)]
     answers = pl.select(pl.concat_str(parts, separator=_OF)).to_series()
     named = frame.with_columns(ids.alias(_QUESTION), answers.alias("id"))
@@ -400,7 +504,8 @@ def _of_sides(rows: Rows, sides: tuple[str, str]) -> Rows:
     pairs = Rows(rows.frame.with_columns(ids.cast(pl.String).alias(_QUESTION)), rows.dropped)
     pairs = pairs.without(pl.col("opponent").ne_missing(sides[0]), "pair with another system")
     rest = [(1 - pl.col(column)).alias(column) for column in ("__judge", "__human")]
-    first = pairs.frame.with_columns(*rest, pl.lit(0).alias("__system"))
+    other_side = pl.col("__side").replace({"A": "B", "B": "A"})
+    first = pairs.frame.with_columns(*rest, other_side, pl.lit(0).alias("__system"))
     second = pairs.frame.with_columns(pl.lit(1).alias("__system"))
     return Rows(pl.concat([first, second]), pairs.dropped)
 
@@ -414,47 +519,65 @@ def read_judges(
     *,
     labels: TableLike | None = None,
     cluster: str | None = None,
+    model_labels: bool = False,
     **reading: Unpack[Reading],
 ) -> Systems:
     """Judges on the same labelled rows, of one file or two: 1 if the verdict is people's label."""
     with Source(data, labels=labels, others={"other": other}, **reading) as source:
-        files = [prepare_judgments(source.rows, labels=source.labels)]
-        if other is not None:
-            files.append(prepare_judgments(source.other("other"), labels=source.labels))
-    frames, names = [file.frame for file in files], [file.name for file in files]
+        places = [source.rows] if other is None else [source.rows, source.other("other")]
+        files = [
+            prepare_judgments(place, labels=source.labels, alike_ids=source.alike_ids)
+            for place in places
+        ]
+    frames = [judge_names(file.frame) for file in files]
+    names = [file.name for file in files]
     if len(files) > 1 and {*frames[0]["judge"].unique()} & {*frames[1]["judge"].unique()}:
         # Two prompts of one judge: the files' names say which is which.
         runs = zip(frames, _file_names(names), strict=True)
         frames = [frame.with_columns(judge=pl.lit(run)) for frame, run in runs]
-    frame, name = pl.concat(frames, how="diagonal_relaxed"), " and ".join(names)
+    frame = pl.concat(frames, how="diagonal_relaxed")
+    name = " and ".join(names)
     if "label" not in frame.columns:
         remedy = "judges are compared by people's labels: add label (human), or give --labels FILE"
         raise DataError(name, "has no labels", column="label", remedy=remedy)
+    unlabelled = Rows(frame, merge_dropped(*(file.dropped for file in files)))
+    unlabelled = unlabelled.without(pl.col("label").is_null(), "no label")
+    taken = take_labels(unlabelled, "label", name, model_labels=model_labels)
     rows = (
-        Rows(frame, merge_dropped(*(file.dropped for file in files)))
-        .without(pl.col("label").is_null(), "no label")
-        .without(pl.col("label") == "tie", "human tie")
-        .without(~pl.col("status").is_in(list(MEASURED)), "no usable verdict")
+        # Labels that are not used were counted by their reason.
+        Rows(taken.rows.frame.filter(pl.col("label").is_not_null()), taken.rows.dropped).without(
+            pl.col("label") == "tie", "human tie"
+        )
     )
+    rows = measured(rows)
+    if rows.frame.is_empty():
+        reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
+        remedy = "give labels of these rows: --labels FILE (labels=)"
+        raise DataError(name, f"no labelled verdict is left ({reasons})", remedy=remedy)
     judges = rows.frame["judge"].unique()
     if len(judges) < 2:
         remedy = "give rows of two or more judges, or two files"
-        raise DataError(name, f"has {shorten(judges.to_list()) or 'no judge'} alone", remedy=remedy)
+        raise DataError(name, f"has {shorten(judges.to_list())} alone", remedy=remedy)
     frame = rows.frame.filter(pl.col("judge").n_unique().over("id") == len(judges))
+    if frame.is_empty():
+        problem = f"no labelled row was answered by each of {shorten(judges.sort().to_list(), 5)}"
+        remedy = "keep the rows of judges that answered the same ids"
+        raise DataError(name, problem, column="judge", remedy=remedy)
     lost = rows.frame["id"].n_unique() - frame["id"].n_unique()
-    codes, judge_names = code_column(frame["judge"])
+    codes, judges_in_order = code_column(frame["judge"])
+    agrees = pl.col("verdict") == pl.col("label")
     frame = frame.with_columns(
         pl.Series("__system", codes),
         pl.col("id").alias(_QUESTION),
-        __judge=(pl.col("verdict") == pl.col("label")).fill_null(False).cast(pl.Float64),
+        __judge=agrees.fill_null(False).cast(pl.Float64),
         __human=pl.lit(math.nan),
     )
-    how: dict[str, Any] = {"source": name}
+    how: dict[str, Any] = {"source": name, "notes": taken.makers}
     how["dropped"] = merge_dropped(rows.dropped, {"row that not all judges answered": lost})
     if has_values(frame, "cost"):
         mean = pl.col("cost").cast(pl.Float64).mean()
         how["costs"] = dict(frame.group_by("judge").agg(mean).rows())
-    return _tabulate(frame, judge_names, cluster, "agreement", **how)
+    return _tabulate(frame, judges_in_order, cluster, "agreement", **how)
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -465,7 +588,8 @@ def _tabulate(
 ) -> Systems:
     """One number for each question and system: the mean of its rows (columns with __)."""
     systems = frame["__system"].to_numpy()
-    values, labels = (frame[column].to_numpy() for column in ("__judge", "__human"))
+    values = frame["__judge"].to_numpy()
+    labels = frame["__human"].to_numpy()
     key = _question_column(frame, systems)
     numbers = pl.int_range(1, frame.height + 1, eager=True)
     keys = as_text(numbers if key is None else frame[key])
@@ -477,14 +601,18 @@ def _tabulate(
     whole = (0.0, 0.5, 1.0) if measure == "preferences" else (0.0, 1.0)
     single = most <= 1 and measure in ("verdicts", "preferences", "agreement")
     keys = keys.fill_null("")
-    answers = pl.DataFrame(
-        {
-            "question": keys,
-            "system": pl.Series(names, dtype=pl.String).gather(systems),
-            "id": as_text(frame["id"]) if "id" in frame.columns else keys,
-            **{column: frame[column] for column in _TEXTS if column in frame.columns},
-        }
-    )
+    here = set(frame.columns)
+    columns = {
+        "question": keys,
+        "system": pl.Series(names, dtype=pl.String).gather(systems),
+        "id": as_text(frame["id"]) if "id" in here else keys,
+        "cell": codes * len(names) + systems,
+        "human": labels,
+        "side": frame["__side"] if "__side" in here else None,
+    }
+    texts = {column: frame[column] for column in _TEXTS if column in here}
+    accepted = as_text(frame["accepted"]) if "accepted" in here else pl.Series([""])
+    people = labels[~np.isnan(labels)]
     return Systems(
         names=tuple(names),
         judge=judge,
@@ -495,8 +623,9 @@ def _tabulate(
         clustered_by=column,
         measure=measure,
         zero_one=single and bool(np.isin(values, whole).all()),
-        people_zero_one=single and bool(np.isin(labels[~np.isnan(labels)], whole).all()),
-        answers=answers,
+        people_zero_one=most <= 1 and measure != "scores" and bool(np.isin(people, whole).all()),
+        answers=pl.DataFrame({**columns, **texts}),
+        all_accepted=accepted.str.to_lowercase().is_in(["true", "1"]).all(),
         **rest,
     )
 
@@ -505,17 +634,43 @@ def _means(
     values: FloatArray, codes: IntArray, systems: IntArray, size: tuple[int, int]
 ) -> tuple[FloatArray, int]:
     """The mean of each question and system, NaN if it has no value; the most rows of one."""
-    known = ~np.isnan(values)
-    cells, total = codes[known] * size[1] + systems[known], size[0] * size[1]
+    filled = ~np.isnan(values)
+    cells = codes[filled] * size[1] + systems[filled]
+    total = size[0] * size[1]
     counts = np.bincount(cells, minlength=total)
-    sums = np.bincount(cells, weights=values[known], minlength=total)
+    sums = np.bincount(cells, weights=values[filled], minlength=total)
     means = np.divide(sums, counts, out=np.full(total, np.nan), where=counts > 0)
     return means.reshape(size), int(counts.max(initial=0))
 
 
+def _of_clusters(values: FloatArray, rows: IntArray, kind: BoolArray) -> FloatArray:
+    """A number of each cluster and system, of which the mean is that of the clusters' questions.
+
+    t + (S - t n)/k, with S the sum of its n questions, t the mean of all questions and k the
+    questions per cluster: a mean of cluster means would be one of other questions where longer
+    clusters differ. Clusters with and without labels (`kind`) have a t and a k each. `values` has a
+    line for each question, `rows` its cluster.
+    """
+    filled = ~np.isnan(values)
+    sums = np.zeros((len(kind), values.shape[1]))
+    counts = np.zeros_like(sums)
+    np.add.at(sums, rows, np.where(filled, values, 0.0))
+    np.add.at(counts, rows, filled)
+    numbers = np.full_like(sums, np.nan)
+    for clusters in (kind, ~kind):
+        n = counts[clusters]
+        total = n.sum(axis=0)
+        per_cluster = total / np.maximum((n > 0).sum(axis=0), 1)
+        mean = sums[clusters].sum(axis=0) / np.maximum(total, 1)
+        number = mean + (sums[clusters] - mean * n) / np.maximum(per_cluster, 1)
+        numbers[clusters] = np.where(n > 0, number, np.nan)
+    return numbers
+
+
 def _question_column(frame: pl.DataFrame, systems: IntArray) -> str | None:
     """The column by which answers of different systems are paired; None if they share none."""
-    best, most = None, 0
+    best = None
+    most = 0
     for column in _QUESTIONS:
         if column not in frame.columns or frame.schema[column].is_nested():
             continue
@@ -523,7 +678,8 @@ def _question_column(frame: pl.DataFrame, systems: IntArray) -> str | None:
         answered = keys.group_by("key").agg(pl.col("system").n_unique())
         shared = int((answered["system"] > 1).sum())
         if shared > most:
-            best, most = column, shared
+            best = column
+            most = shared
     return best
 
 
@@ -531,5 +687,5 @@ def _cluster_name(frame: pl.DataFrame, cluster: str | None, key: str | None) -> 
     """The column of questions that belong together: as named, else prompt_id or doc_id."""
     if cluster is not None:
         return None if cluster in ("none", key) else _named(frame, "cluster", cluster)
-    usual = (c for c in ("prompt_id", "doc_id") if c in frame.columns and c != key)
+    usual = (c for c in (*DEFAULT_CLUSTERS, "doc_id") if c in frame.columns and c != key)
     return next((c for c in usual if key is not None and has_values(frame, c)), None)

@@ -1,4 +1,4 @@
-"""The bets of compare --until-sure: a fair game if there is no difference, and its plain form."""
+"""The bets of abtest: a fair game if there is no difference, and its plain form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from adjudge.estimation.until_sure import BETS, log_capital
+from adjudge.estimation.bets import BETS, log_capital
 
 
 def plain_capital(people: list[float], judge: list[float], null: float) -> list[float]:

@@ -153,6 +153,22 @@ def test_scores_and_probabilities() -> None:
     assert same.paired_by == "doc_id"
 
 
+def test_verdicts_of_people_get_pseudo_labels_whatever_the_judge_writes() -> None:
+    """People differ on 4 of 150 questions, and a judge that writes probabilities is never exact."""
+    rows = two_systems(300, labels=150).with_columns(
+        judge=0.4 + 0.2 * pl.col("judge"), human=pl.when(pl.col("human").is_not_null()).then(1)
+    )
+    rare = pl.when(pl.col("id").is_in([f"old-{q}" for q in range(4)])).then(0)
+    rows = rows.with_columns(human=rare.otherwise("human"))
+    people = compare(rows, a="old", b="new").difference.people
+    assert people is not None
+    expected = labelled_gap(gaps_of(rows, "human"), gaps_of(rows), zero_one=True)
+    assert people.standard_error == pytest.approx(expected.standard_error)
+    h = gaps_of(rows, "human")[:150]
+    without = h.std(ddof=2) / math.sqrt(150)
+    assert people.standard_error > 1.15 * without
+
+
 def test_judgments_of_pairs_are_read_from_the_side_of_b() -> None:
     rng = np.random.default_rng(3)
     first = rng.random(80) < 0.5
@@ -286,16 +302,65 @@ def test_the_exit_code_follows_the_interval(
     monkeypatch.chdir(tmp_path)
     two_systems().drop("human").write_csv("rows.csv")
     better, worse = ["--a", "old", "--b", "new"], ["--a", "new", "--b", "old"]
-    assert run(["compare", "rows.csv", *better, "--fail-unless-better", "--plot", "d.png"]) == 0
-    assert run(["compare", "rows.csv", *worse, "--fail-unless-better"]) == 2
-    assert run(["compare", "rows.csv", *worse, "--fail-if-worse"]) == 2
-    assert run(["compare", "rows.csv", *better, "--fail-if-worse", "-o", "c.json"]) == 0
+    assert run(["compare", "rows.csv", *better, "--plot", "d.png"]) == 0
+    assert run(["compare", "rows.csv", *worse, "-o", "c.json"]) == 0  # a gate fails on it
     assert Path("d.png").exists()
     two_systems(20).drop("human").write_csv("few.csv")
     assert run(["compare", "few.csv", *better]) == 2
     assert run(["compare", "few.csv", "--a", "old"]) == 2  # of two systems, b is the other
     assert run(["compare", "few.csv", "--a", "oldest"]) == 1
     assert "choose one of new, old" in capsys.readouterr().err
+
+
+def test_a_gate_is_decided_by_people_or_is_inconclusive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge says that the new one is better; 11 questions are labelled on both sides."""
+    monkeypatch.chdir(tmp_path)
+    rows = two_systems(200)
+    for name in ("old", "new"):
+        rows.filter(pl.col("model") == name).drop("human").write_csv(f"{name}.csv")
+    on_both = [f"{model}-{q}" for model in ("old", "new") for q in range(11)]
+    ids = [*on_both, *(f"old-{q}" for q in range(11, 100)), *(f"new-{q}" for q in range(100, 189))]
+    pl.DataFrame({"id": ids, "label": [1, 0] * 100}).write_csv("long.csv")
+    gate = ["gate", "new.csv", "--baseline", "old.csv", "--margin", "0"]
+    few = "11 labelled questions: 30 or more are needed; 178 more are labelled for one system alone"
+    assert run([*gate, "--labels", "long.csv"]) == 3
+    assert f"no number: {few}" in capsys.readouterr().out
+    rows.drop("human").write_csv("rows.csv")
+    assert run(["compare", "rows.csv", "--a", "old", "--b", "new", "--labels", "long.csv"]) == 0
+    shown = capsys.readouterr().out
+    assert "new scores 31.0 points higher than old by this judge" in shown
+    assert f"People can differ: {few}." in shown
+    assert run(gate) == 3  # no label at all
+    pl.DataFrame({"id": ids, "label": [1, 0] * 100, "sampled_by": "doubt"}).write_csv("doubt.csv")
+    assert run([*gate, "--labels", "doubt.csv"]) == 3  # labels were given, and none can be used
+    # With enough labels people decide, against the judge too.
+    turned = {"id": rows["id"], "label": ["old" in name for name in rows["id"]]}
+    pl.DataFrame(turned).with_columns(pl.col("label").cast(int)).write_csv("people.csv")
+    assert run([*gate, "--labels", "people.csv"]) == 2
+
+
+def test_rows_that_a_policy_accepted_are_called_the_easy_ones() -> None:
+    rows = two_systems(120).drop("human")
+    slices = rows.with_columns(accepted=pl.col("prompt_id").str.len_chars() < 3)
+    got = compare(slices, a="old", b="new", within="accepted")
+    easy = "a policy accepted each of these verdicts: they are the easy ones, not all"
+    assert got.warnings == (f"slice 1: {easy}",)
+    assert compare(slices.filter("accepted"), a="old", b="new").warnings == (easy,)
+    assert compare(rows, a="old", b="new").warnings == ()
+
+
+def test_a_plan_names_a_command_that_has_the_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    metrics = [two_systems(60).with_columns(metric=pl.lit(name)) for name in ("exact", "close")]
+    pl.concat(metrics).drop("human").write_csv("rows.csv")
+    assert run(["plan", "compare", "rows.csv", "--difference", "0.1"]) == 1
+    told = capsys.readouterr().err
+    assert "compare in each of them: adjudge compare --within metric" in told
+    assert run(["compare", "rows.csv", "--within", "metric"]) == 0
 
 
 def test_of_several_judges_one_is_named() -> None:
@@ -325,3 +390,23 @@ def test_labels_of_label_studio_join_by_id() -> None:
 
 def test_labels_of_every_question_need_no_sampling() -> None:
     assert compare(two_systems(80, labels=80), a="old", b="new").warnings == ()
+
+
+def test_clustered_questions_give_the_mean_of_questions() -> None:
+    """Topics of one and of nine questions: B is 1 better on the long ones alone."""
+    sizes = [1, 9] * 40
+    topics = [f"t{at}" for at, size in enumerate(sizes) for _ in range(size)]
+    longer = np.array([size > 1 for size in sizes for _ in range(size)], dtype=float)
+    n = len(topics)
+    a = np.full(n, 3.0) + np.arange(n) % 2
+    both = {"judge": [*a, *(a + longer)], "id": [*range(n), *range(n)], "topic": topics * 2}
+    rows = {**both, "model": ["a"] * n + ["b"] * n, "human": both["judge"]}
+    got = compare(rows, a="a", b="b", cluster="topic")
+    [pair] = got.differences
+    assert pair.judge.estimate == pytest.approx(longer.mean()) == 0.9
+    assert pair.people is not None
+    assert pair.people.estimate == pytest.approx(0.9)
+    rows["human"] = [label if at % n < n / 2 else None for at, label in enumerate(both["judge"])]
+    [half] = compare(rows, a="a", b="b", cluster="topic").differences
+    assert half.people is not None
+    assert half.people.estimate == pytest.approx(0.9, abs=0.01)

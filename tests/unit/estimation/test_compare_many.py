@@ -203,9 +203,8 @@ def test_the_command_line_takes_all_of_them(
     assert run(["compare", "rows.csv", "--plot", "m.png", "-o", "m.json"]) == 0
     assert run(["compare", "rows.csv", "--a", "low", "--b", "top", "--within", "topic"]) in (0, 2)
     assert run(["compare", "judgments.csv", "--judges", "--plot", "j.png", "-o", "j.json"]) == 0
-    assert run(["compare", "judgments.csv", "--judges", "--fail-if-worse"]) == 1
-    assert run(["compare", "rows.csv", "--fail-unless-better"]) == 1
-    assert "is for two systems" in capsys.readouterr().err
+    assert run(["gate", "rows.csv", "--baseline", "rows.csv", "--margin", "0"]) == 1
+    assert "give the rows of one run in each file" in capsys.readouterr().err
     plan = ["plan", "compare", "rows.csv", "--a", "low", "--b", "top", "--difference"]
     assert run([*plan, "0.3"]) == 0
     assert run([*plan, "0.001"]) == 2
@@ -244,3 +243,50 @@ def test_a_file_with_a_system_that_was_never_compared_is_refused() -> None:
     values["systems"][2]["name"] = "other"
     with pytest.raises(DataError, match="other has no difference from the first system"):
         from_dict(values, Comparison, source="x.json")
+
+
+def test_judges_without_a_label_that_is_used_are_refused_by_the_reason() -> None:
+    rows = {
+        "id": ["x", "y"] * 2,
+        "judge": ["g1", "g1", "g2", "g2"],
+        "p_a": [0.9, 0.2, 0.8, 0.3],
+        "label": ["A", "B"] * 2,
+        "started_from": ["judge"] * 4,
+    }
+    with pytest.raises(DataError, match="no labelled verdict is left .4 label started from the j"):
+        compare(rows, judges=True)
+
+
+@pytest.mark.parametrize(
+    ("others", "systems"),
+    [
+        (("x2", "y2"), ["x", "x2", "y", "y2"]),
+        (("x", "y"), ["x of new.csv", "x of old.csv", "y of new.csv", "y of old.csv"]),
+        (("z",), ["x", "y", "z"]),
+        (("x",), ["new.csv", "x of old.csv", "y of old.csv"]),
+    ],
+)
+def test_models_of_a_file_are_never_averaged(
+    tmp_path: Path, others: tuple[str, ...], systems: list[str]
+) -> None:
+    for name, models in (("old.csv", ("x", "y")), ("new.csv", others)):
+        rows = [
+            {"prompt_id": f"q{at}", "model": model, "judge": (at + shift) % 2}
+            for shift, model in enumerate(models)
+            for at in range(40)
+        ]
+        pl.DataFrame(rows).write_csv(tmp_path / name)
+    done = compare(tmp_path / "old.csv", tmp_path / "new.csv")
+    assert sorted(system.name for system in done.systems) == systems
+
+
+def test_two_scales_are_named_in_the_result() -> None:
+    steps = [1, 2, 3, 4, 5] * 8
+    rows = {
+        "prompt_id": [*range(40)] * 2,
+        "model": ["old"] * 40 + ["new"] * 40,
+        "judge": [*steps, *(2 * step for step in steps)],
+    }
+    result = compare(rows, a="old", b="new")
+    assert "two scales? 1 to 5 on old, 2 to 10 on new" in result.warnings
+    assert "warning: two scales?" in str(result)

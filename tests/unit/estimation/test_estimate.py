@@ -65,17 +65,16 @@ def test_auto_follows_the_declaration_and_never_a_test() -> None:
     assert declared.label_shift.p_value < 1e-6
     [warning] = declared.warnings
     assert "fewer than one random sample in a million looks like this" in warning
-    text = "conditional from the unlabelled rows alone gives "
-    named = estimate(shifted, method="conditional")  # the judge's rate on the unlabelled rows alone
-    assert f"{text}{named.text}" in warning
-    assert (named.estimate, named.interval) == (
-        declared.label_shift.unlabelled_estimate,
-        declared.label_shift.unlabelled_interval,
-    )
+    assert "labelled: 80 of 80 rows of verdict 0, 120 of 620 of verdict 1" in warning
+    assert "if rows were drawn by verdict, declare --labels-by-verdict" in warning
+    assert declared.naive == 620 / 700
     assert "Do not report" not in str(declared)
     assert declared.rows_interval is not None
-    # Nothing is offered or warned of if the method does not need a random sample.
-    assert estimate(shifted).warnings == ()
+    # Nothing is offered; the reason names the cause.
+    assert estimate(shifted).estimate is None
+    assert "rows were drawn by verdict, so declare that: --labels-by-verdict" in (
+        estimate(shifted).reason or ""
+    )
     assert "Random labels?" not in str(estimate(shifted))
     assert "Random labels?" in str(paper())
 
@@ -136,7 +135,7 @@ def test_refused_when_only_the_adjusted_shares_fall_to_a_coin() -> None:
     # q0 = 1/1, q1 = 1/100: 1.01 > 1 raw, 2/3 + 2/102 < 1 adjusted.
     judge = [1, 0] * 5 + [0] + [1] + [0] * 99
     human = [None] * 10 + [0] + [1] * 100
-    got = estimate(judge=judge, human=human)
+    got = estimate(judge=judge, human=human, method="misclassification")
     assert got.estimate is None
     assert "adjustment" in got.reason
 
@@ -402,6 +401,16 @@ def test_verdicts_and_labels_in_different_words_are_refused() -> None:
     assert [one.label for one in shares.classes] == ["1", "2", "3"]
 
 
+def test_one_word_among_passes_and_fails_is_refused_with_a_remedy_that_works() -> None:
+    judged = ["yes", "no"] * 20 + ["parse_error"]
+    people = ["yes", "no"] * 10 + [None] * 21
+    rows = {"judge": judged, "human": people}
+    with pytest.raises(DataError, match="says parse_error: neither pass .* 'parse_error='"):
+        estimate(rows, labels_are_random=True)
+    done = estimate(rows, labels_are_random=True, labels_as={"parse_error": ""})
+    assert done.dropped == {"no judge verdict": 1}
+
+
 def test_a_sampling_probability_that_is_none_names_its_row() -> None:
     frame = {"judge": [1, 0, 1], "human": [1, 0, None], "sampled_by": ["plan", "plan", None]}
     for bad in ("x", "1.5", "0"):
@@ -469,14 +478,14 @@ def test_a_misspelled_option_is_refused(call) -> None:
         call({"judge": [1, 0], "human": [1, None]}, methd="ppi++")
 
 
-def test_classes_without_a_test_row_have_no_naive_share() -> None:
+def test_classes_without_a_test_row_have_the_judges_share_of_all_rows() -> None:
     """Before, the judge's share of every class was 0.000."""
     got = estimate({"judge": list("abcab"), "human": list("abcba")})
     assert got.n_test == 0
-    assert [rate.naive for rate in got.classes] == [None] * 3
-    assert [rate.naive for rate in got.intervals()] == [None] * 3
+    assert [rate.naive for rate in got.classes] == [0.4, 0.4, 0.2]
+    assert [rate.naive for rate in got.intervals()] == [0.4, 0.4, 0.2]
     line = next(line for line in str(got).splitlines() if line.startswith(" a "))
-    assert line.split()[1:4] == ["–", "–", "–"]
+    assert line.split()[1:4] == ["–", "–", "0.400"]
 
 
 def test_a_misspelt_name_of_ours_is_seen_in_the_error() -> None:

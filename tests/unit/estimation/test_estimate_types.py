@@ -11,7 +11,6 @@ from adjudge.estimation import (
     ClassEstimate,
     Estimate,
     GroupedEstimate,
-    PanelEstimate,
 )
 
 ROWS = pl.DataFrame(
@@ -29,15 +28,13 @@ def test_the_type_follows_the_options() -> None:
     arrays = assert_type(estimate(judge=[1, 0, 1, 0], human=[1, 0, 1, None]), Estimate)
     columns = assert_type(estimate(judge=ROWS["judge"], human=ROWS["human"]), Estimate)
     groups = assert_type(estimate(ROWS, by="model", method="human-only"), GroupedEstimate)
-    panel = assert_type(
-        estimate(ROWS, judges=["judge", "second"], labels_are_random=True), PanelEstimate
-    )
+    mean = assert_type(estimate(ROWS, judges=["judge", "second"], labels_are_random=True), Estimate)
     for result, kind in (
         (rate, Estimate),
         (arrays, Estimate),
         (columns, Estimate),
         (groups, GroupedEstimate),
-        (panel, PanelEstimate),
+        (mean, Estimate),
     ):
         assert type(result) is kind
     assert rate.estimate == columns.estimate

@@ -89,8 +89,8 @@ def test_no_label_under_one_verdict_says_which_rows_to_label() -> None:
     human = [None] * 100 + [1, 0, 1] * 10
     got = estimate(judge=judge, human=human, labels_are_random=True)
     assert got.estimate is None
-    assert "says 0 on 50 % of the test rows" in got.reason
-    assert "label a random sample of rows of verdict 0" in got.reason
+    assert "says 0 on 38.5 % of the rows" in got.reason
+    assert "label some rows of verdict 0 at random" in got.reason
 
 
 def test_an_interval_of_everything_is_no_number() -> None:
@@ -114,3 +114,11 @@ def test_people_alone_of_classes() -> None:
     exact = paper(method="human-only")
     shares = estimate(judge=words, human=classes).classes
     assert shares[0].human_only_interval == exact.interval
+
+
+def test_people_alone_are_narrower_only_if_it_shows() -> None:
+    judge = [1] * 26 + [0] * 24 + [1] * 14 + [0] * 7
+    human = [1] * 14 + [0] * 12 + [1] * 7 + [0] * 17 + [None] * 21
+    got = estimate(judge=judge, human=human, method="conditional")
+    assert round(got.people_alone.width, 4) == 0.2861 < round(got.width, 4) == 0.2865
+    assert "narrower" not in str(got)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import ndtri, stdtr, stdtrit
 from scipy.stats import ttest_ind
 from slow_profile import slow_profile_interval
 
@@ -16,6 +17,7 @@ from adjudge.estimation.classes import _influences, _solve, class_shares
 from adjudge.estimation.estimators.conditional import CONDITIONAL
 from adjudge.estimation.estimators.misclassification import (
     correct_means,
+    corrected_rate,
     misclassification,
     soft,
     stratify,
@@ -120,6 +122,39 @@ def test_two_classes_are_equation_5_and_9(seed: int) -> None:
     variance = corrected_variance(c.p, c.q0, c.q1, c.n, c.m0, c.m1)
     assert got.covariance[1, 1] == pytest.approx(float(variance), rel=1e-10)
     assert got.covariance.sum() == pytest.approx(0, abs=1e-12)
+    # The interval is that of Eq. 7 and 8, around its own centre.
+    z = float(ndtri(0.975))
+    adjusted = ((c.k + z**2 / 2) / (c.n + z**2), (c.c0 + 1) / (c.m0 + 2), (c.c1 + 1) / (c.m1 + 2))
+    centre = float(corrected_rate(*adjusted, clipped=False).estimate)
+    half = z * math.sqrt(corrected_variance(*adjusted, c.n + z**2, c.m0 + 2, c.m1 + 2))
+    assert (got.low[1], got.high[1]) == pytest.approx((centre - half, centre + half))
+
+
+def test_a_large_cluster_leaves_few_degrees_of_freedom() -> None:
+    """60 of 90 labelled rows are one cluster: they say as much as 2.2 equal ones."""
+    sample = draw(3, n=210, m=90)
+    clusters = np.arange(300)
+    clusters[:60] = 0
+    alone = replace(sample, clusters=clusters)
+    freedom = 90**2 / (60**2 + 30) - 1
+    labels = np.where(sample.labelled, sample.human, -1).astype(np.int64)
+    verdicts = sample.judge.astype(np.int64)
+    got = class_shares(verdicts, labels, sample.test, ("0", "1"), clusters=clusters)
+    flat = class_shares(verdicts, labels, sample.test, ("0", "1"))
+    influence = _influences(flat.confusion, flat.shares, verdicts, labels, sample.test)[1]
+    ratio = spread(influence, clusters, 31, 0.95).inflation
+    # The plain interval has no cluster, and is within [0, 1].
+    plain = (flat.high[1] - flat.low[1]) / (2 * float(ndtri(0.975)))
+    low = (flat.high[1] + flat.low[1]) / 2 - float(stdtrit(freedom, 0.975)) * plain * ratio
+    assert got.low[1] == pytest.approx(max(low, 0))
+    gap = sample.judge[:90].mean() - sample.judge[90:].mean()
+    each = np.where(sample.labelled, (sample.judge - sample.judge[:90].mean()) / 90, 0.0)
+    each -= np.where(sample.test, (sample.judge - sample.judge[90:].mean()) / 210, 0.0)
+    sums = np.bincount(clusters, each)
+    error = math.sqrt(31 / 30 * float(sums @ sums))
+    shift = label_shift(alone)
+    assert shift is not None
+    assert shift.p_value == pytest.approx(2 * float(stdtr(freedom, -abs(gap) / error)))
 
 
 def test_soft_on_zero_one_is_equation_5() -> None:

@@ -275,6 +275,9 @@ def test_drawn_rows_are_unlabelled_and_carry_their_probability() -> None:
     chance = dict(verdict.select("judge", "sampling_probability").unique().iter_rows())
     assert chance == {0: 15 / 30, 1: 12 / 60}
     assert set(verdict["sampled_by"]) == {"plan"}
+    # People read the rows in no order of verdicts.
+    assert not verdict["judge"].equals(verdict["judge"].sort())
+    assert not verdict["judge"].equals(verdict["judge"].sort(descending=True))
     with pytest.raises(ArgumentError, match="not labelled yet"):
         rows_to_label(frame.head(10), plan)
 

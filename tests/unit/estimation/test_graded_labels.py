@@ -22,7 +22,7 @@ def test_means_take_shares(method: str) -> None:
     got = estimate(ROWS, method=method, labels_are_random=True)
     labelled = [(j, h) for j, h in zip(JUDGE, HUMAN, strict=True) if h is not None]
     x, z = (np.array(side, dtype=float) for side in zip(*labelled, strict=True))
-    expected = {"difference": 1 + (z - x).mean(), "human-only": z.mean(), "naive": 1.0}
+    expected = {"difference": 1 + (z - x).mean(), "human-only": z.mean(), "naive": 2 / 3}
     if method in expected:
         assert got.estimate == pytest.approx(expected[method])
     assert got.low < got.high
@@ -55,12 +55,12 @@ def test_the_refusal_names_the_column_of_people(method: str) -> None:
     assert text.endswith("their means are enough: --method ppi++ (method=)")
 
 
-def test_plans_and_panels_refuse_them_too() -> None:
+def test_plans_refuse_them_and_several_judges_take_them() -> None:
     with pytest.raises(DataError, match="column human: 0.7 is a share of people, but a plan needs"):
         plan_rate(ROWS, width=0.2)
     two = {**ROWS, "other": JUDGE}
-    with pytest.raises(DataError, match="0.7 is a share of people, but a panel of judges needs"):
-        estimate(two, judges=["judge", "other"], labels_are_random=True)
+    both = estimate(two, judges=["judge", "other"], labels_are_random=True)
+    assert both.estimate == estimate(ROWS, method="ppi++", labels_are_random=True).estimate
 
 
 def test_numbers_beyond_one_are_blamed_on_their_own_column() -> None:

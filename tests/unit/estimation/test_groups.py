@@ -16,9 +16,9 @@ from adjudge.estimation.exact_interval import (
     intervals_of,
     rows_interval,
 )
-from adjudge.estimation.label_shift import fisher_exact
 from adjudge.estimation.rate import Request, estimate_rate, exact_intervals
 from adjudge.estimation.sample import Sample, make_sample
+from adjudge.statistics.numbers import fisher_exact
 
 GROUPS = 24
 
@@ -196,3 +196,31 @@ def test_many_groups_are_counted_not_listed() -> None:
     without = len(none.refused)
     assert without > 60
     assert f"No estimate for {without} groups: the reasons are below" in " ".join(str(none).split())
+
+
+def test_simultaneous_intervals_are_those_at_the_root_of_the_level() -> None:
+    """Of rates and of means; named in --explain, in no table of one group."""
+    rng = np.random.default_rng(5)
+    judge = rng.integers(0, 2, 900)
+    human = np.where(np.arange(900) % 3 == 0, np.where(rng.random(900) < 0.8, judge, 1 - judge), -1)
+    labels = [None if label < 0 else int(label) for label in human]
+    by = np.repeat(["a", "b", "c"], 300)
+    got = estimate(judge=judge, human=labels, by=by, labels_are_random=True)
+    wider = estimate(
+        judge=judge, human=labels, by=by, labels_are_random=True, confidence_level=0.95 ** (1 / 3)
+    )
+    for one, joint in zip(got.rates, wider.rates, strict=True):
+        ends = one.simultaneous_interval
+        assert ends is not None
+        assert (ends.low, ends.high, ends.level) == (joint.low, joint.high, 0.95)
+    assert "all 3 intervals hold together with 95 % (Šidák)" in got.explain()
+    scores = {"judge": judge * 4 + 1, "human": [None if x is None else 4 * x + 1 for x in labels]}
+    means = estimate(scores, by=by, labels_are_random=True)
+    joint_means = estimate(scores, by=by, labels_are_random=True, confidence_level=0.95 ** (1 / 3))
+    for one, joint in zip(means.means, joint_means.means, strict=True):
+        assert one.simultaneous_interval is not None
+        assert one.simultaneous_interval.low == pytest.approx(joint.low)
+    assert "simultaneous" in str(means)
+    alone = estimate(judge=judge, human=labels, by=["a"] * 900, labels_are_random=True)
+    assert alone.rates[0].simultaneous_interval is None
+    assert "simultaneous" not in alone.explain()

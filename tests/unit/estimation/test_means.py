@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from adjudge.cli.app import run
 from adjudge.data import prepare_grades
@@ -35,7 +38,7 @@ def test_the_mean_that_people_would_give() -> None:
     off = (judge - people)[:150].astype(float)
     assert mean.difference == pytest.approx(off.mean())
     assert mean.people == pytest.approx(people[:150].mean())
-    ends = mean_interval(off, codes_of(None, 150), 0.95, bounds=(-1, 1))
+    ends = mean_interval(off, codes_of(None, 150), 0.95, bounds=(-4, 4))
     assert mean.difference_interval == ends
     assert (mean.n, mean.n_labels, got.warnings) == (600, 150, ())
     assert estimate(rows).warnings[0].startswith("the labels must be a random sample of the rows")
@@ -111,7 +114,8 @@ def test_an_interval_below_a_limit_is_a_bad_finding(
     pl.DataFrame(rows).write_csv("rows.csv")
     assert run(["estimate", "rows.csv", "--fail-below", "2.5", "--plot", "m.png"]) == 0
     assert run(["estimate", "rows.csv", "--fail-below", "3.5"]) == 2
-    assert "an interval reaches below 3.5" in capsys.readouterr().err
+    assert "people's number is shown to be below 3.5" in capsys.readouterr().err
+    assert run(["estimate", "rows.csv", "--fail-below", "3"]) == 3
 
 
 def scores_file(documents: int = 120, labelled: int = 60) -> tuple[pl.DataFrame, np.ndarray]:
@@ -158,8 +162,72 @@ def test_native_scores_by_system_and_by_criterion() -> None:
 def test_answers_about_one_document_are_one_cluster() -> None:
     rows, people = scores_file()
     [together] = estimate(rows, labels_are_random=True).means
-    raters = ((people + np.maximum(people - 1, 1)) / 2).mean(axis=1)
-    both = rows["judge_score"].to_numpy().reshape(120, 2).mean(axis=1)
-    labels = np.where(np.arange(120) < 60, raters, np.nan)
-    expected = labelled_mean(labels, both, ends=(1, 4.5))
+    raters = ((people + np.maximum(people - 1, 1)) / 2).ravel()
+    judge = rows["judge_score"].to_numpy().astype(float)
+    documents = np.repeat(np.arange(120), 2)
+    labels = np.where(documents < 60, raters, np.nan)
+    expected = labelled_mean(labels, judge, ends=(1, 5), clusters=documents)
     assert together.interval == expected.interval(0.95)
+
+
+def test_equal_labels_are_not_certain() -> None:
+    """40 labels that are all 5, a judge from 3 to 5: before, [5.00, 5.00]."""
+    judge = [3, 4, 5, 5] * 50
+    rows = {"judge": judge, "human": [5] * 40 + [None] * 160}
+    got = estimate(rows, labels_are_random=True)
+    [mean] = got.means
+    assert (mean.estimate, mean.high, mean.scale) == (5, 5, (3, 5))
+    # Two pseudo labels, 3 and 5, next to 40 labels: shifted by 2/42, and by Student's t.
+    error = math.sqrt(4 / (40 * 42))
+    assert mean.low == pytest.approx(5 - 2 / 42 - stats.t.ppf(0.975, 38) * error)
+    assert got.assumptions[0] == "no score outside 3 to 5"
+    assert "Assumes: random labels, no score outside 3 to 5" in str(got)
+    stated = estimate(rows, labels_are_random=True, scale=(1, 5))
+    assert stated.means[0].scale == (1, 5)
+    assert stated.low < got.low
+    with pytest.raises(ArgumentError, match="scores go from 3 to 5: give a scale that contains"):
+        estimate(rows, scale=(1, 4))
+    with pytest.raises(ArgumentError, match="these rows are verdicts of 0 and 1: leave it out"):
+        estimate({"judge": [1, 0] * 30, "human": [1, 0] * 30}, scale=(1, 5))
+    constant = estimate({"judge": [5] * 60, "human": [5] * 40 + [None] * 20})
+    assert not constant.estimated
+    assert "every score of people and the judge is 5" in constant.means[0].reason
+    assert estimate({"judge": [5] * 60, "human": [5] * 40 + [None] * 20}, scale=(1, 5)).low < 5
+
+
+def test_mostly_equal_labels_in_the_middle_get_pseudo_labels_too() -> None:
+    judge = np.tile([3.0, 4.0, 5.0], 100)
+    labels = np.where(np.arange(300) < 150, 4.0, np.nan)
+    assert labelled_mean(labels, judge, ends=(1, 5)).standard_error > 0.01
+
+
+def test_a_mean_of_clusters_is_of_rows() -> None:
+    """Prompts of one row and of nine: before, the mean of their means, 3."""
+    rows = {
+        "judge": [5, *[2] * 9] * 60,
+        "human": [5, *[1] * 9] * 60,
+        "prompt": [prompt for each in range(60) for prompt in (f"s{each}", *[f"l{each}"] * 9)],
+    }
+    complete = estimate(rows, cluster="prompt")
+    assert complete.estimate == pytest.approx(1.4)
+    assert complete.naive == pytest.approx(2.3)
+    assert complete.low < complete.estimate < complete.high
+    rows["human"] = [label if at % 3 else None for at, label in enumerate(rows["human"])]
+    some = estimate(rows, cluster="prompt", labels_are_random=True)
+    alone = estimate(rows, cluster="none", labels_are_random=True)
+    assert some.estimate == pytest.approx(alone.estimate)
+    assert some.means[0].n == 600
+
+
+def test_rows_that_are_repeated_in_a_cluster_count_once() -> None:
+    rng = np.random.default_rng(8)
+    people = rng.integers(1, 6, 400).astype(float)
+    judge = np.clip(people + rng.integers(-1, 2, 400), 1, 5)
+    labels = np.where(np.arange(400) < 120, people, np.nan)
+    one = labelled_mean(labels, judge, ends=(1, 5))
+    four = labelled_mean(
+        np.repeat(labels, 4), np.repeat(judge, 4), ends=(1, 5), clusters=np.repeat(range(400), 4)
+    )
+    assert four.estimate == pytest.approx(one.estimate, abs=1e-3)
+    assert four.standard_error == pytest.approx(one.standard_error, rel=0.02)
+    assert (four.freedom, four.n) == (118, 120)

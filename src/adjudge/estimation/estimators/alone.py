@@ -3,41 +3,48 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
 
 from adjudge.estimation.estimators.base import Estimator, Outcome, refusal, with_interval
 from adjudge.estimation.sample import TOO_FEW, Sample, spread, variance_floor
-from adjudge.statistics.clusters import count_clusters
+from adjudge.statistics.clusters import count_clusters, freedom_of
 from adjudge.statistics.numbers import binomial_interval
 
 
 class _Alone(Estimator):
-    """The mean of one array of a sample on some of its rows; `sums` names their moments."""
+    """The mean of one array of a sample on some of its rows, by the names of both.
+
+    `moments` says where the sample has those of the values.
+    """
 
     values: ClassVar[str]
     rows: ClassVar[str]
-    sums: ClassVar[str]
+    moments: ClassVar[str]
     #: Why there is no rate without such rows.
     empty: ClassVar[str]
 
     def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
-        size, mean, squares, ones = getattr(sample.sums, self.sums)
+        size, mean, squares, ones = attrgetter(self.moments)(sample)
         if size == 0:
             return refusal(self.empty)
         se = math.sqrt(squares) / size
         if self.interval(sample) == "exact":
             low, high = binomial_interval(ones, size, confidence_level)
             return Outcome(mean, low, high, se, (low + high) / 2, (high - low) / 2)
-        active, influence = None, None
+        active = None
+        freedom = None
+        influence = None
         if sample.clusters is not None:
             rows = getattr(sample, self.rows)
             active = count_clusters(sample.clusters[rows])
+            freedom = freedom_of(sample.clusters[rows])
             if active < 2:
                 return refusal(TOO_FEW)
             influence = np.where(rows, (getattr(sample, self.values) - mean) / size, 0)
-        widened = spread(influence, sample.clusters, active, confidence_level)
+        widened = spread(influence, sample.clusters, active, confidence_level, freedom)
         units = size if self.uses_judge else active or size
         floor = variance_floor(mean, units) if se == 0 else 0.0
         se = max(se * widened.inflation, floor)
@@ -45,11 +52,13 @@ class _Alone(Estimator):
 
 
 class _Naive(_Alone):
-    """Share of test rows that the judge calls 1, with a Clopper-Pearson interval (Eq. 2; row i).
+    """Share of rows that the judge calls 1, with a Clopper-Pearson interval (Eq. 2; row i).
 
-    The interval includes only the noise of the test rows. It does not include the expected distance
-    from the true rate, (2 - q0 - q1)((1 - q0)/(2 - q0 - q1) - theta), which does not shrink with
-    more rows. Judge probabilities get a normal interval around the mean, clusters Student's.
+    Of the rows that the rate is about: the test rows, or all rows if the labels are a random sample
+    of them or every row has one. The interval includes only the noise of these rows. It does not
+    include the expected distance from the true rate, (2 - q0 - q1)((1 - q0)/(2 - q0 - q1) - theta),
+    which does not shrink with more rows. Judge probabilities get a normal interval around the mean,
+    clusters Student's.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> NAIVE.compute(make_sample([1, 1, 0, 1], [None] * 4)).estimate
@@ -63,8 +72,11 @@ class _Naive(_Alone):
     uses_labels = False
     needs_random_labels = False
     takes_plan = True
-    values, rows, sums = "judge", "test", "test"
-    empty = "every row has a human label, so no row is left for the judge alone"
+    takes_verdict_draw = True
+    values = "judge"
+    rows = "about_rows"
+    moments = "about"
+    empty = "there are no rows"
 
     def interval(self, sample: Sample) -> str:
         return "exact" if sample.clusters is None and sample.scale == "binary" else "wald"
@@ -88,7 +100,9 @@ class _HumanOnly(_Alone):
     assumes = "random labels"
     uses_judge = False
     needs_labels_of_group = True
-    values, rows, sums = "human", "labelled", "human"
+    values = "human"
+    rows = "labelled"
+    moments = "sums.human"
     empty = "no row has a human label; label some rows at random first"
 
     def interval(self, sample: Sample) -> str:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation.sample import TOO_FEW, Sample, active_clusters, clamp, few_clusters, spread
+from adjudge.estimation.sample import (
+    TOO_FEW,
+    Sample,
+    active_clusters,
+    clamp,
+    few_clusters,
+    freedom_of_clusters,
+    spread,
+)
 from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
@@ -70,6 +78,8 @@ class Estimator(ABC):
     takes_shares: ClassVar[bool] = True
     #: Labels can be picked by a plan, with unequal probabilities.
     takes_plan: ClassVar[bool] = False
+    #: Labels can be drawn by verdict, at rates that are not known.
+    takes_verdict_draw: ClassVar[bool] = False
     #: It corrects by a confusion matrix, which strata, pooled groups and a profile interval need.
     has_matrix: ClassVar[bool] = False
 
@@ -108,7 +118,8 @@ def with_interval(
     doubts: tuple[str, ...] = (),
 ) -> Outcome:
     """An estimate with the interval centre -+ half, clipped to [0, 1]."""
-    low, high = clamp(centre - half), clamp(centre + half)
+    low = clamp(centre - half)
+    high = clamp(centre + half)
     return Outcome(estimate, low, high, se, centre, half, None, warnings, doubts)
 
 
@@ -137,13 +148,16 @@ def widen(
     if active is not None and active < 2:
         return refusal(TOO_FEW)
     influence = influence_of_rows() if se is None or active is not None else None
-    wide = spread(influence, sample.clusters, active, confidence_level, freedom)
+    degrees = freedom_of_clusters(sample) or freedom
+    wide = spread(influence, sample.clusters, active, confidence_level, degrees)
     if se is None and influence is not None:
         se = math.sqrt(float(influence @ influence))
     se = (se or 0.0) * wide.inflation or floor
-    centre, half = estimate, wide.critical * se
+    centre = estimate
+    half = wide.critical * se
     if around is not None:
-        centre, half = around[0], wide.critical * around[1] * wide.inflation
+        centre = around[0]
+        half = wide.critical * around[1] * wide.inflation
     warnings = (*warnings, *few_clusters(active))
     return with_interval(estimate, centre, half, se, warnings, doubts)
 
@@ -172,7 +186,8 @@ def refuse_everything(outcome: Outcome) -> Outcome:
 
 def why_outside(outcome: Outcome, wider: float = 1.0) -> str | None:
     """Why this is not a result, if no rate within centre -+ `wider` * half is between 0 and 1."""
-    centre, half = outcome.centre, outcome.half
+    centre = outcome.centre
+    half = outcome.half
     if outcome.estimate is None or centre is None or half is None:
         return None
     if centre - wider * half < 1 and centre + wider * half > 0:

@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge.estimation.estimators.base import Estimator, Outcome, refusal, widen
-from adjudge.estimation.sample import Sample
+from adjudge.estimation.sample import TOO_FEW, Sample
 from adjudge.present.text import percent
-from adjudge.statistics.numbers import normal_quantile
+from adjudge.records import Interval
+from adjudge.statistics.by_verdict import measure_by_verdict
+from adjudge.statistics.clusters import share_interval
+from adjudge.statistics.numbers import binomial_interval, normal_quantile
 from adjudge.validation import FloatArray
+
+#: What it assumes of labels drawn by verdict.
+OF_ALL_ROWS = (
+    "within each verdict the labelled rows are a random (or complete) sample of all rows with it"
+)
 
 
 class _Conditional(Estimator):
@@ -20,9 +28,13 @@ class _Conditional(Estimator):
     Only this estimator of Table 1 can use labels picked by verdict without weights: selection by
     verdict changes the number of labels of each r_v, not its expectation. If the sampling
     probability varies within a verdict, r_v is weighted by its inverse. Biased under label shift.
-    If the labels are known to be a random sample, p is the judge's rate on all rows, including
-    labelled ones. The interval adds one success and one failure to each r_v and z^2/2 of each to p,
-    as Eq. 7 does for the corrected rate, so that r_v = 1 is not treated as certain.
+    If the labels are known to be a random sample, or drawn by verdict, p is the judge's rate on all
+    rows, including labelled ones. The interval adds one success and one failure to each r_v and
+    z^2/2 of each to p, as Eq. 7 does for the corrected rate, so that r_v = 1 is not treated as
+    certain; for labels drawn by verdict it is of draws (`draw_tables`), with clusters as above.
+
+    If no row of a verdict has a label, there is an interval without an estimate: r_v of that
+    verdict is in [0, 1], the other in its exact interval.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0, 1, 1, 1, 0], [1, 1, 0, 0] + [None] * 4)
@@ -41,40 +53,41 @@ class _Conditional(Estimator):
     needs_verdicts = True
     takes_shares = False
     takes_plan = True
+    takes_verdict_draw = True
+
+    def interval(self, sample: Sample) -> str:
+        return "jeffreys" if sample.drawn_by_verdict and sample.clusters is None else "wald"
 
     def compute(self, sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         if sample.scale != "binary":
             return refusal("this method needs verdicts of 0 and 1, not probabilities")
         if sample.n == 0:
             return refusal("every row has a human label: use the human rate (method human-only)")
-        test, labelled = sample.sums.test, sample.sums.labelled
-        n, ones = test.size, test.ones
-        if sample.random:
-            n, ones = n + labelled.size, ones + labelled.ones
-        p = ones / n
+        labelled = sample.sums.labelled
+        n = sample.about.size
+        p = sample.about.ones / n
         weights = _weights(sample)
         if sample.planned and weights is None:
             return refusal(
                 "some labelled rows were picked with unequal probabilities within a verdict and "
                 "others have none; give a sampling probability for every labelled row"
             )
-        rates = []
         sizes = labelled.ones, labelled.size - labelled.ones
-        for verdict, share, size in zip((1, 0), (p, 1 - p), sizes, strict=True):
-            if share > 0 and size == 0:
-                seen = (test.ones if verdict else test.size - test.ones) / test.size
-                return refusal(
-                    f"the judge says {verdict} on {percent(seen, 0)} of the test rows, but no row "
-                    "of that verdict has a human label; label a random sample of rows of verdict "
-                    f"{verdict}"
-                )
-            rates.append(_verdict_rate(sample, weights, verdict, size))
+        unlabelled = [
+            (verdict, share)
+            for verdict, share, size in zip((1, 0), (p, 1 - p), sizes, strict=True)
+            if share > 0 and size == 0
+        ]
+        if unlabelled:
+            return _bounds(sample, *unlabelled[0], confidence_level)
+        rates = [
+            _verdict_rate(sample, weights, v, size) for v, size in zip((1, 0), sizes, strict=True)
+        ]
         (r1, size1), (r0, size0) = rates
         theta = p * r1 + (1 - p) * r0
 
         def influence() -> FloatArray:
-            judged = sample.test | sample.labelled if sample.random else sample.test
-            values = sample.spread(judged, p, r1 - r0, n)
+            values = sample.spread(sample.about_rows, p, r1 - r0, n)
             for verdict, share, rate in ((1, p, r1), (0, 1 - p, r0)):
                 rows = sample.labelled & (sample.judge == verdict)
                 w = np.ones(len(rows)) if weights is None else weights
@@ -93,11 +106,17 @@ class _Conditional(Estimator):
         few = "fewer than 10 labels for one verdict: the interval is approximate"
         warnings = (f"{few}; label more rows of that verdict",) if fewest < 10 else ()
         around = float(centre), float(se)
+        if self.interval(sample) == "jeffreys":
+            drawn = measure_by_verdict(*sample.by_verdict, confidence_level=confidence_level)
+            low, high = drawn["rate"].interval or (None, None)
+            return Outcome(theta, low, high, plain, warnings=warnings)
         return widen(
             sample, theta, influence, confidence_level, se=plain, around=around, warnings=warnings
         )
 
     def assumption_for(self, sample: Sample) -> str:
+        if sample.drawn_by_verdict:
+            return OF_ALL_ROWS
         if not sample.random:
             return self.assumption
         return (
@@ -116,13 +135,39 @@ def adjust(
     z: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Centre and standard error of the interval before clipping; elementwise on arrays."""
-    p, r1, r0, size1, size0 = (np.asarray(x, dtype=np.float64) for x in (p, r1, r0, size1, size0))
+    p = np.asarray(p, dtype=np.float64)
+    r1 = np.asarray(r1, dtype=np.float64)
+    r0 = np.asarray(r0, dtype=np.float64)
+    size1 = np.asarray(size1, dtype=np.float64)
+    size0 = np.asarray(size0, dtype=np.float64)
     n_ = n + z**2
     p_ = (n * p + z**2 / 2) / n_
-    a1, a0 = (size1 * r1 + 1) / (size1 + 2), (size0 * r0 + 1) / (size0 + 2)
-    variance = (a1 - a0) ** 2 * p_ * (1 - p_) / n_
-    variance += p**2 * a1 * (1 - a1) / (size1 + 2) + (1 - p) ** 2 * a0 * (1 - a0) / (size0 + 2)
-    return p * a1 + (1 - p) * a0, np.sqrt(variance)
+    a1 = (size1 * r1 + 1) / (size1 + 2)
+    a0 = (size0 * r0 + 1) / (size0 + 2)
+    of_rate = (a1 - a0) ** 2 * p_ * (1 - p_) / n_
+    of_ones = p**2 * a1 * (1 - a1) / (size1 + 2)
+    of_zeros = (1 - p) ** 2 * a0 * (1 - a0) / (size0 + 2)
+    return p * a1 + (1 - p) * a0, np.sqrt(of_rate + (of_ones + of_zeros))
+
+
+def _bounds(sample: Sample, verdict: int, share: float, level: float) -> Outcome:
+    """The interval without labels of a verdict that is this share of the rows: r_v in [0, 1]."""
+    rows = "rows" if sample.about_everyone or sample.drawn_by_verdict else "test rows"
+    says = f"the judge says {verdict} on {percent(share)} of the {rows}, but no row of that verdict"
+    remedy = f"for an estimate, label some rows of verdict {verdict} at random"
+    reason = f"{says} has a human label; {remedy}"
+    labels = sample.human[sample.labelled]
+    ends: Interval | tuple[float, float] | None
+    if sample.planned or not len(labels):
+        return refusal(reason)
+    if sample.clusters is None:
+        ends = binomial_interval(int(labels.sum()), len(labels), level)
+    else:
+        ends = share_interval(labels, sample.clusters[sample.labelled], level)
+    if ends is None:
+        return refusal(TOO_FEW)
+    low, high = ends
+    return Outcome(None, (1 - share) * (low or 0), (1 - share) * (high or 0) + share, reason=reason)
 
 
 def _weights(sample: Sample) -> FloatArray | None:
@@ -151,7 +196,8 @@ def _verdict_rate(
         ones = sample.sums.positive.ones
         return (ones if verdict else sample.sums.positive.size - ones) / size, size
     rows = sample.labelled & (sample.judge == verdict)
-    w, total = weights[rows], float(weights[rows].sum())
+    w = weights[rows]
+    total = float(weights[rows].sum())
     return float(w @ sample.human[rows]) / total, total**2 / float(w @ w)
 
 

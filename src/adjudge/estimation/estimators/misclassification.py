@@ -91,8 +91,10 @@ def corrected_variance(
     """
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
     theta = corrected_rate(p, q0, q1, clipped=False).estimate
-    v0, v1 = (1 - theta) ** 2 * q0 * (1 - q0) / m0, theta**2 * q1 * (1 - q1) / m1
-    return np.asarray((p * (1 - p) / n + v0 + v1) / (q0 + q1 - 1) ** 2)
+    v0 = (1 - theta) ** 2 * q0 * (1 - q0) / m0
+    v1 = theta**2 * q1 * (1 - q1) / m1
+    of_test = p * (1 - p) / n
+    return np.asarray((of_test + v0 + v1) / (q0 + q1 - 1) ** 2)
 
 
 def corrected_interval(
@@ -136,7 +138,9 @@ def corrected_interval(
         return _bounds(values, z)
     # Single numbers stay single, everything else becomes one array to be cut into blocks.
     flat = [v if v.ndim == 0 else np.broadcast_to(v, shape).reshape(-1) for v in values]
-    low, high, informative = np.empty(size), np.empty(size), np.empty(size, dtype=np.bool_)
+    low = np.empty(size)
+    high = np.empty(size)
+    informative = np.empty(size, dtype=np.bool_)
     for at in slices(size, _BLOCK):
         block = [v if v.ndim == 0 else v[at] for v in flat]
         low[at], high[at], informative[at] = _bounds(block, z)
@@ -154,9 +158,11 @@ def _bounds(values: Sequence[FloatArray], z: float) -> Bounds:
     p, q0, q1, n, m0, m1 = values
     centre, se, informative = adjust(p, q0, q1, n, m0, m1, z)
     half = z * se
-    low, high = (np.minimum(np.maximum(end, 0), 1) for end in (centre - half, centre + half))
+    low = np.minimum(np.maximum(centre - half, 0), 1)
+    high = np.minimum(np.maximum(centre + half, 0), 1)
     if not informative.all():
-        low, high = np.where(informative, low, 0.0), np.where(informative, high, 1.0)
+        low = np.where(informative, low, 0.0)
+        high = np.where(informative, high, 1.0)
     return Bounds(low, high, np.broadcast_to(informative, low.shape))
 
 
@@ -166,15 +172,20 @@ def adjust(
     """Centre and standard error of Eq. 6 before clipping (Eq. 7, 8), and a mask of valid ones."""
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
     # One over n~, m~0, m~1: dividing a million shares by one number is slower than multiplying.
-    w, w0, w1 = 1 / (n + z**2), 1 / (m0 + 2), 1 / (m1 + 2)
-    p_, q0_, q1_ = p * (n * w) + z**2 / 2 * w, q0 * (m0 * w0) + w0, q1 * (m1 * w1) + w1
+    w = 1 / (n + z**2)
+    w0 = 1 / (m0 + 2)
+    w1 = 1 / (m1 + 2)
+    p_ = p * (n * w) + z**2 / 2 * w
+    q0_ = q0 * (m0 * w0) + w0
+    q1_ = q1 * (m1 * w1) + w1
     edge = q0_ + q1_ - 1
     informative = np.asarray((edge > _ROUNDING) & (q0 + q1 - 1 > 0))
     if not informative.all():
         edge = np.where(informative, edge, 1.0)
     theta = (p_ + q0_ - 1) / edge
     rest = 1 - theta
-    v0, v1 = rest * (w0 * (q0_ - q0_**2)), theta * (w1 * (q1_ - q1_**2))
+    v0 = rest * (w0 * (q0_ - q0_**2))
+    v1 = theta * (w1 * (q1_ - q1_**2))
     shift = 2 * z**2 * (v1 - v0)
     se = np.sqrt(w * (p_ - p_**2) + rest * v0 + theta * v1) / edge
     return theta + shift, se, informative
@@ -192,12 +203,14 @@ def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outc
         return refusal(weak)
     shares = (counts.p, counts.q0, counts.q1, counts.n, counts.m0, counts.m1)
     centre, se, _ = adjust(*shares, normal_quantile(confidence_level))
+    rate = float(corrected_rate(*shares[:3], clipped=False).estimate)
+    variance = float(corrected_variance(*shares))
     return widen(
         sample,
-        float(corrected_rate(*shares[:3], clipped=False).estimate),
+        rate,
         lambda: correct_means(sample).influence,
         confidence_level,
-        se=math.sqrt(float(corrected_variance(*shares))),
+        se=math.sqrt(variance),
         around=(float(centre), float(se)),
         doubts=doubts(counts),
     )
@@ -217,8 +230,11 @@ def uninformative(counts: Counts) -> str | None:
 
 def doubts(counts: Counts) -> tuple[str, ...]:
     """Cases in which the interval of Eq. 6 is known to cover less than its level."""
-    q0, q1 = (counts.c0 + 1) / (counts.m0 + 2), (counts.c1 + 1) / (counts.m1 + 2)
-    noise = math.sqrt(q0 * (1 - q0) / (counts.m0 + 2) + q1 * (1 - q1) / (counts.m1 + 2))
+    q0 = (counts.c0 + 1) / (counts.m0 + 2)
+    q1 = (counts.c1 + 1) / (counts.m1 + 2)
+    variance0 = q0 * (1 - q0) / (counts.m0 + 2)
+    variance1 = q1 * (1 - q1) / (counts.m1 + 2)
+    noise = math.sqrt(variance0 + variance1)
     fewer, more = sorted((counts.m0, counts.m1))
     if q0 + q1 - 1 < 4 * noise:
         return (
@@ -282,15 +298,18 @@ def correct_means(sample: Sample) -> Correction:
     >>> correct_means(rows).theta
     0.5
     """
-    negative, positive = sample.sums.negative.mean, sample.sums.positive.mean
+    negative = sample.sums.negative.mean
+    positive = sample.sums.positive.mean
     if sample.weights is not None:
-        negative, positive = (
-            float(np.average(sample.judge[rows], weights=sample.weights[rows]))
-            for rows in (sample.negative, sample.positive)
-        )
+        negative = _weighted_mean(sample.judge, sample.weights, sample.negative)
+        positive = _weighted_mean(sample.judge, sample.weights, sample.positive)
     edge = positive - negative
     theta = (sample.sums.test.mean - negative) / edge if edge > 0 else 0.0
     return Correction(theta, edge, negative, positive, sample)
+
+
+def _weighted_mean(values: FloatArray, weights: FloatArray, rows: BoolArray) -> float:
+    return float(np.average(values[rows], weights=weights[rows]))
 
 
 def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
@@ -307,7 +326,9 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     >>> round(soft(rows).estimate, 6)
     0.5
     """
-    test, negative, positive = sample.sums.test, sample.sums.negative, sample.sums.positive
+    test = sample.sums.test
+    negative = sample.sums.negative
+    positive = sample.sums.positive
     for name, rows in (("1", positive), ("0", negative)):
         if rows.size < 2:
             alone = f"one row with human label {name}"
@@ -321,8 +342,11 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
             "where they say 0: it does not separate the classes in the right direction; use the "
             "human labels alone (method human-only), or another judge"
         )
-    v0, v1, v = (rows.squares / (rows.size - 1) / rows.size for rows in (negative, positive, test))
-    variance = (v + (1 - fit.theta) ** 2 * v0 + fit.theta**2 * v1) / fit.edge**2
+    v0 = negative.variance_of_mean
+    v1 = positive.variance_of_mean
+    of_zeros = (1 - fit.theta) ** 2 * v0
+    of_ones = fit.theta**2 * v1
+    variance = (test.variance_of_mean + of_zeros + of_ones) / fit.edge**2
     warnings: tuple[str, ...] = ()
     if fit.edge < 3 * math.sqrt(v0 + v1):
         warnings += (
@@ -400,7 +424,11 @@ def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         return refusal("no test rows to stratify")
     names = sample.strata_names
     theta = centre = variance = 0.0
-    strata, refused, warnings, doubts, unused = [], [], [], [], []
+    strata: list[tuple[Sample, float, float]] = []
+    refused: list[str] = []
+    warnings: list[str] = []
+    doubts: list[str] = []
+    unused: list[str] = []
     z = normal_quantile(confidence_level)
     wider = normal_quantile(1 - (1 - confidence_level) / max(len(names), 1)) / z
     flat = replace(sample, clusters=None, strata=None)

@@ -20,10 +20,9 @@ def tuned_weight(sample: Sample) -> float:
     The covariance is over the labelled rows (divided by m), the variance over all rows (divided by
     m + n - 1), as in the reference implementation.
     """
-    test, labelled = sample.sums.test, sample.sums.labelled
-    n, m = test.size, labelled.size
-    between = (test.mean - labelled.mean) ** 2 * n * m / (n + m)
-    variance = (test.squares + labelled.squares + between) / max(n + m - 1, 1)
+    n = sample.n
+    m = sample.m
+    variance = sample.everyone.squares / max(n + m - 1, 1)
     if variance == 0:
         return 0.0
     return clamp(sample.sums.products / m / ((1 + m / n) * variance))
@@ -57,8 +56,11 @@ class _Ppi(Estimator):
         if sample.m < 2:
             return refusal(f"{sample.m} human labels; this method needs at least two")
         lam = tuned_weight(sample) if self.weight is None else self.weight
-        sums, n, m = sample.sums, sample.n, sample.m
-        on_test, on_labelled = sums.test.mean, sums.labelled.mean
+        sums = sample.sums
+        n = sample.n
+        m = sample.m
+        on_test = sums.test.mean
+        on_labelled = sums.labelled.mean
         correction = sums.human.mean - lam * on_labelled
 
         def influence() -> FloatArray:
@@ -67,8 +69,10 @@ class _Ppi(Estimator):
             values[sample.labelled] += (rest - correction) / m
             return values
 
-        of_test, squares = lam**2 * sums.test.squares / n**2, _squares_of_rest(sums, lam)
-        theta, se = lam * on_test + correction, math.sqrt(of_test + squares / m**2)
+        of_test = lam**2 * sums.test.squares / n**2
+        squares = _squares_of_rest(sums, lam)
+        theta = lam * on_test + correction
+        se = math.sqrt(of_test + squares / m**2)
         if self.weight is not None:
             # A correction without variance would be treated as certain for every unlabelled row.
             se = math.hypot(se, variance_floor(0.0, m) if squares == 0 else 0.0)
@@ -111,10 +115,12 @@ def _squares_of_rest(sums: Sums, lam: float) -> float:
 
     If the judge is almost always right, z - x is small: the sum is then made of small terms.
     """
-    x, products = sums.labelled.squares, sums.products
+    x = sums.labelled.squares
+    products = sums.products
     if lam <= 0.5:
         return max(sums.human.squares - 2 * lam * products + lam**2 * x, 0.0)
-    return max(sums.gap.squares + 2 * (1 - lam) * (products - x) + (1 - lam) ** 2 * x, 0.0)
+    rest = 1 - lam
+    return max(sums.gap.squares + 2 * rest * (products - x) + rest**2 * x, 0.0)
 
 
 PPI = _Ppi()
