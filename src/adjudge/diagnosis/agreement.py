@@ -7,7 +7,7 @@ enough, for any number of distinct values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.labels import LABELS_OF
 from adjudge.data.rows import merge_dropped
+from adjudge.data.steps.labels import LABELS_OF
 from adjudge.data.verdicts import CLUSTER
 from adjudge.diagnosis.measures import BiasMeasures, BiasRows, Measure, Sample, ends_of
 from adjudge.errors import ArgumentError
@@ -142,7 +142,8 @@ def agreement(
     rows = Sample.of(len(answers), without, clusters=clusters, confidence_level=confidence_level)
     if not rows.used.any():
         raise ArgumentError("human", "no label on any judged row", "label some of the rows")
-    answers, ratings = answers[rows.used], ratings[rows.used]
+    answers = answers[rows.used]
+    ratings = ratings[rows.used]
     codes, groups = recode(rows.codes)
     statistics: _Tables | _Moments = _Tables(len(values), level)
     if level == "interval":
@@ -153,7 +154,8 @@ def agreement(
     labels = ratings[row, rater]
     weight = 1 / (ratings >= 0).sum(axis=1)[row]
     raw_rows = _row_shares(row, weight * (answers[row] == labels), len(ratings))
-    cells, kinds = (answers[row], labels, weight, codes[row]), None
+    cells = (answers[row], labels, weight, codes[row])
+    kinds = None
     if single and groups == len(answers):
         # Clusters of one row and one rater are equal if both values are: each kind is counted.
         kind, kinds = np.unique_counts(answers * len(values) + labels)
@@ -181,12 +183,14 @@ def agreement(
         if raw == 1.0 and least is not None:
             # Perfect agreement leaves nothing to resample: as many rows as the raw interval allows
             # can disagree, at the observed chance level.
-            low, high = max(-1.0, 1 - (1 - least) / (1 - chance)), ends_of(ends)[1]
+            low = max(-1.0, 1 - (1 - least) / (1 - chance))
+            high = ends_of(ends)[1]
             ends = Interval(low, high, level=confidence_level)
         return whole, ends
 
     kappa, kappa_ends = estimate(statistics.kappa, pairs)
     alpha, alpha_ends = estimate(statistics.alpha, both_ways)
+    names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return Agreement(
         **rows.facts,
         level=level,
@@ -197,10 +201,7 @@ def agreement(
         alpha=alpha,
         alpha_interval=alpha_ends,
         ceiling=_human_ceiling(ratings, raw_rows, rows, statistics),
-        judge_values={
-            f"{value:g}" if isinstance(value, float) else str(value): int(n)
-            for value, n in zip(values, judge_counts, strict=True)
-        },
+        judge_values=dict(zip(names, judge_counts.tolist(), strict=True)),
     )
 
 
@@ -244,27 +245,31 @@ def _code_values(judge: Any, human: Any, level: str) -> tuple[list[Any], IntArra
     """The values, and both sides as their positions: of people one column per rater."""
     if all(isinstance(side, pl.Series) and side.dtype == pl.String for side in (judge, human)):
         values = _sorted_values({*judge.unique(), *human.unique()} - {None}, level)
-        answers, labels = (
-            side.cast(pl.Enum(values)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-            for side in (judge, human)
-        )
-        return values, answers, labels[:, None]
+        return values, _enum_codes(judge, values), _enum_codes(human, values)[:, None]
     several = (list, tuple, np.ndarray)
     widths = {len(row) if isinstance(row, several) else 1 for row in human}
     if len(widths) > 1 or 0 in widths:
         raise ArgumentError("human", sorted(widths), "give every row the same number of raters")
-    cells = (cell for row in human for cell in (row if isinstance(row, several) else (row,)))
-    sides = [
-        [None if value is None or value != value else value for value in side]
-        for side in (judge, cells)
-    ]
-    values = _sorted_values({*sides[0], *sides[1]} - {None}, level)
-    place = {None: -1, **{value: at for at, value in enumerate(values)}}
-    answers, ratings = (
-        np.fromiter((place[value] for value in side), dtype=np.int64, count=len(side))
-        for side in sides
+    answers = _without_nan(judge)
+    ratings = _without_nan(
+        cell for row in human for cell in (row if isinstance(row, several) else (row,))
     )
-    return values, answers, ratings.reshape(-1, widths.pop() if widths else 1)
+    values = _sorted_values({*answers, *ratings} - {None}, level)
+    place = {None: -1, **{value: at for at, value in enumerate(values)}}
+
+    def codes(side: list[Any]) -> IntArray:
+        return np.fromiter((place[value] for value in side), dtype=np.int64, count=len(side))
+
+    return values, codes(answers), codes(ratings).reshape(-1, widths.pop() if widths else 1)
+
+
+def _enum_codes(side: pl.Series, values: list[Any]) -> IntArray:
+    codes = side.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
+    return codes.fill_null(-1).to_numpy()
+
+
+def _without_nan(values: Iterable[Any]) -> list[Any]:
+    return [None if value is None or value != value else value for value in values]
 
 
 def _sorted_values(values: set[Any], level: str) -> list[Any]:
@@ -336,7 +341,8 @@ class _Moments:
     def add_up(
         self, first: IntArray, second: IntArray, weight: FloatArray, codes: IntArray, groups: int
     ) -> FloatArray:
-        x, y = self.points[first], self.points[second]
+        x = self.points[first]
+        y = self.points[second]
         sums = (np.ones_like(x), x, y, x * x, y * y, (x - y) ** 2)
         return np.stack(
             [np.bincount(codes, weights=weight * term, minlength=groups) for term in sums], axis=1
@@ -365,13 +371,14 @@ def _human_ceiling(
     several = (ratings >= 0).sum(axis=1) >= 2
     if not several.any():
         return None
-    ratings, rows = ratings[several], rows.only(several)
+    ratings = ratings[several]
+    rows = rows.only(several)
     raters = (ratings >= 0).sum(axis=1)
     pairs = []
-    for one_rater, another in permutations(range(ratings.shape[1]), 2):
-        both = np.flatnonzero((ratings[:, one_rater] >= 0) & (ratings[:, another] >= 0))
-        pairs.append((both, ratings[both, one_rater], ratings[both, another]))
-    row, first, second = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    for rater, another in permutations(ratings.T, 2):
+        both = np.flatnonzero((rater >= 0) & (another >= 0))
+        pairs.append([both, rater[both], another[both]])
+    row, first, second = np.concatenate(pairs, axis=1)
     weight = 1 / (raters * (raters - 1))[row]
     agree = _row_shares(row, weight * (first == second), len(ratings))
     gap = agree - raw_rows[several]
@@ -380,7 +387,7 @@ def _human_ceiling(
     weight = weight * raters[row]
     alpha = float(statistics.alpha(statistics.add_up(first, second, weight, together, 1))[0])
     return Ceiling(
-        n=int(several.sum()),
+        n=len(ratings),
         raw=float(agree.mean()),
         interval=rows.share_interval(agree),
         kappa=kappa if np.isfinite(kappa) else None,

@@ -30,7 +30,17 @@ from adjudge.diagnosis.measures import (
     wins_of,
 )
 from adjudge.diagnosis.reliability import Reliability, measure_reliability, reliability_figure
-from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, Tone, notes_of, table_of
+from adjudge.present.blocks import (
+    Block,
+    Columns,
+    Fact,
+    Figure,
+    Headline,
+    Table,
+    Tone,
+    notes_of,
+    table_of,
+)
 from adjudge.present.figure import ForestRow, axis_name, forest_figure
 from adjudge.present.result import Count, Level, NotNegative, Result, frozen
 from adjudge.present.text import (
@@ -44,7 +54,7 @@ from adjudge.present.text import (
     show_interval,
 )
 from adjudge.records import Interval
-from adjudge.validation import Seed, non_negative, open_unit, positive
+from adjudge.validation import Seed, known_seed, non_negative, open_unit, positive
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -216,17 +226,19 @@ def diagnose_bias(
     names = frame["judge"].unique().sort()
     judges = [_diagnose_rows(replace(of_all, judge=str(name))) for name in names]
     pooled = judges[0] if len(judges) == 1 else _diagnose_rows(of_all)
+    diagnoses = {entry.name: getattr(pooled, entry.name) for entry in fields(Diagnoses)}
+    alike = same_answers(frame, wins_of(frame))
     return BiasReport(
-        **{entry.name: getattr(pooled, entry.name) for entry in fields(Diagnoses)},
+        **diagnoses,
         clusters=frame[CLUSTER].n_unique(),
         clustered_by=rows.cluster,
         judges=tuple(judges),
         dropped=rows.dropped,
         confidence_level=confidence_level,
-        seed=seed if isinstance(seed, int) else None,
+        seed=known_seed(seed),
         assumptions=(CLUSTERED, *rows.makers),
         floor=floor,
-        same_answers=same_answers(frame, wins_of(frame)),
+        same_answers=alike,
     )
 
 
@@ -294,8 +306,8 @@ def _fact(measure: Measure) -> Fact:
 
 def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
     """The diagnoses that could show a bias: those with an interval."""
-    parts = (part for judge in judges for part in judge.parts(without_weaker=True))
-    return [part for part in parts if isinstance(part, BiasTest) and part.interval is not None]
+    shown = (entry for judge in judges for entry in judge.parts(without_weaker=True))
+    return [entry for entry in shown if isinstance(entry, BiasTest) and entry.interval is not None]
 
 
 def _bias_headline(report: BiasReport) -> Headline:
@@ -330,14 +342,19 @@ def _bias_headline(report: BiasReport) -> Headline:
 
 def _measures_table(report: BiasReport) -> Table:
     """A row for each measure, with its judge if there are several."""
-    columns: dict[str, Callable[[tuple[JudgeBias, Measure]], str]] = {}
+
+    def unbiased(entry: tuple[JudgeBias, Measure]) -> str:
+        value = entry[1].unbiased
+        return DASH if value is None else f"{round(value, 3):g}"
+
+    columns: Columns[tuple[JudgeBias, Measure]] = {}
     if len(report.judges) > 1:
         columns["judge"] = lambda entry: entry[0].who
     columns |= {
         "measure": lambda entry: entry[1].name,
         "value": lambda entry: number(entry[1].value),
         f"{level(report.confidence_level)} interval": lambda e: show_interval(e[1].interval),
-        "unbiased": lambda e: DASH if e[1].unbiased is None else f"{round(e[1].unbiased, 3):g}",
+        "unbiased": unbiased,
         "rows": lambda entry: number(entry[1].n),
     }
     caption = f"Biases, intervals clustered by {report.clustered_by}"
@@ -347,14 +364,13 @@ def _measures_table(report: BiasReport) -> Table:
 
 def _won_without_being_good(report: BiasReport) -> list[str]:
     """Models that win with one answer to every prompt, or by length alone."""
-    by_length = [
-        f"{winner.model} wins {percent(winner.win_share)} of {count(winner.n, 'pair')} with "
-        f"{judge.who}, and would win {percent(winner.by_strength)} at equal lengths"
-        for judge in report.judges
-        if judge.length is not None
-        for winner in judge.length.winners
-    ]
-    return [*map(describe_same_answer, report.same_answers), *by_length]
+    lines = list(map(describe_same_answer, report.same_answers))
+    for judge in report.judges:
+        for winner in () if judge.length is None else judge.length.winners:
+            wins = f"{winner.model} wins {percent(winner.win_share)} of {count(winner.n, 'pair')}"
+            alone = percent(winner.by_strength)
+            lines.append(f"{wins} with {judge.who}, and would win {alone} at equal lengths")
+    return lines
 
 
 def _not_measured(report: BiasReport) -> list[str]:
@@ -414,7 +430,8 @@ def _drawn_of(judge: JudgeBias) -> dict[str, Measure]:
 def bias_figure(result: BiasReport) -> Drawing:
     """Every bias of every judge as its distance from an unbiased one."""
     measured = [(judge, measures) for judge in result.judges if (measures := _drawn_of(judge))]
-    rows, shown = [], []
+    rows = []
+    shown = []
     for judge, measures in measured:
         shown.append(list[str]())
         who = f"{axis_name(judge.judge)}, " if len(measured) > 1 else ""

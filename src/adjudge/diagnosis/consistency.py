@@ -31,7 +31,7 @@ from adjudge.diagnosis.measures import (
     picks,
 )
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, table_of
+from adjudge.present.blocks import Block, Columns, table_of
 from adjudge.present.result import Count, Proportion
 from adjudge.present.text import (
     count,
@@ -91,7 +91,9 @@ class PositionBias(BiasTest):
         return "use the mean of both orders (p_a), not one order"
 
     def measures(self) -> tuple[Measure, ...]:
-        floor, worth, ends = self.floor, self.first_advantage, self.advantage_interval
+        floor = self.floor
+        worth = self.first_advantage
+        ends = self.advantage_interval
         first = self.measure("first slot", self.first_share, self.interval, 0.5, floor)
         flips = self.measure("order flips", self.flip_share, self.flip_interval, 0.0, floor)
         if worth is None:
@@ -117,18 +119,17 @@ class PositionBias(BiasTest):
 
     def group_table(self, judge: str) -> list[Block]:
         """The bias of each group, if there are groups; `judge` is named in the caption."""
-        table = table_of(
-            self.by_group,
-            {
-                "group": lambda g: g.group,
-                "pairs": lambda g: number(g.n),
-                "first slot": lambda g: number(g.first_share),
-                f"{level(self.confidence_level)} interval": lambda g: show_interval(g.interval),
-                "order flips": lambda g: number(g.flip_share),
-            },
-            caption="Position by group" + (f": {judge}" if judge else ""),
-        )
-        return [table] if self.by_group else []
+        if not self.by_group:
+            return []
+        columns: Columns[PositionGroup] = {
+            "group": lambda g: g.group,
+            "pairs": lambda g: number(g.n),
+            "first slot": lambda g: number(g.first_share),
+            f"{level(self.confidence_level)} interval": lambda g: show_interval(g.interval),
+            "order flips": lambda g: number(g.flip_share),
+        }
+        caption = f"Position by group: {judge}" if judge else "Position by group"
+        return [table_of(self.by_group, columns, caption=caption)]
 
 
 def position_bias(
@@ -160,13 +161,15 @@ def position_bias(
     forward = optional_probabilities(p_fwd, "p_fwd")
     reverse = optional_probabilities(p_rev, "p_rev")
     n = same_length(p_fwd=forward, p_rev=reverse)
-    no_first, no_second = np.isnan(forward), np.isnan(reverse)
+    no_first = np.isnan(forward)
+    no_second = np.isnan(reverse)
     without = {"no answer": no_first & no_second, "one order only": no_first | no_second}
     pairs = Sample.of(n, without, **sampling)
     both = pairs.used
     if not both.any():
         raise ArgumentError("p_rev", "no pair with both orders", "ask the judge in both orders")
-    first_fwd, first_rev = picks(forward[both]), 1 - picks(reverse[both])
+    first_fwd = picks(forward[both])
+    first_rev = 1 - picks(reverse[both])
     lean = (first_fwd + first_rev) / 2 - 0.5
     first_share = 0.5 + float(lean.mean())
     decided = (first_fwd != 0.5) & (first_rev != 0.5)
@@ -178,29 +181,34 @@ def position_bias(
         names = names[both]
         for name in sorted(set(names.tolist()), key=str):
             rows = names == name
+            lean_of_group = lean[rows]
             group = PositionGroup(
                 group=str(name),
-                n=int(rows.sum()),
-                first_share=0.5 + float(lean[rows].mean()),
-                interval=_lean_interval(lean[rows], pairs.only(rows)),
+                n=len(lean_of_group),
+                first_share=0.5 + float(lean_of_group.mean()),
+                interval=_lean_interval(lean_of_group, pairs.only(rows)),
                 flip_share=mean_or_none(flips[decided & rows]) or 0.0,
             )
             by_group.append(group)
     advantage: float | None = None
     advantage_ends: Interval | None = None
     if gap_fwd is not None and gap_rev is not None:
-        fwd, rev = optional_numbers(gap_fwd, "gap_fwd"), optional_numbers(gap_rev, "gap_rev")
+        fwd = optional_numbers(gap_fwd, "gap_fwd")
+        rev = optional_numbers(gap_rev, "gap_rev")
         same_length(rows=range(n), gap_fwd=fwd, gap_rev=rev)
         scored = Sample.of(n, {"no score": ~(np.isfinite(fwd) & np.isfinite(rev))}, **sampling)
-        fwd, rev = fwd[scored.used], rev[scored.used]
+        fwd = fwd[scored.used]
+        rev = rev[scored.used]
         most = float(np.abs([fwd, rev]).max(initial=0.0))
         advantage = mean_or_none((fwd - rev) / 2)
         advantage_ends = scored.mean_interval((fwd - rev) / 2, -most, most)
+    test = pairs.test(first_share, _lean_interval(lean, pairs), 0.5)
+    flips = flips[decided]
     return PositionBias(
-        **pairs.test(first_share, _lean_interval(lean, pairs), 0.5),
+        **test,
         first_share=first_share,
-        flip_share=mean_or_none(flips[decided]) or 0.0,
-        flip_interval=pairs.only(decided).share_interval(flips[decided]),
+        flip_share=mean_or_none(flips) or 0.0,
+        flip_interval=pairs.only(decided).share_interval(flips),
         by_group=tuple(by_group),
         first_advantage=advantage,
         advantage_interval=advantage_ends,
@@ -209,12 +217,14 @@ def position_bias(
 
 def measure_position(rows: BiasRows) -> PositionBias | str:
     """Position bias of one judge's rows, or why there is none."""
-    forward, reverse = rows.numbers("p_fwd"), rows.numbers("p_rev")
+    forward = rows.numbers("p_fwd")
+    reverse = rows.numbers("p_rev")
     gap_fwd = gap_rev = None
     if rows.has(*BOTH_SCORES):
         # The rubric protocol scores both answers in both orders; the higher score of an order is
         # its verdict.
-        gap_fwd, gap_rev = (rows.numbers(column) for column in BOTH_SCORES)
+        gap_fwd = rows.numbers("score_diff_ab")
+        gap_rev = rows.numbers("score_diff_ba")
         forward = np.where(np.isnan(forward), (np.sign(gap_fwd) + 1) / 2, forward)
         reverse = np.where(np.isnan(reverse), (np.sign(gap_rev) + 1) / 2, reverse)
     if np.isnan(forward + reverse).all():
@@ -235,15 +245,15 @@ def _lean_interval(lean: FloatArray, pairs: Sample) -> Interval | None:
     least, most = ends_of(pairs.only(moved).share_interval(to_first))
     if least is None or most is None:
         # One cluster has all the flips: they could point either way.
-        least, most = 0.0, 1.0
+        least = 0.0
+        most = 1.0
     # A tie in one order is half a flip: the exact half-length, around the weighted estimate.
-    size, mean = float(np.abs(lean).mean()), 0.5 + float(lean.mean())
+    size = float(np.abs(lean).mean())
+    mean = 0.5 + float(lean.mean())
     toward_first = float(to_first.mean())
-    return Interval(
-        max(0.0, min(low, mean - 2 * size * (toward_first - least))),
-        min(1.0, max(high, mean + 2 * size * (most - toward_first))),
-        level=pairs.confidence_level,
-    )
+    low = min(low, mean - 2 * size * (toward_first - least))
+    high = max(high, mean + 2 * size * (most - toward_first))
+    return Interval(max(0.0, low), min(1.0, high), level=pairs.confidence_level)
 
 
 # --- with its own scores ---------------------------------------------------------------------
@@ -294,7 +304,8 @@ def contradictions(
     >>> contradictions(["A", "B", "A", None], [5, 5, 3, 4], [3, 3, 3, 1]).share
     0.5
     """
-    a, b = optional_numbers(score_a, "score_a"), optional_numbers(score_b, "score_b")
+    a = optional_numbers(score_a, "score_a")
+    b = optional_numbers(score_b, "score_b")
     answers = np.array(list(verdicts), dtype=object)
     n = same_length(verdicts=answers, score_a=a, score_b=b)
     without = {
@@ -304,22 +315,21 @@ def contradictions(
     }
     decisive = Sample.of(n, without, **sampling)
     opposite = (np.equal(answers, "A") != (a > b)).astype(np.float64)[decisive.used]
-    share, ends = mean_or_none(opposite), decisive.share_interval(opposite)
+    share = mean_or_none(opposite)
+    ends = decisive.share_interval(opposite)
     return Contradictions(**decisive.facts, unit=unit, share=share, interval=ends)
 
 
 def measure_contradictions(rows: BiasRows) -> Contradictions | str:
     """Contradictions in one judge's rows, or why there is no measure of them."""
-    frame, scored = rows.frame, rows.has(*BOTH_SCORES)
+    frame = rows.frame
+    scored = rows.has(*BOTH_SCORES)
     stated = set(_BOTH_PREFERENCES) <= set(frame.columns)
     if stated and scored and any(rows.has(name) for name in _BOTH_PREFERENCES):
-        return contradictions(
-            [preference for name in _BOTH_PREFERENCES for preference in frame[name].to_list()],
-            np.concatenate([rows.numbers(name) for name in BOTH_SCORES]),
-            np.zeros(2 * frame.height),
-            unit="reply",
-            **rows.sampling(pl.concat([frame, frame])),
-        )
+        preferences = [verdict for name in _BOTH_PREFERENCES for verdict in frame[name].to_list()]
+        gaps = np.concatenate([rows.numbers(name) for name in BOTH_SCORES])
+        sampling = rows.sampling(pl.concat([frame, frame]))
+        return contradictions(preferences, gaps, np.zeros(len(gaps)), unit="reply", **sampling)
     if rows.verdicts.by_score or scored:
         return "the verdicts are computed from the scores, so they cannot contradict them"
     if not rows.has("score_a", "score_b", "verdict"):
@@ -370,20 +380,15 @@ def retest(ids: Sequence[Any], answers: Sequence[Any], **sampling: Unpack[Sampli
     (2, 0.333)
     """
     n = same_length(ids=ids, answers=answers)
-    rows = pl.DataFrame(
-        {
-            "id": [str(name) for name in ids],
-            "answer": ["" if answer is None else str(answer) for answer in answers],
-            "cluster": codes_of(sampling.get("clusters"), n),
-        }
-    )
-    tally = rows.group_by("id", "answer", maintain_order=True).agg(
-        pl.len().alias("times"), pl.col("cluster").first()
-    )
+    clusters = codes_of(sampling.get("clusters"), n)
+    names = [str(name) for name in ids]
+    words = ["" if answer is None else str(answer) for answer in answers]
+    rows = pl.DataFrame({"id": names, "answer": words, "cluster": clusters})
+    cluster = pl.col("cluster").first()
+    times = pl.col("times")
+    tally = rows.group_by("id", "answer", maintain_order=True).agg(cluster, times=pl.len())
     asked = tally.group_by("id", maintain_order=True).agg(
-        pl.col("times").sum().alias("k"),
-        (pl.col("times") * (pl.col("times") - 1)).sum().alias("same"),
-        pl.col("cluster").first(),
+        cluster, k=times.sum(), same=(times * (times - 1)).sum()
     )
     again = asked.filter(pl.col("k") > 1)
     if again.is_empty():

@@ -67,8 +67,9 @@ def count_cycles(wins: ArrayLike) -> CycleCount:
     if int(out.sum()) == comb(n, 2):
         cycles = int(complete_cycles(out))
         return CycleCount(models=n, cycles=cycles, triples=comb(n, 3), complete=True)
-    [cycles], [triples] = (counts.tolist() for counts in batch_cycles(beats[None]))
-    return CycleCount(models=n, cycles=cycles, triples=triples, complete=False)
+    cycles_of, triples_of = batch_cycles(beats[None])
+    cycles = int(cycles_of[0])
+    return CycleCount(models=n, cycles=cycles, triples=int(triples_of[0]), complete=False)
 
 
 def complete_cycles(wins: IntArray) -> IntArray:
@@ -109,7 +110,8 @@ def cyclic_triples(
     triples: list[tuple[int, int, int]] = []
     for i in range(len(beats)):
         later = np.arange(i + 1, len(beats))
-        losers, winners = later[beats[i, later]], later[beats[later, i]]
+        losers = later[beats[i, later]]
+        winners = later[beats[later, i]]
         first, second = np.nonzero(beats[np.ix_(losers, winners)])
         triples.extend(
             (i, int(j), int(k)) for j, k in zip(losers[first], winners[second], strict=True)
@@ -118,7 +120,12 @@ def cyclic_triples(
             break
     if margins is not None:
         sure = margins
-        triples.sort(key=lambda t: -min(sure[t[0], t[1]], sure[t[1], t[2]], sure[t[2], t[0]]))
+
+        def weakest_edge(triple: tuple[int, int, int]) -> float:
+            i, j, k = triple
+            return float(min(sure[i, j], sure[j, k], sure[k, i]))
+
+        triples.sort(key=weakest_edge, reverse=True)
     return triples[:limit]
 
 
@@ -135,7 +142,7 @@ def win_matrix(wins: ArrayLike) -> BoolArray:
         raise ArgumentError(f"wins[{at}, {at}]", 1, "a system cannot beat itself")
     both = beats & beats.T
     if both.any():
-        i, j = (int(x[0]) for x in np.nonzero(both))
+        i, j = np.argwhere(both)[0].tolist()
         raise ArgumentError(f"wins[{i}, {j}]", 1, f"{j} beats {i} too: combine the verdicts first")
     return beats
 
@@ -161,15 +168,18 @@ def document_cycles(
     random = generator(seed)
     decisive = tournaments.winner != 0
     document = tournaments.document[decisive]
-    i, j = tournaments.first[decisive], tournaments.second[decisive]
+    i = tournaments.first[decisive]
+    j = tournaments.second[decisive]
     won = tournaments.winner[decisive] > 0
-    size, documents = len(tournaments.models), len(tournaments.documents)
+    size = len(tournaments.models)
+    documents = len(tournaments.documents)
     [observed], triples = _count_draws(document, i, j, won[None], documents, size)
     counted = triples > 0
     if not counted.any():
         return observed, triples, {}
     judge_rate = float((observed[counted] / triples[counted]).mean())
-    winner, loser = np.where(won, i, j), np.where(won, j, i)
+    winner = np.where(won, i, j)
+    loser = np.where(won, j, i)
     wins = np.bincount(winner * size + loser, minlength=size * size).reshape(size, size)
     strengths = fit_strengths(wins.astype(np.float64))
     gap = strengths[i] - strengths[j]
@@ -179,7 +189,8 @@ def document_cycles(
         scale: float, times: int, source: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         chance = expit(scale * gap)
-        rates, shares = np.empty(times), np.empty(times)
+        rates = np.empty(times)
+        shares = np.empty(times)
         for start in range(0, times, step):
             batch = slice(start, min(times, start + step))
             drawn = source.random((batch.stop - start, len(chance))) < chance
@@ -191,11 +202,12 @@ def document_cycles(
     rates, shares = redraw(1.0, replicates, random)
     # Means of equal rates can differ in the last bit; equal values count against the judge.
     reached = int((rates >= judge_rate - 1e-12).sum())
+    same_rate = _same_rate(judge_rate, redraw, replicates, int(random.integers(2**32)))
     expected = {
         **_middle(rates, "expected_rate", "expected_rate_interval"),
         **_middle(shares, "expected_share", "expected_share_interval"),
         "p_value": (1 + reached) / (1 + replicates),
-        **_same_rate(judge_rate, redraw, replicates, int(random.integers(2**32))),
+        **same_rate,
     }
     return observed, triples, expected
 
@@ -215,7 +227,8 @@ def _same_rate(judge_rate: float, redraw: _Redraw, replicates: int, seed: int) -
         rates, _ = redraw(np.exp(log_scale), few, np.random.default_rng(seed))
         return float(rates.mean())
 
-    low, high = -4.0, 5.0
+    low = -4.0
+    high = 5.0
     if rate_at(low) < judge_rate or rate_at(high) > judge_rate:
         return {}
     for _ in range(12):
@@ -239,5 +252,5 @@ def _count_draws(
     beats = np.zeros((draws, documents, size, size), dtype=bool)
     beats[:, document, i, j] = won
     beats[:, document, j, i] = ~won
-    cycles, triples = batch_cycles(beats.reshape(-1, size, size))
+    cycles, triples = batch_cycles(beats.reshape(draws * documents, size, size))
     return cycles.reshape(draws, documents), triples.reshape(draws, documents)[0]

@@ -92,7 +92,8 @@ def family_bias(
     """
     judge = optional_probabilities(p_a, "p_a")
     other = optional_probabilities(reference, "reference")
-    a, b = np.asarray(own_a, dtype=bool), np.asarray(own_b, dtype=bool)
+    a = np.asarray(own_a, dtype=bool)
+    b = np.asarray(own_b, dtype=bool)
     n = same_length(p_a=judge, reference=other, own_a=a, own_b=b)
     without = {
         "not exactly one own answer": a == b,
@@ -100,9 +101,9 @@ def family_bias(
         "no reference": np.isnan(other),
     }
     mixed = Sample.of(n, without, **sampling)
-    judge_share, reference_share = (
-        np.where(a, for_a, 1 - for_a)[mixed.used] for for_a in (picks(judge), other)
-    )
+    verdict = picks(judge)
+    judge_share = np.where(a, verdict, 1 - verdict)[mixed.used]
+    reference_share = np.where(a, other, 1 - other)[mixed.used]
     gap = judge_share - reference_share
     excess = mean_or_none(gap)
     return FamilyBias(
@@ -117,7 +118,8 @@ def family_bias(
 
 def measure_family(rows: BiasRows) -> FamilyBias | str:
     """Family bias of one judge's rows, or why there is none."""
-    judge, families = rows.judge, rows.families
+    judge = rows.judge
+    families = rows.families
     if judge is None:
         return "several judges: see the result of each"
     if not rows.has("model_a", "model_b"):
@@ -130,19 +132,19 @@ def measure_family(rows: BiasRows) -> FamilyBias | str:
         reference = label_values(rows.frame["label"])
         name = "people"
     else:
-        means = (
-            rows.verdicts.frame.filter(pl.col("judge") != judge)
-            .group_by("id")
-            .agg(pick=(((pl.col("p_a") - 0.5).sign() + 1) / 2).mean())
-        )
+        pick = ((pl.col("p_a") - 0.5).sign() + 1) / 2
+        others = rows.verdicts.frame.filter(pl.col("judge") != judge)
+        means = others.group_by("id").agg(pick=pick.mean())
         joined = rows.frame.select("id").join(means, on="id", how="left", maintain_order="left")
-        reference, name = numbers_of(joined, "pick"), "the other judges"
+        reference = numbers_of(joined, "pick")
+        name = "the other judges"
         if np.isnan(reference).all():
             return "neither labels nor another judge to compare with"
     return family_bias(
         rows.numbers("p_a"),
         reference,
-        *(of_family(rows.frame[side], family, families) for side in ("model_a", "model_b")),
+        of_family(rows.frame["model_a"], family, families),
+        of_family(rows.frame["model_b"], family, families),
         family=family,
         reference_name=name,
         **rows.sampling(),
@@ -229,10 +231,10 @@ def family_scores(
     unnamed = np.array([name is None for name in names], dtype=bool)
     without = {"no model named": unnamed, "no score or no reference": ~np.isfinite(gap)}
     scored = Sample.of(n, without, confidence_level=confidence_level)
-    ours, others = (
-        _model_means(gap[side], names[side])
-        for side in (scored.used & of_judge, scored.used & ~of_judge)
-    )
+    own_rows = scored.used & of_judge
+    other_rows = scored.used & ~of_judge
+    ours = _model_means(gap[own_rows], names[own_rows])
+    others = _model_means(gap[other_rows], names[other_rows])
     excess: float | None = None
     ends: Interval | None = None
     if len(ours) and len(others):
@@ -257,30 +259,31 @@ def family_scores(
 
 def measure_family_scores(rows: BiasRows) -> FamilyScores | str | None:
     """Scores of single answers against the other judges' median; None if there are no scores."""
-    judge, families = rows.judge, rows.families
+    judge = rows.judge
+    families = rows.families
     if judge is None or not rows.has("score_a", "score_b", "model_a", "model_b"):
         return None
     family = family_of(judge, families)
     if family is None:
         return None
-    answers = pl.concat(
-        rows.verdicts.frame.select(
-            "id",
-            "judge",
-            pl.lit(side).alias("side"),
-            pl.col(f"model_{side}").cast(pl.String).alias("model"),
-            pl.col(f"score_{side}").cast(pl.Float64).alias("score"),
+
+    def answers_of(side: str) -> pl.DataFrame:
+        model = pl.col(f"model_{side}").cast(pl.String)
+        score = pl.col(f"score_{side}").cast(pl.Float64)
+        return rows.verdicts.frame.select(
+            "id", "judge", side=pl.lit(side), model=model, score=score
         )
-        for side in ("a", "b")
-    )
+
+    answers = pl.concat([answers_of("a"), answers_of("b")])
     others = answers.filter(pl.col("judge") != judge).group_by("id", "side")
-    scores = answers.filter(pl.col("judge") == judge).join(
-        others.agg(pl.col("score").median().alias("others")), on=["id", "side"], how="left"
-    )
+    medians = others.agg(others=pl.col("score").median())
+    of_judge = answers.filter(pl.col("judge") == judge)
+    scores = of_judge.join(medians, on=["id", "side"], how="left")
     if scores["others"].null_count() == scores.height:
         return "no other judge scored the same answers"
+    deviation = scores["score"] - scores["others"]
     return family_scores(
-        (scores["score"] - scores["others"]).fill_null(np.nan).to_numpy(),
+        deviation.fill_null(np.nan).to_numpy(),
         scores["model"].to_list(),
         of_family(scores["model"], family, families),
         judge=judge,
@@ -304,21 +307,19 @@ def _model_means(gap: FloatArray, names: Any) -> FloatArray:
 def _over_models(
     ours: FloatArray, others: FloatArray, excess: float, confidence_level: float
 ) -> Interval | None:
-    if len(ours) < 2 or len(others) < 2:
+    n = len(ours)
+    m = len(others)
+    if n < 2 or m < 2:
         return None
-    variances = [float(side.var(ddof=1)) / len(side) for side in (ours, others)]
-    total = sum(variances)
+    variance = float(ours.var(ddof=1)) / n
+    other_variance = float(others.var(ddof=1)) / m
+    total = variance + other_variance
     if total == 0:
         return None
-    welch = total**2 / sum(
-        variance**2 / (len(side) - 1)
-        for variance, side in zip(variances, (ours, others), strict=True)
-    )
-    both = len(ours) + len(others) - 2
-    squares = sum(float(side.var()) * len(side) for side in (ours, others))
-    pooled = squares / both * (1 / len(ours) + 1 / len(others))
-    reach = max(
-        student_quantile(confidence_level, freedom) * math.sqrt(variance)
-        for freedom, variance in ((welch, total), (both, pooled))
-    )
+    freedom = total**2 / (variance**2 / (n - 1) + other_variance**2 / (m - 1))
+    welch = student_quantile(confidence_level, freedom) * math.sqrt(total)
+    squares = float(ours.var()) * n + float(others.var()) * m
+    pooled = squares / (n + m - 2) * (1 / n + 1 / m)
+    student = student_quantile(confidence_level, n + m - 2) * math.sqrt(pooled)
+    reach = max(welch, student)
     return Interval(excess - reach, excess + reach, level=confidence_level)

@@ -101,12 +101,14 @@ class LengthBias(BiasTest):
     winners: tuple[LengthWinner, ...] = ()
 
     def measures(self) -> tuple[Measure, ...]:
-        ends, floor = self.effect_interval, self.floor
+        ends = self.effect_interval
+        floor = self.floor
         effect = self.measure("length, effect", self.effect, ends, 0.0, floor)
         if self.excess is None:
             return (effect,)
         # A judge that agrees less with people also prefers length less: this is not a bias.
-        ends, n = self.interval, self.human_n
+        ends = self.interval
+        n = self.human_n
         return Measure("length, minus people", self.excess, ends, 0.0, n, self.biased), effect
 
     def describe(self) -> str:
@@ -166,34 +168,42 @@ def length_bias(
     (True, 0.5)
     """
     won = optional_probabilities(wins, "wins")
-    a, b = optional_numbers(length_a, "length_a"), optional_numbers(length_b, "length_b")
+    a = optional_numbers(length_a, "length_a")
+    b = optional_numbers(length_b, "length_b")
     n = same_length(
         wins=won, length_a=a, length_b=b, models_a=models_a, models_b=models_b, labels=labels
     )
     names, first, second = _code_models(models_a, models_b, n)
+    measured = np.isfinite(a + b) & (a >= 0) & (b >= 0)
     without = {
         "no answer": np.isnan(won),
-        "no length": ~(np.isfinite(a + b) & (a >= 0) & (b >= 0)),
+        "no length": ~measured,
         "no model": (first < 0) | (second < 0),
     }
     rows = Sample.of(n, without, **sampling)
-    used, confidence_level = rows.used, rows.confidence_level
+    used = rows.used
+    confidence_level = rows.confidence_level
     doublings = np.log2((1 + a[used]) / (1 + b[used])).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)
     pairs = _Pairs(doublings, first[used], second[used], rows.codes, max(1, len(names)))
     won = won[used]
     people = np.full(len(won), np.nan) if labels is None else label_values(labels)[used]
-    voted, unequal = ~np.isnan(people), doublings != 0
+    voted = ~np.isnan(people)
+    unequal = doublings != 0
     fit = _Fit.of(pairs, won)
     on_votes = fit if voted.all() else _Fit.of(pairs.only(voted), won[voted])
     of_people = _Fit.of(on_votes.pairs, people[voted])
     effect = fit.of_effect.value if unequal.any() else None
     effect_ends = fit.interval(fit.of_effect, confidence_level)
     shown = shows(effect, effect_ends, 0.0, rows.floor)
-    tested, ends, excess, human_effect = effect, effect_ends, None, None
+    tested = effect
+    ends = effect_ends
+    excess = None
+    human_effect = None
     compared = voted & unequal
     if compared.any():
         human_effect = of_people.of_effect.value
-        tested, ends = on_votes.of_effect.value - human_effect, None
+        tested = on_votes.of_effect.value - human_effect
+        ends = None
         excess = tested
         if count_clusters(rows.codes[compared]) >= _FEWEST_CLUSTERS:
             gap = on_votes.of_effect.minus(of_people.of_effect)
@@ -201,16 +211,18 @@ def length_bias(
     fields = rows.only(unequal, "equal length").test(tested, ends, 0.0)
     # A judge without its own preference that agrees less with people only prefers length less.
     fields["biased"] &= excess is None or effect is None or excess * effect > 0
+    odds_doubling = None if effect is None else math.exp(fit.beta[-1])
+    winners = _winners_by_length(fit, won, names, rows.floor) if shown and names else ()
     return LengthBias(
         **fields,
         models=len(names),
         effect=effect,
         effect_interval=effect_ends,
-        odds_doubling=None if effect is None else math.exp(fit.beta[-1]),
+        odds_doubling=odds_doubling,
         human_n=int(compared.sum()),
         human_effect=human_effect,
         excess=excess,
-        winners=_winners_by_length(fit, won, names, rows.floor) if shown and names else (),
+        winners=winners,
     )
 
 
@@ -218,16 +230,18 @@ def measure_length(rows: BiasRows) -> LengthBias | str:
     """Length bias of one judge's rows, or why there is none."""
     if not rows.has("length_a", "length_b"):
         return _explain_no_length(rows)
-    models, labels = rows.has("model_a", "model_b"), rows.has("label")
+    models = rows.has("model_a", "model_b")
+    labels = rows.has("label")
     if not models and not labels:
         return "longer answers can be better ones: name model_a and model_b, or give labels"
     frame = rows.frame
+    names = [as_text(frame[column]) if models else None for column in ("model_a", "model_b")]
     return length_bias(
         wins_of(frame),
         rows.numbers("length_a"),
         rows.numbers("length_b"),
-        models_a=as_text(frame["model_a"]) if models else None,
-        models_b=as_text(frame["model_b"]) if models else None,
+        models_a=names[0],
+        models_b=names[1],
         labels=frame["label"] if labels else None,
         **rows.sampling(),
     )
@@ -281,10 +295,9 @@ class _Pairs:
 
     def gather(self, values: FloatArray) -> FloatArray:
         """The transpose: from a value per pair to strengths and gamma."""
-        sums = np.bincount(self.first, values, self.models) - np.bincount(
-            self.second, values, self.models
-        )
-        return np.append(sums, values @ self.doublings)
+        of_first = np.bincount(self.first, values, self.models)
+        of_second = np.bincount(self.second, values, self.models)
+        return np.append(of_first - of_second, values @ self.doublings)
 
     def information(self, weight: FloatArray) -> FloatArray:
         """The transpose applied to what `along` gives, each pair with its weight."""
@@ -345,13 +358,15 @@ class _Fit:
     @cached_property
     def of_effect(self) -> _Estimate:
         """Mean of P(longer wins) minus P(longer wins) by strength alone."""
-        pairs, alone = self.pairs, self.by_strength
+        pairs = self.pairs
+        alone = self.by_strength
         share = np.sign(pairs.doublings) / max(1, np.count_nonzero(pairs.doublings))
         p = expit(pairs.along(self.beta))
         gradient = pairs.gather(share * (p * (1 - p) - alone * (1 - alone)))
         gradient[-1] = (share * p * (1 - p)) @ pairs.doublings
         direction = np.asarray(np.linalg.solve(self.information, gradient), dtype=np.float64)
-        variance, lean = float(gradient @ direction), pairs.along(direction)
+        variance = float(gradient @ direction)
+        lean = pairs.along(direction)
         # A cluster attracts the fit by its share of the information. Without the cluster, the fit
         # would be that much further away (the jackknife to first order).
         codes, groups = pairs.clusters
@@ -362,15 +377,16 @@ class _Fit:
     def interval(self, estimate: _Estimate, confidence_level: float) -> Interval | None:
         """Value plus or minus t standard errors; none with too few clusters or pairs."""
         codes, groups = self.pairs.clusters
-        n, parameters = len(codes), len(self.beta)
+        n = len(codes)
+        parameters = len(self.beta)
         if groups < 2 or n <= parameters or not self.pairs.doublings.any():
             return None
         sums = np.bincount(codes, weights=estimate.influence)
         clustered = groups / (groups - 1) * (n - 1) / (n - parameters) * float(sums @ sums)
         se = math.sqrt(max(clustered, estimate.variance))
         reach = student_quantile(confidence_level, groups - 1) * se
-        low, high = estimate.value - reach, estimate.value + reach
-        low, high = max(-estimate.limit, low), min(estimate.limit, high)
+        low = max(-estimate.limit, estimate.value - reach)
+        high = min(estimate.limit, estimate.value + reach)
         return Interval(low, high, level=confidence_level)
 
 
@@ -378,23 +394,27 @@ def _winners_by_length(
     fit: _Fit, won: FloatArray, names: Sequence[Any], floor: float
 ) -> tuple[LengthWinner, ...]:
     """Models that win more than half of their battles, but less than half by strength alone."""
-    pairs, alone = fit.pairs, fit.by_strength
+    pairs = fit.pairs
     sides = np.concatenate([pairs.first, pairs.second])
     n = np.bincount(sides, minlength=len(names))
-    share, strength = (
-        np.bincount(sides, np.concatenate([values, 1 - values]), len(names)) / np.maximum(n, 1)
-        for values in (won, alone)
-    )
+
+    def share_of_wins(wins: FloatArray) -> FloatArray:
+        totals = np.bincount(sides, np.concatenate([wins, 1 - wins]), len(names))
+        return np.asarray(totals / np.maximum(n, 1))
+
+    share = share_of_wins(won)
+    strength = share_of_wins(fit.by_strength)
     by_length = (n >= _FEWEST_BATTLES) & (share > 0.5) & (strength < 0.5)
-    return tuple(
-        LengthWinner(
+    winners = []
+    for at in np.flatnonzero(by_length & (share - strength >= floor)).tolist():
+        winner = LengthWinner(
             model=str(names[at]),
             n=int(n[at]),
             win_share=float(share[at]),
             by_strength=float(strength[at]),
         )
-        for at in np.flatnonzero(by_length & (share - strength >= floor)).tolist()
-    )
+        winners.append(winner)
+    return tuple(winners)
 
 
 # --- near ties -------------------------------------------------------------------------------
@@ -410,7 +430,8 @@ class VerbosityBias(BiasTest):
     longer_share: Proportion | None
 
     def measures(self) -> tuple[Measure, ...]:
-        share, ends = self.longer_share, self.interval
+        share = self.longer_share
+        ends = self.interval
         return (self.measure("longer, near-tied", share, ends, 0.5, self.floor),)
 
     def describe(self) -> str:
@@ -449,7 +470,8 @@ def verbosity_bias(
     positive(near_tie, "near_tie")
     lean = optional_numbers(margin, "margin")
     finite(lean[~np.isnan(lean)], "margin", allow_empty=True)
-    a, b = optional_numbers(length_a, "length_a"), optional_numbers(length_b, "length_b")
+    a = optional_numbers(length_a, "length_a")
+    b = optional_numbers(length_b, "length_b")
     n = same_length(margin=lean, length_a=a, length_b=b)
     without = {
         "no length": ~np.isfinite(a + b),
@@ -478,10 +500,11 @@ def measure_verbosity(rows: BiasRows) -> VerbosityBias | str:
     )
     if not rows.verdicts.graded and not by_score:
         return "verdicts alone do not show where the judge is near-tied"
+    margin = rows.numbers("p_a") - 0.5
+    if by_score:
+        margin = rows.numbers("score_a") - rows.numbers("score_b")
     return verbosity_bias(
-        rows.numbers("score_a") - rows.numbers("score_b")
-        if by_score
-        else rows.numbers("p_a") - 0.5,
+        margin,
         rows.numbers("length_a"),
         rows.numbers("length_b"),
         near_tie=rows.near_tie or (0.3 if by_score else 0.1),

@@ -139,7 +139,8 @@ class BiasTest(BiasMeasures, HasInterval):
     def negligible(self) -> bool:
         """A significant difference that is too small to be called a bias."""
         main = self.measures()[0]
-        value, unbiased = main.value or 0.0, main.unbiased or 0.0
+        value = main.value or 0.0
+        unbiased = main.unbiased or 0.0
         return excludes(main.interval, unbiased) and abs(value - unbiased) < self.floor
 
     def describe_negligible(self) -> str:
@@ -213,7 +214,8 @@ class Sample:
         """All rows but those with a reason against them; a row counts for its first reason."""
         level = open_unit(sampling.get("confidence_level", 0.95), "confidence_level")
         floor = non_negative(sampling.get("floor", FLOOR), "floor")
-        used, dropped = np.ones(n, dtype=bool), {}
+        used = np.ones(n, dtype=bool)
+        dropped = {}
         for reason, rows in (without or {}).items():
             dropped[reason] = int((used & rows).sum())
             used &= ~rows
@@ -285,7 +287,7 @@ class BiasRows:
 
     @cached_property
     def repeats(self) -> pl.DataFrame:
-        return self._of_judge(self.verdicts.repeats)
+        return self._of_judge(self.verdicts.repeats.frame)
 
     def _of_judge(self, rows: pl.DataFrame) -> pl.DataFrame:
         if self.judge is None or (of_judge := rows["judge"] == self.judge).all():

@@ -6,7 +6,7 @@ The diagnosis paper leaves it to future work (section 7). Two files, the same ro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
@@ -14,10 +14,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 import numpy as np
 import polars as pl
 
-from adjudge.data import kinds_of, read_scores, read_tournaments, sniff
-from adjudge.data.rows import cluster_column, judge_names, merge_dropped
+from adjudge.data import kinds_of, sniff
+from adjudge.data.names import LOG, shorten
+from adjudge.data.rows import (
+    DEFAULT_CLUSTERS,
+    Rows,
+    add_absent,
+    cluster_column,
+    judge_names,
+    measured,
+    merge_dropped,
+)
+from adjudge.data.scores import open_scores
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike, as_text, first_row, source_name
+from adjudge.data.tournaments import open_tournaments
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.diagnosis.measures import (
     CLUSTERED,
@@ -34,7 +45,7 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Figure, Headline, Note, notes_of
+from adjudge.present.blocks import Block, Columns, Fact, Figure, Headline, Note, notes_of
 from adjudge.present.figure import ForestRow, axis_name, forest_figure
 from adjudge.present.result import (
     Check,
@@ -139,10 +150,11 @@ def diagnose_prompts(
     non_negative(floor, "floor")
     rows = prepare_prompts(first, second, cluster=cluster, **reading)
     groups = rows.frame.partition_by(["judge", "criterion"], as_dict=True, maintain_order=True)
-    changes = [
-        prompt_change(
-            group["first"].to_list(),
-            group["second"].to_list(),
+    changes = []
+    for (judge, criterion), group in groups.items():
+        answers = group["first"].to_list(), group["second"].to_list()
+        change = prompt_change(
+            *answers,
             scored=rows.answers == "scores",
             judge=str(judge) if judge else None,
             criterion=None if criterion is None else str(criterion),
@@ -150,8 +162,7 @@ def diagnose_prompts(
             floor=floor,
             confidence_level=confidence_level,
         )
-        for (judge, criterion), group in groups.items()
-    ]
+        changes.append(change)
     return PromptSensitivity(
         first=source_name(first),
         second=source_name(second),
@@ -214,46 +225,54 @@ def prepare_prompts(
     if sides[0].answers != sides[1].answers:
         problem = f"has {sides[1].answers}, but {names[0]} has {sides[0].answers}"
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
-    grouped = [
-        side.frame.group_by(*_KEY, maintain_order=True).agg(
-            pl.col("cluster").first(), pl.col("answer").alias(name)
-        )
-        for side, name in zip(sides, ("first", "second"), strict=True)
-    ]
-    both = (
-        grouped[0]
-        .join(grouped[1].drop("cluster"), on=_KEY, nulls_equal=True, maintain_order="left")
-        .sort(_KEY)
-    )
+    questions = [side.frame.group_by(*_KEY, maintain_order=True) for side in sides]
+    of_first = questions[0].agg(pl.col("cluster").first(), first="answer")
+    of_second = questions[1].agg(second="answer")
+    both = of_first.join(of_second, on=_KEY, nulls_equal=True, maintain_order="left").sort(_KEY)
     if both.is_empty():
         problem = f"no row matches one of {names[0]}, by judge, criterion and id"
         judges = [{name or "an unnamed judge" for name in side.frame["judge"]} for side in sides]
         if judges[0].isdisjoint(judges[1]):
-            of_first, of_second = (", ".join(sorted(side)) for side in judges)
-            problem = f"has answers of {of_second}, but {names[0]} has those of {of_first}"
+            listed = [", ".join(sorted(side)) for side in judges]
+            problem = f"has answers of {listed[1]}, but {names[0]} has those of {listed[0]}"
             raise DataError(names[1], problem, remedy=_COMPARE)
         raise DataError(names[1], problem, remedy=_ASK_BOTH)
+    _remark_judges(names, sides)
     dropped = merge_dropped(
         *(side.dropped for side in sides),
-        {"row only in the first file": grouped[0].height - both.height},
-        {"row only in the second file": grouped[1].height - both.height},
+        {"row only in the first file": of_first.height - both.height},
+        {"row only in the second file": of_second.height - both.height},
     )
     return replace(sides[0], frame=both, dropped=dropped)
+
+
+def _remark_judges(names: tuple[str, str], sides: Sequence[PromptRows]) -> None:
+    """Name judges that answered one prompt alone: their rows are not compared."""
+    judges = [{*side.frame["judge"].drop_nulls()} for side in sides]
+    for at, other in ((0, 1), (1, 0)):
+        alone = sorted(judges[at] - judges[other])
+        if alone:
+            listed = shorten(alone, 5)
+            message = "%s: warning: only this file has rows of %s: they are not compared"
+            LOG.warning(message, names[at], listed)
 
 
 def _read_answers(table: TableLike, cluster: str | None) -> PromptRows:
     kinds = kinds_of(sniff(table))
     answers: Answers = "scores" if "scores" in kinds else "verdicts"
     if answers == "scores":
-        frame = judge_names(read_scores(table))
+        opened = open_scores(table)
+        frame = opened.frame
         key = pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f")
         answer = pl.col("judge_score")
     elif "tournaments" in kinds and "id" not in (first_row(table) or ()):
-        frame = judge_names(read_tournaments(table))
+        opened = open_tournaments(table)
+        frame = judge_names(opened.frame)
         names = ["doc_id", "model_a", "model_b", *(c for c in ("order",) if c in frame.columns)]
         key = pl.concat_str(names, separator="\x1f", ignore_nulls=True)
     else:
-        frame = prepare_verdicts(table).repeats
+        opened = prepare_verdicts(table).repeats
+        frame = opened.frame
         key = pl.col("id")
     if answers == "verdicts":
         # A judge that was asked and has no verdict (p_a = 1/2) still gave an answer.
@@ -261,19 +280,21 @@ def _read_answers(table: TableLike, cluster: str | None) -> PromptRows:
         if "p_a" in frame.columns:
             answered = answered | pl.col("p_a").is_not_null()
         answer = pl.when(answered).then(pl.col("verdict").fill_null(""))
-    default = next((c for c in ("doc_id", "prompt_id") if c in frame.columns), None)
+    default = next((c for c in ("doc_id", *DEFAULT_CLUSTERS) if c in frame.columns), None)
     column = default if cluster is None else cluster_column(frame, cluster) or default
-    if "criterion" not in frame.columns:
-        frame = frame.with_columns(criterion=pl.lit(None, pl.String))
+    frame = add_absent(frame, ["criterion", "status"])
     clusters = key if column is None else pl.coalesce(as_text(frame[column]), key)
     rows = frame.select(
-        pl.col("judge", "criterion").cast(pl.String),
+        as_text(frame["judge"]),
+        as_text(frame["criterion"]),
         key.alias("key"),
+        pl.col("status"),
         cluster=clusters,
         answer=answer,
     )
-    heard = rows.filter(pl.col("answer").is_not_null())
-    return PromptRows(heard, answers, column or "id", {"no answer": rows.height - heard.height})
+    no_answer = pl.col("answer").is_null()
+    used = measured(Rows(rows, opened.dropped), without=no_answer).without(no_answer, "no answer")
+    return PromptRows(used.frame, answers, column or "id", used.dropped)
 
 
 # --- numbers ---------------------------------------------------------------------------------
@@ -304,17 +325,10 @@ def prompt_change(
         raise ArgumentError("first", f"{n} rows", "give an answer to both prompts for every row")
     rows = Sample.of(n, **sampling)
     tallies = [(Counter(a), Counter(b)) for a, b in zip(first, second, strict=True)]
-    changed = np.array(
-        [1 - sum(a[v] * b[v] for v in a) / (a.total() * b.total()) for a, b in tallies]
-    )
+    changed = np.array([_change(a, b) for a, b in tallies])
     repeated = np.array([min(a.total(), b.total()) > 1 for a, b in tallies])
-    again = np.array(
-        [
-            (_change_again(a) + _change_again(b)) / 2
-            for (a, b), twice in zip(tallies, repeated, strict=True)
-            if twice
-        ]
-    )
+    twice = [pair for pair in tallies if min(map(Counter.total, pair)) > 1]
+    again = np.array([(_change_again(a) + _change_again(b)) / 2 for a, b in twice])
     excess = shift = None
     excess_ends: Interval | None = None
     shift_ends: Interval | None = None
@@ -323,10 +337,12 @@ def prompt_change(
         excess = float(gap.mean())
         excess_ends = rows.only(repeated).mean_interval(gap)
     if scored:
-        before, after = (np.array([np.mean(row) for row in side]) for side in (first, second))
+        before = np.array([np.mean(scores) for scores in first])
+        after = np.array([np.mean(scores) for scores in second])
         shift = float((after - before).mean())
         most = float(np.ptp([score for side in (first, second) for row in side for score in row]))
         shift_ends = rows.mean_interval(after - before, -most, most)
+    adds = (excess or 0.0) > 0 and shows(excess, excess_ends, 0, rows.floor)
     return PromptChange(
         judge=judge,
         criterion=criterion,
@@ -340,11 +356,14 @@ def prompt_change(
         excess_interval=excess_ends,
         shift=shift,
         shift_interval=shift_ends,
-        more_than_again=excess is not None
-        and excess > 0
-        and shows(excess, excess_ends, 0, rows.floor),
+        more_than_again=adds,
         shifted=excludes(shift_ends, 0.0) and bool(shift),
     )
+
+
+def _change(a: Counter[Any], b: Counter[Any]) -> float:
+    """The probability that an answer to one prompt differs from one to the other."""
+    return 1 - sum(a[answer] * b[answer] for answer in a) / (a.total() * b.total())
 
 
 def _change_again(answers: Counter[Any]) -> float:
@@ -362,7 +381,7 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
     ends = f"{text.level(result.confidence_level)} interval"
     again = any(g.again is not None for g in groups)
 
-    tables: dict[str, dict[str, Callable[[PromptChange], str]]] = {
+    tables: dict[str, Columns[PromptChange]] = {
         f"{result.answers.capitalize()} that differ between the two prompts": {
             "rows": lambda g: text.number(g.n),
             result.clustered_by: lambda g: text.number(g.clusters),
@@ -395,14 +414,11 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
     ]
     caption = "Answers that change with the prompt"
     caption += ", and (rings) when the same prompt is asked again." if again else "."
-    return [
-        _prompts_headline(result),
-        *lines_of(facts),
-        Note([*lines, *left_out_together(result.dropped)]),
-        *(table_of_groups(groups, columns, table) for table, columns in tables.items()),
-        *notes_of(result.assumptions, detail=True),
-        Figure("changes", partial(prompts_figure, result), caption),
-    ]
+    lines += left_out_together(result.dropped)
+    blocks: list[Block] = [_prompts_headline(result), *lines_of(facts), Note(lines)]
+    blocks += [table_of_groups(groups, columns, table) for table, columns in tables.items()]
+    blocks += notes_of(result.assumptions, detail=True)
+    return [*blocks, Figure("changes", partial(prompts_figure, result), caption)]
 
 
 def _changed_range(result: PromptSensitivity) -> str:

@@ -94,8 +94,10 @@ class Reliability(BiasTest):
         return self.p_value is not None and self.p_value <= 1 - self.confidence_level
 
     def measures(self) -> tuple[Measure, ...]:
-        over, n = self.over_confidence, self.n
-        ece, expected = self.ece_equal_mass, self.ece_if_calibrated
+        over = self.over_confidence
+        n = self.n
+        ece = self.ece_equal_mass
+        expected = self.ece_if_calibrated
         return (
             self.measure("over-confidence", over, self.interval, 0.0, self.floor),
             # A calibrated judge also has an ECE above zero: the p-value is its test.
@@ -112,7 +114,9 @@ class Reliability(BiasTest):
         return f"{words}: {self._describe_finding(low, high)}"
 
     def _describe_finding(self, low: float, high: float) -> str:
-        rows, over, ends = count(self.n, "row"), self.over_confidence, self.interval
+        rows = count(self.n, "row")
+        over = self.over_confidence
+        ends = self.interval
         if self.negligible and not self.miscalibrated:
             small = self.describe_negligible()
             return f"over-confidence {signed(100 * over, 1)} points, {small}"
@@ -166,12 +170,14 @@ def reliability(
     >>> round(judge.over_confidence, 3), round(judge.ece_uniform, 3), judge.biased
     (0.4, 0.4, True)
     """
-    sure, right = probabilities(confidence, "confidence"), zero_one(correct, "correct")
+    sure = probabilities(confidence, "confidence")
+    right = zero_one(correct, "correct")
     n = same_length(confidence=sure, correct=right)
     check_count(bins, "bins", least=2)
     check_count(replicates, "replicates", least=1)
     rows = Sample.of(n, **sampling)
-    codes, groups = rows.codes, int(rows.codes.max()) + 1
+    codes = rows.codes
+    groups = int(rows.codes.max()) + 1
     gap = sure - right
     over_confidence = float(gap.mean())
     random = generator(seed)
@@ -192,24 +198,29 @@ def reliability(
         # ECE -+ a quantile of sum |noise of a bin|: by the triangle inequality never too narrow.
         moved = np.abs(sums.resample(replicates, random)).sum(axis=1)
         reach = float(np.quantile(moved / n * sums.freedom, rows.confidence_level))
-        low, high = max(0.0, ece - reach), min(1.0, ece + reach)
+        low = max(0.0, ece - reach)
+        high = min(1.0, ece + reach)
         ece_ends = Interval(low, high, level=rows.confidence_level)
     curve = []
     for at in range(len(table.count)):
         among = table.which == at
+        hits = right[among].astype(np.float64)
+        interval = rows.only(among).share_interval(hits)
         entry = ReliabilityBin(
             low=float(table.low[at]),
             high=float(table.high[at]),
-            n=int(among.sum()),
+            n=len(hits),
             confidence=float(sure[among].mean()),
-            accuracy=float(right[among].mean()),
-            accuracy_interval=rows.only(among).share_interval(right[among].astype(np.float64)),
+            accuracy=float(hits.mean()),
+            accuracy_interval=interval,
         )
         curve.append(entry)
+    test = rows.test(over_confidence, rows.mean_interval(gap), 0.0)
+    accuracy_interval = rows.share_interval(right.astype(np.float64))
     return Reliability(
-        **rows.test(over_confidence, rows.mean_interval(gap), 0.0),
+        **test,
         accuracy=float(right.mean()),
-        accuracy_interval=rows.share_interval(right.astype(np.float64)),
+        accuracy_interval=accuracy_interval,
         mean_confidence=float(sure.mean()),
         ece_uniform=expected_calibration_error(sure, right, bins=bins),
         ece_equal_mass=ece,
@@ -229,12 +240,14 @@ def measure_reliability(rows: BiasRows) -> Reliability | str:
         return "a rubric's p_a is a score difference, not a probability: see rank"
     if not rows.has("label"):
         return "no label: add label, or give --labels"
+    verdict = pl.col("verdict")
+    label = pl.col("label")
     decided = (
         Rows(rows.frame)
-        .without(pl.col("verdict").is_null(), "no judge answer")
-        .without(pl.col("verdict") == "tie", "judge tie")
-        .without(pl.col("label").is_null(), "no human label")
-        .without(pl.col("label") == "tie", "human tie")
+        .without(verdict.is_null(), "no judge answer")
+        .without(verdict == "tie", "judge tie")
+        .without(label.is_null(), "no human label")
+        .without(label == "tie", "human tie")
     )
     frame = decided.frame
     if frame.is_empty():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
@@ -24,11 +24,11 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.errors import ArgumentError
 from adjudge.present import figure as theme
-from adjudge.present.blocks import Block, Fact, Figure, Headline, notes_of, table_of
+from adjudge.present.blocks import Block, Columns, Fact, Figure, Headline, notes_of, table_of
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import DASH, clip, level, number, percent, percent_interval, span
 from adjudge.records import Interval
-from adjudge.validation import FloatArray, IntArray, Seed, count, open_unit
+from adjudge.validation import FloatArray, IntArray, Seed, count, known_seed, open_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -192,7 +192,7 @@ def diagnose_transitivity(
         dropped=rows.dropped,
         replicates=replicates,
         confidence_level=confidence_level,
-        seed=seed if isinstance(seed, int) else None,
+        seed=known_seed(seed),
         assumptions=_ASSUMPTIONS,
     )
 
@@ -205,19 +205,22 @@ def _transitivity_group(
     expected: Mapping[str, Any],
 ) -> TransitivityGroup:
     n = tournaments.entrants
-    possible, of_all = n * (n - 1) // 2, n * (n - 1) * (n - 2) // 6
+    possible = n * (n - 1) // 2
+    of_all = n * (n - 1) * (n - 2) // 6
     decisive = tournaments.winner != 0
     edges = np.bincount(tournaments.document[decisive], minlength=len(tournaments.documents))
+    complete = (edges == possible) & (possible >= 3)
     rates = cycles[triples > 0] / triples[triples > 0]
     documents = Sample.of(len(rates), confidence_level=confidence_level)
     repeated = tournaments.asked > 1
     sure = np.maximum(tournaments.win_share, 1 - tournaments.win_share)[repeated]
+    by_eq1 = cycles[n >= 3] / of_all[n >= 3]
     return TransitivityGroup(
         judge=tournaments.judge,
         criterion=tournaments.criterion,
         documents=len(tournaments.documents),
         documents_with_triples=len(rates),
-        complete=int(((edges == possible) & (possible >= 3)).sum()),
+        complete=int(complete.sum()),
         cycles=int(cycles.sum()),
         triples=int(triples.sum()),
         mean_interval=documents.mean_interval(rates, 0.0, 1.0),
@@ -231,9 +234,7 @@ def _transitivity_group(
         repeated_edges=int(repeated.sum()),
         win_rate_confidence=mean_or_none(sure),
         rates=tuple(float(rate) for rate in rates),
-        **_summarise(
-            cycles[n >= 3] / of_all[n >= 3], "eq1_mean", "eq1_median", "eq1_max", "eq1_share"
-        ),
+        **_summarise(by_eq1, "eq1_mean", "eq1_median", "eq1_max", "eq1_share"),
     )
 
 
@@ -255,6 +256,7 @@ def _worst_documents(
         # Sorting by confidence needs every cycle; a very large tournament gets the first few.
         weigh = sure if cycles[at] <= 100_000 else None
         [first] = cyclic_triples(beats, weigh, limit=1)
+        cycle = tuple(tournaments.models[model] for model in first)
         yield WorstDocument(
             doc_id=tournaments.documents[at],
             rate=float(rate[at]),
@@ -262,7 +264,7 @@ def _worst_documents(
             criterion=tournaments.criterion,
             cycles=int(cycles[at]),
             triples=int(triples[at]),
-            cycle=tuple(tournaments.models[model] for model in first),
+            cycle=cycle,
         )
 
 
@@ -271,17 +273,15 @@ def _worst_documents(
 
 def view_transitivity(result: Transitivity) -> list[Block]:
     """Cycle rates with what noise alone would show; then tables of documents and comparisons."""
-    groups, ends = result.groups, f"{level(result.confidence_level)} interval"
-    facts = [
-        Fact(
-            name_group(g),
-            f"{percent(g.mean_rate)} {percent_interval(g.mean_interval)}",
-            f"{percent(g.eq1_mean)} over all triples (Eq. 1), {percent(g.expected_rate)} by noise",
-        )
-        for g in groups
-        if g.mean_rate is not None
-    ]
-    tables: dict[str, dict[str, Callable[[TransitivityGroup], str]]] = {
+    groups = result.groups
+    ends = f"{level(result.confidence_level)} interval"
+    facts = []
+    for g in (g for g in groups if g.mean_rate is not None):
+        rate = f"{percent(g.mean_rate)} {percent_interval(g.mean_interval)}"
+        by_noise = f"{percent(g.expected_rate)} by noise"
+        note = f"{percent(g.eq1_mean)} over all triples (Eq. 1), {by_noise}"
+        facts.append(Fact(name_group(g), rate, note))
+    tables: dict[str, Columns[TransitivityGroup]] = {
         "Cycles among the decisive triples of a document (by noise: expected from a transitive "
         "judge with noise)": {
             "mean": lambda g: percent(g.mean_rate),
@@ -313,32 +313,30 @@ def view_transitivity(result: Transitivity) -> list[Block]:
             "repeats agree": lambda g: percent(g.win_rate_confidence),
         },
     }
-    worst: dict[str, Callable[[WorstDocument], str]] = {
+    worst: Columns[WorstDocument] = {
         "document": lambda d: d.doc_id,
         "judge, criterion": name_group,
         "cycle to read first": lambda d: " > ".join((*d.cycle, *d.cycle[:1])) or DASH,
         "rate": lambda d: percent(d.rate),
         "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
     }
-    caption = "Documents to read first"
-    read = table_of(result.worst, worst, caption=caption, text_columns=3, detail=True)
     drawn = (
         "Each dot is a document; the bar is the mean rate that a transitive judge with noise "
         "shows on the same comparisons."
     )
-    figure = Figure("cycles", partial(cycles_figure, result), drawn)
     lines = [f"{name_group(g)}: {_describe_cycles(g)}" for g in groups]
     names = ", ".join(clip(document.doc_id, 16) for document in result.worst[:5])
-    first = [f"documents to read first: {names}"] if names else []
-    return [
-        _cycles_headline(result),
-        *lines_of(facts),
-        *notes_of([*first, *left_out_together(result.dropped)]),
-        *(table_of_groups(groups, columns, caption) for caption, columns in tables.items()),
-        *([read] if result.worst else []),
-        *notes_of([*lines, *result.assumptions], detail=True),
-        *([figure] if any(g.rates for g in groups) else []),
-    ]
+    notes = [f"documents to read first: {names}"] if names else []
+    notes += left_out_together(result.dropped)
+    blocks: list[Block] = [_cycles_headline(result), *lines_of(facts), *notes_of(notes)]
+    blocks += [table_of_groups(groups, columns, caption) for caption, columns in tables.items()]
+    if result.worst:
+        caption = "Documents to read first"
+        blocks.append(table_of(result.worst, worst, caption=caption, text_columns=3, detail=True))
+    blocks += notes_of([*lines, *result.assumptions], detail=True)
+    if any(g.rates for g in groups):
+        blocks.append(Figure("cycles", partial(cycles_figure, result), drawn))
+    return blocks
 
 
 def _cycles_headline(result: Transitivity) -> Headline:

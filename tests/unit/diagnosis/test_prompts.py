@@ -54,6 +54,26 @@ def test_a_prompt_that_turns_every_verdict_is_shown() -> None:
     assert not few.more_than_again
 
 
+@pytest.mark.attack("status")
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"id": ["a", "b", "c"], "judge": ["j"] * 3, "verdict": ["A", "B", "A"]},
+        {"doc_id": ["d"] * 3, "model_a": list("xxy"), "model_b": list("yzz")}
+        | {"verdict": ["A", "B", "tie"]},
+        {"id": ["a", "b", "c"], "doc_id": ["d", "e", "f"], "judge_score": [1, 2, 3]},
+    ],
+)
+def test_failed_rows_and_rows_that_are_there_again_are_counted(rows: dict[str, list[str]]) -> None:
+    failed = {**rows, "status": ["ok", "refused", "ok"]}
+    twice = {name: values * 2 for name, values in failed.items()}
+    done = diagnose_prompts(rows, twice)
+    assert done.groups[0].n == 2
+    assert done.dropped == {
+        "the same row again": 3, "status refused": 1, "row only in the first file": 1
+    }  # fmt: skip
+
+
 def test_rows_are_matched_by_judge_and_what_is_left_is_counted() -> None:
     first = {"id": ["a", "b", "c"], "judge": ["j", "j", "k"], "verdict": ["A", "B", "A"]}
     second = {"id": ["b", "a", "d"], "judge": ["j", "j", "k"], "verdict": ["B", "B", "A"]}

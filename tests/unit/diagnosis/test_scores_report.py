@@ -116,6 +116,48 @@ def test_a_row_is_trusted_only_if_small_sets_have_small_errors(misleading: bool)
     assert ("trust" in str(diagnose_scores(rows, alphas=[0.1]))) == (not misleading)
 
 
+def test_a_row_is_trusted_only_if_its_set_contains_the_judges_score() -> None:
+    """People say 5 to nearly everything: sets of {5} also where the judge says 3."""
+    rng = np.random.default_rng(5)
+    human = np.where(rng.random(400) < 0.15, rng.integers(1, 5, 400), 5)
+    judge = np.where(human < 5, 1, rng.choice([3, 5], 400))
+    rows = {"doc_id": [str(at) for at in range(400)], "judge_score": judge, "human_score": human}
+    written = score_set_rows(rows).with_columns(
+        inside=pl.col("judge_score").is_between("set_low", "set_high")
+    )
+    small = written.filter(pl.col("set_size") <= 2)
+    assert small["inside"].mean() < 0.7
+    assert set(small.filter("inside")["advice"]) == {"trust"}
+    assert set(small.filter(~pl.col("inside"))["advice"]) == {"look"}
+    report = diagnose_scores(rows, alphas=[0.1])
+    [group] = report.main_groups
+    assert group.inside is not None
+    assert 0.3 < group.inside < 0.7
+    assert "with the judge's score in it" in str(report)
+    # Sets miss the answers worth catching, and the result says so.
+    lowest = min(group.by_score, key=lambda score: score.coverage)
+    assert lowest.coverage < 0.45
+    assert lowest.n == int((human == lowest.score).sum())
+    assert f"missed: people's {lowest.score} is in its set in" in str(report)
+    assert sum(s.coverage * s.n for s in group.by_score) / 400 == pytest.approx(
+        group.coverage, abs=0.01
+    )
+
+
+def test_a_judge_that_ignores_the_answers_does_not_pay() -> None:
+    rng = np.random.default_rng(6)
+    human = rng.choice([3, 4, 5], 600, p=[0.2, 0.6, 0.2])
+    rows = {"doc_id": [str(at) for at in range(600)], "human_score": human}
+    useless = diagnose_scores({**rows, "judge_score": rng.integers(1, 6, 600)}, alphas=[0.1])
+    [group] = useless.main_groups
+    assert group.shuffled_size == pytest.approx(group.mean_size, rel=0.05)
+    assert "this judge does not pay" in str(useless)
+    near = np.clip(human + rng.choice([-1, 0, 1], 600, p=[0.1, 0.8, 0.1]), 1, 5)
+    useful = diagnose_scores({**rows, "judge_score": near}, alphas=[0.1])
+    assert useful.main_groups[0].pays
+    assert "does not pay" not in str(useful)
+
+
 def test_sets_are_chosen_by_the_documents_or_by_name() -> None:
     rows = DRAWN.drop("score_probs")
     assert diagnose_scores(rows, alphas=[0.1], splits=1).sets == "learned"
@@ -237,7 +279,8 @@ def test_an_empty_set_has_no_ends() -> None:
     human = [3] * 39 + [None]
     rows = {"doc_id": [str(d) for d in range(40)], "judge_score": judge, "human_score": human}
     ends = score_set_rows(rows, sets="residual").select("set_low", "set_high", "set_size", "advice")
-    assert ends.row(0) == (3, 3, 1, "trust")
+    # A judge that always says the same does not agree with people above chance.
+    assert ends.row(0) == (3, 3, 1, "look")
     assert ends.row(39) == (None, None, 0, "human")
     # Learned sets are never empty.
     assert score_set_rows(rows)["set_size"].to_list() == [1] * 40

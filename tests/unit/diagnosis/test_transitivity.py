@@ -104,6 +104,20 @@ def test_ties_and_gaps_are_counted_not_guessed() -> None:
     assert "nothing to count" in report.explain()
 
 
+def test_a_document_without_any_verdict_is_no_document() -> None:
+    circle = [(doc, *edge) for doc in "de" for edge in zip("xyz", "yzx", "AAA", strict=True)]
+    rows = _rows(*circle).with_columns(status=pl.lit(["ok"] * 3 + ["error"] * 3).explode())
+    report = diagnose_transitivity(rows)
+    [group] = report.groups
+    assert (group.documents, group.missing_edges, group.eq1_mean) == (1, 0, 1.0)
+    assert report.dropped == {"status error": 3}
+    nothing = diagnose_transitivity(rows.with_columns(status=pl.lit("refused")))
+    [group] = nothing.groups
+    assert (group.documents, group.models, group.mean_rate) == (0, 0, None)
+    assert "nothing to count" in nothing.explain()
+    assert nothing.dropped == {"status refused": 6}
+
+
 def test_judges_protocols_and_criteria_are_kept_apart() -> None:
     frame = pl.concat(
         [

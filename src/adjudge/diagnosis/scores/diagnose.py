@@ -7,10 +7,8 @@ are arrays here, with the calibration data of every available method.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from itertools import combinations
 from typing import Unpack
 
 import numpy as np
@@ -18,27 +16,34 @@ import polars as pl
 from numpy.typing import NDArray
 
 from adjudge.data.columns import make_room
-from adjudge.data.families import family_of, of_family
 from adjudge.data.scores import Scores, prepare_scores, ratings_table, scored_by_both
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike, as_text
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import FamilyScores, family_scores
 from adjudge.diagnosis.measures import mean_or_none
-from adjudge.diagnosis.scores.nonconformity import TARGETS, Target, human_target, round_half_up
+from adjudge.diagnosis.scores.judges import (
+    KEY,
+    ScoreRows,
+    between_judges,
+    family_points,
+    judge_errors,
+    mean_scores,
+    split_by_judge,
+    with_people,
+)
+from adjudge.diagnosis.scores.nonconformity import TARGETS
 from adjudge.diagnosis.scores.result import (
-    HumanAgreement,
-    MeanScore,
+    ScoreCoverage,
     ScoreDiagnosis,
     ScoreSetGroup,
     SizeErrors,
-    WidthAgreement,
     WidthBin,
 )
 from adjudge.diagnosis.scores.sets import (
     SETS,
     WEIGHS,
     LabelledRows,
+    PredictedSets,
     ScoreSets,
     SetRule,
     advise,
@@ -61,6 +66,7 @@ from adjudge.validation import (
     count,
     exact_level,
     generator,
+    known_seed,
     one_of,
     open_unit,
 )
@@ -68,8 +74,6 @@ from adjudge.validation import (
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
 #: The level at which judges' widths are compared, as in the paper.
 _MAIN = Fraction(1, 10)
-#: The answer that a row is about: its document and its model.
-KEY = "__key"
 #: The columns that `score_set_rows` adds to a row.
 _SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated", "sets")
 #: The coverage that cross-fitted sets promise.
@@ -179,6 +183,8 @@ def diagnose_scores(
     widths: list[tuple[str, str, pl.DataFrame]] = []
     for rows, plan in plans:
         tested, sizes = evaluate_plan(rows, plan, levels, halves, confidence_level, random)
+        if plan.method == used and default_rule(fewest, main) == "learned":
+            tested = _beside_shuffled(tested, rows, levels, halves, random.spawn(1)[0])
         groups += tested
         width = pl.Series(sizes[levels.index(main)])
         widths.append((rows.judge, plan.method, rows.frame.select("criterion", KEY, width=width)))
@@ -188,40 +194,24 @@ def diagnose_scores(
             f"sets that learn the judge's scale need {fewest_to_learn(main)} labelled documents "
             f"for each judge and criterion at alpha {float(main):g}; the fewest here is {fewest}"
         ]
+    means = [mean for rows in judges for mean in mean_scores(rows, confidence_level)]
+    assumptions = [*_promise_and_limits(frame, used, target), *not_learned]
+    assumptions += [*_without_adaptive(frame), *scores.makers]
     return ScoreDiagnosis(
         groups=tuple(groups),
-        agreement=tuple(_between_judges(widths, float(main))),
-        human_agreement=tuple(
-            HumanAgreement(
-                judge=rows.judge,
-                criterion=criterion,
-                agreement=agreement(
-                    rows.score[among].tolist(),
-                    rows.ratings[among].tolist(),
-                    level="interval",
-                    clusters=rows.document[among],
-                    confidence_level=confidence_level,
-                ),
-            )
-            for rows in judges
-            for criterion, among in rows.by_criterion.items()
-        ),
-        family=tuple(_family_points(judges, families, confidence_level)),
-        means=tuple(mean for rows in judges for mean in _mean_scores(rows, confidence_level)),
+        agreement=tuple(between_judges(widths, float(main))),
+        human_agreement=tuple(with_people(judges, confidence_level)),
+        family=tuple(family_points(judges, families, confidence_level)),
+        means=tuple(means),
         documents=documents,
         scale=limits,
         sets=used,
         target=target,
         splits=splits,
         confidence_level=confidence_level,
-        seed=seed if isinstance(seed, int) else None,
+        seed=known_seed(seed),
         dropped=labelled.dropped,
-        assumptions=(
-            *_promise_and_limits(frame, used, target),
-            *not_learned,
-            *_without_adaptive(frame),
-            *scores.makers,
-        ),
+        assumptions=tuple(assumptions),
     )
 
 
@@ -243,8 +233,9 @@ def score_set_rows(
     Each judge is calibrated on its labelled rows, per criterion. The sets are for rows without a
     human score. A row without a judge score gets no set; an empty set has no set_low and set_high.
     The advice is the paper's: one or two scores "trust", the entire scale (or an empty set)
-    "human", between "look". It is "look" instead of "trust" if labelled rows of the judge and
-    criterion do not show smaller errors (at 95 %) where sets are small.
+    "human", between "look". It is "look" instead of "trust" if the judge's score, rounded, is not
+    in the set, or if labelled rows of the judge and criterion do not show (at 95 %) agreement above
+    chance, and smaller errors where sets are small.
 
     Args:
         source: doc_id, judge_score and human_score or one column per rater. Optional: model,
@@ -261,15 +252,16 @@ def score_set_rows(
         seed: Seed of everything random.
         **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
 
-    >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
-    ...         "human_score": [3] * 20 + [None]}
+    >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3, 4] * 10 + [3],
+    ...         "human_score": [3, 4] * 10 + [None]}
     >>> score_set_rows(rows).select("set_size", "advice", "calibrated", "sets").row(20)
     (1, 'trust', False, 'residual')
     """
     one_of(sets, SETS, "sets")
     one_of(weigh, WEIGHS, "weigh")
     scores = prepare_scores(source, raters=raters, labels=labels, **reading)
-    name, frame = scores.name, make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
+    name = scores.name
+    frame = make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
     if sets == "adaptive" and "score_probs" not in frame.columns:
         raise DataError(name, "is missing", column="score_probs", remedy="choose other sets")
     column = "score_probs" if sets == "adaptive" else "judge_score"
@@ -295,26 +287,37 @@ def score_set_rows(
         )
         predicted = learned.predict(judge, groups=groups)
         advice = predicted.advice
-        score = people["judge_score"].to_numpy().astype(np.float64)
-        error = judge_errors(score, ratings_table(people), target)
+        every_score = judge_rows["judge_score"].to_numpy().astype(np.float64)
+        ratings = ratings_table(people)
+        error = judge_errors(every_score[labelled_rows], ratings, target)
         document = cluster_codes(people["doc_id"].to_list())[0]
+        doubtful = ~_is_inside(every_score, predicted.low, predicted.high)
         for group in set(groups):
             among = groups[labelled_rows] == group
             sizes = predicted.sizes[labelled_rows][among]
-            if size_errors(sizes, error[among], document[among], 0.95).tells is False:
-                advice[(groups == group) & (advice == "trust")] = "look"
-        set_rows.append(
-            judge_rows.select("__row").with_columns(
-                pl.Series("set_low", predicted.low),
-                pl.Series("set_high", predicted.high),
-                pl.Series("set_size", predicted.sizes),
-                pl.Series("advice", advice.tolist()),
-                pl.Series("calibrated", labelled_rows),
-                pl.lit(sets).alias("sets"),
-            )
-        )
+            tells = size_errors(sizes, error[among], document[among], 0.95).tells
+            agreed = agreement(
+                every_score[labelled_rows][among].tolist(),
+                ratings[among].tolist(),
+                level="interval",
+                clusters=document[among],
+            ).kappa_interval
+            above_chance = agreed is not None and (agreed.low or 0.0) > 0
+            if tells is False or not above_chance:
+                doubtful |= groups == group
+        advice[doubtful & (advice == "trust")] = "look"
+        columns = {
+            "set_low": predicted.low,
+            "set_high": predicted.high,
+            "set_size": predicted.sizes,
+            "advice": advice.tolist(),
+            "calibrated": labelled_rows,
+        }
+        added = [pl.Series(name, values) for name, values in columns.items()]
+        set_rows.append(judge_rows.select("__row").with_columns(*added, sets=pl.lit(sets)))
     if not set_rows:
-        raise DataError(name, "no row has both a judge score and a human score")
+        remedy = "give people's scores of rows that the judge scored, or --labels FILE (labels=)"
+        raise DataError(name, "no row has both a judge score and a human score", remedy=remedy)
     # An empty set has no ends.
     ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
     sets_of = pl.concat(set_rows).with_columns(ends)
@@ -331,52 +334,6 @@ def fewest_of_cells(frame: pl.DataFrame) -> int:
 
 
 @dataclass(frozen=True)
-class ScoreRows:
-    """The labelled rows of one judge. Documents are numbered over the entire file."""
-
-    judge: str
-    frame: pl.DataFrame
-    scale: tuple[int, int]
-    document: IntArray
-    score: FloatArray
-    ratings: FloatArray
-    target: Target
-    error: FloatArray
-
-    @cached_property
-    def by_criterion(self) -> dict[str, BoolArray]:
-        """Which rows each criterion has, criteria in the order of the file."""
-        names = self.frame["criterion"]
-        return {name: (names == name).to_numpy() for name in names.unique(maintain_order=True)}
-
-
-def split_by_judge(frame: pl.DataFrame, *, scale: tuple[int, int], target: str) -> list[ScoreRows]:
-    """One `ScoreRows` per judge in alphabetical order; `KEY` names the answer of a row."""
-    documents, _ = cluster_codes(frame["doc_id"].to_list())
-    table = ratings_table(frame)
-    keyed = frame.with_columns(
-        pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f").alias(KEY),
-        pl.col("judge", "criterion").fill_null("unnamed"),
-    ).with_row_index("__row")
-    judges = []
-    for (judge,), judge_rows in sorted(keyed.partition_by("judge", as_dict=True).items()):
-        places = judge_rows["__row"].to_numpy()
-        score, ratings = judge_rows["judge_score"].to_numpy().astype(np.float64), table[places]
-        rows = ScoreRows(
-            judge=str(judge),
-            frame=judge_rows,
-            scale=scale,
-            document=documents[places],
-            score=score,
-            ratings=ratings,
-            target=human_target(ratings, target=target, scale=scale),
-            error=judge_errors(score, ratings, target),
-        )
-        judges.append(rows)
-    return judges
-
-
-@dataclass(frozen=True)
 class Plan:
     """A method: its rule, its calibration data, and which rows are calibrated together."""
 
@@ -388,7 +345,8 @@ class Plan:
 
 def _plans(rows: ScoreRows, by: str | None, *, several: bool, sets: str) -> Iterator[Plan]:
     """`sets` and the methods to compare; `several` criteria need not share a quantile."""
-    frame, scale = rows.frame, rows.scale
+    frame = rows.frame
+    scale = rows.scale
     criterion, _ = cluster_codes(frame["criterion"].to_list())
     values = answers_for(rows.score, "residual", scale)
     yield Plan("constant", "residual", values, np.zeros(len(values), dtype=np.int64))
@@ -408,6 +366,29 @@ def _plans(rows: ScoreRows, by: str | None, *, several: bool, sets: str) -> Iter
         yield Plan(sets, sets, rows.score, criterion)
 
 
+def _is_inside(score: FloatArray, low: IntArray, high: IntArray) -> BoolArray:
+    """Whether the whole number next to each score is in the set; of a half, one of the two."""
+    return np.asarray((low - 0.5 <= score) & (score <= high + 0.5))
+
+
+def _beside_shuffled(
+    groups: Sequence[ScoreSetGroup],
+    rows: ScoreRows,
+    levels: Sequence[Fraction],
+    halves: Sequence[BoolArray],
+    random: np.random.Generator,
+) -> list[ScoreSetGroup]:
+    """The groups with the mean size of learned sets of the same scores in random order."""
+    criterion, _ = cluster_codes(rows.frame["criterion"].to_list())
+    shuffled = rows.score.copy()
+    for among in rows.by_criterion.values():
+        shuffled[among] = random.permutation(shuffled[among])
+    plan = Plan("shuffled", "learned", shuffled, criterion)
+    without, _ = evaluate_plan(rows, plan, levels, halves, 0.95, random)
+    sizes = {(group.criterion, group.alpha): group.mean_size for group in without}
+    return [replace(g, shuffled_size=sizes.get((g.criterion, g.alpha))) for g in groups]
+
+
 def evaluate_plan(
     rows: ScoreRows,
     plan: Plan,
@@ -422,12 +403,17 @@ def evaluate_plan(
     which a row's own label cannot change by more than its document's weight. Two halves would have
     two quantiles, and the agreement of judges would depend on the half of a document.
     """
-    among, entries, scale = rows.by_criterion, rows.target, rows.scale
+    among = rows.by_criterion
+    entries = rows.target
+    scale = rows.scale
     coverage, size, rank = np.full((3, len(among), len(levels), len(halves)), np.nan)
+    # Rows tested with each human score, and those of them whose set contains it.
+    reached = np.zeros((2, len(among), len(levels), scale[1] - scale[0] + 1))
     labelled = LabelledRows(plan.answers, entries, rows.document, levels, scale, random)
 
     def calibrate(half: BoolArray) -> dict[int, SetRule]:
-        used, group = half[rows.document][entries.row], plan.group[entries.row]
+        used = half[rows.document][entries.row]
+        group = plan.group[entries.row]
         every = np.unique(plan.group).tolist()
         return labelled.calibrate(plan.rule, {name: used & (group == name) for name in every})
 
@@ -439,13 +425,19 @@ def evaluate_plan(
             width = inside.sum(axis=1)
             for c, in_criterion in enumerate(among.values()):
                 tested = in_criterion & ~half[rows.document]
+                of_people = tested[entries.row]
+                for at, weight in enumerate((1 / entries.raters, hit)):
+                    places = entries.score[of_people] - scale[0]
+                    counts = np.bincount(places, weight[of_people], reached.shape[-1])
+                    reached[at, c, a] += counts
                 if tested.any():
                     coverage[c, a, s] = document_mean(covered[tested], rows.document[tested])
                     size[c, a, s] = document_mean(width[tested], rows.document[tested])
                     value = spearman(width[tested], rows.error[tested])
                     rank[c, a, s] = np.nan if value is None else value
     rules = calibrate(np.ones(len(halves[0]), dtype=bool))
-    final = members_of(rules, plan.answers, plan.group, scale).sum(axis=2, dtype=np.int64)
+    every = members_of(rules, plan.answers, plan.group, scale)
+    final = every.sum(axis=2, dtype=np.int64)
     groups = []
     for c, (criterion, in_criterion) in enumerate(among.items()):
         used = [rules[int(group)] for group in np.unique(plan.group[in_criterion])]
@@ -455,7 +447,13 @@ def evaluate_plan(
                 continue
             widths = final[a][in_criterion]
             advice = advise(widths, scale=scale)
-            reached = {rule.quantile(a) for rule in used}
+            shares = {word: float((advice == word).mean()) for word in ("trust", "look", "human")}
+            error = rows.error[in_criterion]
+            ranks = rank[c, a]
+            quantiles = {rule.quantile(a) for rule in used}
+            small = (widths == 1) | (widths == 2)
+            ends = PredictedSets(every[a], scale)
+            inside = _is_inside(rows.score, ends.low, ends.high)[in_criterion]
             group = ScoreSetGroup(
                 judge=rows.judge,
                 criterion=criterion,
@@ -466,25 +464,33 @@ def evaluate_plan(
                 coverage=float(np.nanmean(coverage[c, a])),
                 coverage_sd=float(np.nanstd(coverage[c, a])),
                 mean_size=float(np.nanmean(size[c, a])),
-                spearman=mean_or_none(rank[c, a][~np.isnan(rank[c, a])]),
-                quantile=reached.pop() if len(reached) == 1 else None,
+                spearman=mean_or_none(ranks[~np.isnan(ranks)]),
+                quantile=quantiles.pop() if len(quantiles) == 1 else None,
                 whole_scale=all(rule.limits[a] is None for rule in used),
-                **{word: float((advice == word).mean()) for word in ("trust", "look", "human")},
-                by_width=error_by_width(
-                    widths, rows.error[in_criterion], documents, scale, confidence_level
+                **shares,
+                by_width=error_by_width(widths, error, documents, scale, confidence_level),
+                errors=size_errors(widths, error, documents, confidence_level),
+                by_score=_by_score(
+                    reached[:, c, a], entries.score[in_criterion[entries.row]], scale
                 ),
-                errors=size_errors(widths, rows.error[in_criterion], documents, confidence_level),
+                inside=mean_or_none(inside[small]),
             )
             groups.append(group)
     return groups, final
 
 
-def judge_errors(score: FloatArray, ratings: FloatArray, target: str) -> FloatArray:
-    """|judge - human| of each row: of the raters' rounded mean, or the mean over raters."""
-    people = ratings
-    if target == "mean":
-        people = round_half_up(np.nanmean(ratings, axis=1, keepdims=True))
-    return np.asarray(np.nanmean(np.abs(people - score[:, None]), axis=1))
+def _by_score(
+    reached: FloatArray, people: IntArray, scale: tuple[int, int]
+) -> tuple[ScoreCoverage, ...]:
+    """The coverage of each human score, from the tested rows and those that were covered."""
+    tested, covered = reached
+    cells = []
+    for at in np.flatnonzero(tested).tolist():
+        score = scale[0] + at
+        n = int(np.count_nonzero(people == score))
+        coverage = float(covered[at] / tested[at])
+        cells.append(ScoreCoverage(score=score, n=n, coverage=coverage))
+    return tuple(cells)
 
 
 def size_errors(
@@ -493,19 +499,22 @@ def size_errors(
     """The mean error of rows with one or two scores in their set, and of the others."""
     small = (widths == 1) | (widths == 2)
     codes, groups = recode(documents)
+    # Rows and errors of the small sets, then of the others, summed over each document.
     sums = [
         np.bincount(codes, weights=values, minlength=groups)
         for values in (small, small * error, ~small, ~small * error)
     ]
 
     def gap(totals: FloatArray) -> FloatArray:
+        n_small, errors_small, n_large, errors_large = totals.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(totals[:, 3] / totals[:, 2] - totals[:, 1] / totals[:, 0])
+            return np.asarray(errors_large / n_large - errors_small / n_small)
 
-    bounds = -float(error.max(initial=0.0)), float(error.max(initial=0.0))
-    ends = jackknife_interval(gap, np.stack(sums, axis=1), confidence_level, bounds=bounds)
-    sides = mean_or_none(error[small]), mean_or_none(error[~small])
-    return SizeErrors(small=sides[0], large=sides[1], interval=ends)
+    most = float(error.max(initial=0.0))
+    ends = jackknife_interval(gap, np.stack(sums, axis=1), confidence_level, bounds=(-most, most))
+    return SizeErrors(
+        small=mean_or_none(error[small]), large=mean_or_none(error[~small]), interval=ends
+    )
 
 
 def document_mean(values: NDArray[np.number], documents: IntArray) -> float:
@@ -528,82 +537,10 @@ def error_by_width(
     for width in np.unique(widths):
         among = widths == width
         ends = mean_interval(error[among], documents[among], confidence_level, bounds=reach)
-        n, mean = int(among.sum()), float(error[among].mean())
+        n = int(among.sum())
+        mean = float(error[among].mean())
         bins.append(WidthBin(width=int(width), n=n, mean_error=mean, interval=ends))
     return tuple(bins)
-
-
-# --- all judges ------------------------------------------------------------------------------
-
-
-def _mean_scores(rows: ScoreRows, confidence_level: float) -> Iterator[MeanScore]:
-    """The judge's mean and people's: over all rows, per criterion and per model if several."""
-    people = np.nanmean(rows.ratings, axis=1)
-    reach = float(rows.scale[1] - rows.scale[0])
-    criteria = rows.by_criterion if len(rows.by_criterion) > 1 else {}
-    model_of = rows.frame["model"]
-    models = model_of.drop_nulls().unique(maintain_order=True)
-    parts: list[tuple[str | None, str | None, BoolArray]] = [
-        (None, None, np.ones(len(people), dtype=bool)),
-        *((criterion, None, among) for criterion, among in criteria.items()),
-        *((None, name, model_of.eq_missing(name).to_numpy()) for name in models if len(models) > 1),
-    ]
-    for criterion, model, among in parts:
-        gap = (rows.score - people)[among]
-        yield MeanScore(
-            judge=rows.judge,
-            criterion=criterion,
-            model=model,
-            n=len(gap),
-            judge_mean=float(rows.score[among].mean()),
-            human_mean=float(people[among].mean()),
-            difference=float(gap.mean()),
-            interval=mean_interval(
-                gap, rows.document[among], confidence_level, bounds=(-reach, reach)
-            ),
-        )
-
-
-def _family_points(
-    judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
-) -> Iterator[FamilyScores]:
-    """Each judge's scores of its own family compared with people's, if it scored any."""
-    for rows in judges:
-        maker = family_of(rows.judge, families)
-        of_judge = [] if maker is None else of_family(rows.frame["model"], maker, families)
-        if any(of_judge):
-            yield family_scores(
-                rows.score - np.nanmean(rows.ratings, axis=1),
-                rows.frame["model"].to_list(),
-                of_judge,
-                judge=rows.judge,
-                family=maker,
-                reference_name="people",
-                confidence_level=confidence_level,
-            )
-
-
-def _between_judges(
-    widths: Sequence[tuple[str, str, pl.DataFrame]], alpha: float
-) -> Iterator[WidthAgreement]:
-    """Rows that two judges both scored, matched by document, model and criterion."""
-    for (first, method, sizes), (second, other, other_sizes) in combinations(widths, 2):
-        if method != other:
-            continue
-        on = ["criterion", KEY]
-        both = sizes.join(other_sizes.unique(on, keep="last"), on=on, maintain_order="left")
-        for criterion in sizes["criterion"].unique(maintain_order=True):
-            matched = both.filter(pl.col("criterion") == criterion)
-            if not matched.is_empty():
-                yield WidthAgreement(
-                    judge_a=first,
-                    judge_b=second,
-                    criterion=criterion,
-                    method=method,
-                    alpha=alpha,
-                    n=matched.height,
-                    spearman=spearman(*matched.select("width", "width_right").to_numpy().T),
-                )
 
 
 # --- words -----------------------------------------------------------------------------------

@@ -59,9 +59,11 @@ def size_map(
         axes = figure.subplots()
         grid = np.full((len(judges), len(criteria)), np.nan)
         for c in cells:
-            row, column = judges.index(c.judge), criteria.index(c.criterion)
+            row = judges.index(c.judge)
+            column = criteria.index(c.criterion)
             grid[row, column] = c.mean_size
-            size, covers = f"{c.mean_size:.2f}{note(c)}", f"covers {percent(c.coverage)}"
+            size = f"{c.mean_size:.2f}{note(c)}"
+            covers = f"covers {percent(c.coverage)}"
             theme.write_cell(axes, column, row, size, covers, bold=_shortfall(c) > 0)
         image = theme.draw_cells(axes, grid, theme.SMALL_TO_LARGE, (1, whole), aspect="auto")
         axes.set_xticks(range(len(criteria)), [theme.axis_name(c) for c in criteria])
@@ -138,7 +140,8 @@ def width_matrices(pairs: Sequence[Any], title: str) -> Drawing:
             grid = np.full((len(judges), len(judges)), np.nan)
             for a in pairs:
                 if a.criterion == criterion and a.spearman is not None:
-                    i, j = judges.index(a.judge_a), judges.index(a.judge_b)
+                    i = judges.index(a.judge_a)
+                    j = judges.index(a.judge_b)
                     grid[i, j] = grid[j, i] = a.spearman
             values = grid[~np.isnan(grid)]
             mean = f" {signed(values.mean(), 2)}" if len(values) else "\nwidths do not vary"

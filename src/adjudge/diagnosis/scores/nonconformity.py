@@ -92,10 +92,12 @@ def human_target(
     if target == "mean":
         means = np.where(scored, table, 0.0).sum(axis=1) / np.maximum(raters, 1)
         row = np.flatnonzero(raters)
-        score, spread = round_half_up(means[row]), np.ones(len(row), dtype=np.int64)
+        score = round_half_up(means[row])
+        spread = np.ones(len(row), dtype=np.int64)
     else:
         row, column = np.nonzero(scored)
-        score, spread = table[row, column], raters[row].astype(np.int64)
+        score = table[row, column]
+        spread = raters[row].astype(np.int64)
         uneven = score != np.rint(score)
         if uneven.any():
             at = int(np.flatnonzero(uneven)[0])
@@ -149,7 +151,8 @@ def ordinal_nonconformity(score_probs: ArrayLike) -> FloatArray:
         taken = np.where(down, low - 1, high + 1)
         values[rows, taken] = gathered
         gathered = gathered + probs[rows, taken]
-        low, high = np.where(down, low - 1, low), np.where(down, high, high + 1)
+        low = np.where(down, low - 1, low)
+        high = np.where(down, high, high + 1)
     return values
 
 
@@ -223,7 +226,8 @@ def learn_scale(
 
 def _places(scores: FloatArray, reached: FloatArray, judge: FloatArray) -> IntArray:
     """A score's place is the middle of its ranks; a new score lies between its two neighbours."""
-    below, up_to = np.searchsorted(scores, judge, "left"), np.searchsorted(scores, judge, "right")
+    below = np.searchsorted(scores, judge, "left")
+    up_to = np.searchsorted(scores, judge, "right")
     return np.rint(_CELLS * (reached[below] + reached[up_to]) / 2).astype(np.int64)
 
 

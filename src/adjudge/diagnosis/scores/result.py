@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -23,7 +24,7 @@ from adjudge.diagnosis.scores.figures import (
     width_figure,
 )
 from adjudge.diagnosis.scores.nonconformity import fewest_documents
-from adjudge.present.blocks import Block, Fact, Figure, Headline, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Columns, Fact, Figure, Headline, Table, notes_of, table_of
 from adjudge.present.figure import unique
 from adjudge.present.result import (
     Check,
@@ -50,6 +51,11 @@ from adjudge.present.text import (
 )
 from adjudge.records import HasInterval, Interval
 from adjudge.statistics.numbers import mean_known
+
+#: The coverage of fewer rows with one human score is not worth a sentence.
+_FEW_ROWS = 10
+#: Sets of scores in random order differ by about so much from one order to another.
+_LEAST_GAIN = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,12 +110,23 @@ class SizeErrors(HasInterval):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ScoreCoverage:
+    """How often sets contain people's score on the rows with this one, on held-out documents."""
+
+    score: int
+    n: Count
+    coverage: Proportion
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScoreSetGroup:
     """One judge, criterion, method and alpha; means over the splits by document.
 
     `quantile` is calibrated on all labelled documents; None if a method has none or several.
     `whole_scale`: too few documents are labelled for this alpha, so every set is the entire scale.
-    `trust`, `look` and `human` are the paper's advice, by size alone.
+    `trust`, `look` and `human` are the paper's advice, by size alone; `inside` is the share of rows
+    with one or two scores in their set of which the judge's is one. `shuffled_size` is the mean
+    size of learned sets of the same scores in random order.
     """
 
     judge: str | None
@@ -129,6 +146,15 @@ class ScoreSetGroup:
     human: Proportion
     by_width: tuple[WidthBin, ...] = field(repr=False)
     errors: SizeErrors = SizeErrors()
+    by_score: tuple[ScoreCoverage, ...] = field(default=(), repr=False)
+    inside: Proportion | None = None
+    shuffled_size: NotNegative | None = None
+
+    @property
+    def pays(self) -> bool:
+        """Whether the judge's scores make sets smaller than the same scores in random order."""
+        least = (1 - _LEAST_GAIN) * (self.shuffled_size or math.inf)
+        return self.mean_size < least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +231,19 @@ class ScoreDiagnosis(Result):
         key = self.main_method, self.main_alpha
         return [group for group in self.groups if (group.method, group.alpha) == key]
 
+    def trusts(self, group: ScoreSetGroup) -> bool | None:
+        """Whether small sets have smaller errors, and the judge agrees with people above chance.
+
+        None if the group has no small sets, or only these.
+        """
+        known = [
+            h.agreement.kappa_interval
+            for h in self.human_agreement
+            if (h.judge, h.criterion) == (group.judge, group.criterion)
+        ]
+        above_chance = all(ends is not None and (ends.low or 0.0) > 0 for ends in known)
+        return group.errors.tells and above_chance
+
     @property
     def size(self) -> int:
         """How many scores the scale has."""
@@ -219,7 +258,7 @@ class ScoreDiagnosis(Result):
         """The judge's mean next to people's, what sets contain, what their size shows; tables."""
         ends = f"{level(self.confidence_level)} interval"
         lines, more = _remarks(self)
-        means: dict[str, Callable[[MeanScore], str]] = {
+        means: Columns[MeanScore] = {
             "judge, criterion, model": lambda m: group_name(m.judge, m.criterion, m.model),
             "rows": lambda m: number(m.n),
             "judge": lambda m: number(m.judge_mean, 2),
@@ -230,25 +269,28 @@ class ScoreDiagnosis(Result):
         caption = "Mean scores on labelled rows"
         if any(m.model is not None for m in self.means):
             caption += "; over all rows, and which system is better: adjudge compare"
+        people: Columns[HumanAgreement] = {
+            "agree": lambda h: percent(h.agreement.raw),
+            "kappa": lambda h: number(h.agreement.kappa, 2),
+            ends: lambda h: show_interval(h.agreement.kappa_interval, 2),
+            "Krippendorff's alpha": lambda h: number(h.agreement.alpha, 2),
+            "two people": lambda h: percent(c.raw if (c := h.agreement.ceiling) else None),
+        }
+        agreement = table_of_groups(
+            self.human_agreement,
+            people,
+            "Agreement with people (kappa with quadratic weights)",
+            optional=("Krippendorff's alpha",),
+        )
+        lines += left_out_together(self.dropped)
         return [
             *_means_shown(self),
-            *notes_of([*lines, *left_out_together(self.dropped)]),
+            *notes_of(lines),
             table_of(self.means, means, caption=caption, detail=True),
             *_size_tables(self),
             _small_sets_table(self),
             *_paper_tables(self),
-            table_of_groups(
-                self.human_agreement,
-                {
-                    "agree": lambda h: percent(h.agreement.raw),
-                    "kappa": lambda h: number(h.agreement.kappa, 2),
-                    ends: lambda h: show_interval(h.agreement.kappa_interval, 2),
-                    "Krippendorff's alpha": lambda h: number(h.agreement.alpha, 2),
-                    "two people": lambda h: percent(c.raw if (c := h.agreement.ceiling) else None),
-                },
-                "Agreement with people (kappa with quadratic weights)",
-                optional=("Krippendorff's alpha",),
-            ),
+            agreement,
             *notes_of([*more, *self.assumptions], detail=True),
             *_score_figures(self),
         ]
@@ -259,60 +301,62 @@ def _means_shown(result: ScoreDiagnosis) -> list[Block]:
     judges = [m for m in result.means if m.criterion is None and m.model is None]
     if not judges:
         return [Headline(_describe_sets(result))]
-    score, people = (
-        span(number(min(values), 2), number(max(values), 2))
-        for values in ([m.judge_mean for m in judges], [m.human_mean for m in judges])
+    of_judges = _range([m.judge_mean for m in judges])
+    of_people = _range([m.human_mean for m in judges])
+    averages = f"{of_judges} on average and people {of_people}"
+    if len(judges) > 1:
+        finding = f"{len(judges)} judges score {averages}"
+        facts = lines_of([_mean_fact(group_name(m.judge), m, m.gap) for m in judges])
+        lines = [] if facts else _extremes("judge", judges)
+        return [Headline(finding, decision=finding), *facts, *notes_of(lines)]
+    [judge] = judges
+    finding = begin(f"{_who(judge.judge)} scores {averages}: {judge.gap}")
+    criteria = {m.criterion: m for m in result.means if m.criterion is not None}
+    sizes = {g.criterion: number(g.mean_size, 1) for g in result.main_groups}
+    facts = lines_of(
+        [
+            _mean_fact(name, m, f"{m.gap}, one of {sizes.get(name, DASH)} scores")
+            for name, m in criteria.items()
+        ]
     )
-    several = len(judges) > 1
-    who = f"{len(judges)} judges score" if several else f"{_who(judges[0].judge)} scores"
-    finding = decision = begin(f"{who} {score} on average and people {people}")
-    sizes = {g.criterion: g.mean_size for g in result.main_groups}
-    parts = {group_name(m.judge): m for m in judges}
-    if not several:
-        finding += f": {judges[0].gap}"
-        decision = f"judge minus people {judges[0].gap}"
-        parts = {m.criterion: m for m in result.means if m.criterion is not None}
-    shown = [
-        Fact(
-            name,
-            f"{number(m.judge_mean, 2)}, people {number(m.human_mean, 2)}",
-            m.gap + ("" if several else f", one of {number(sizes.get(name), 1)} scores"),
-        )
-        for name, m in parts.items()
-    ]
-    lines = [] if several else _extremes("system", [m for m in result.means if m.model is not None])
-    facts = lines_of(shown)
-    if not facts:
-        lines = [*_extremes("judge" if several else "criterion", parts.values()), *lines]
+    lines = [] if facts else _extremes("criterion", criteria.values())
+    decision = f"judge minus people {judge.gap}"
     return [Headline(finding, decision=decision), *facts, *notes_of(lines)]
 
 
+def _range(means: Sequence[float]) -> str:
+    return span(number(min(means), 2), number(max(means), 2))
+
+
+def _mean_fact(name: str, mean: MeanScore, note: str) -> Fact:
+    return Fact(name, f"{number(mean.judge_mean, 2)}, people {number(mean.human_mean, 2)}", note)
+
+
 def _extremes(kind: str, means: Iterable[MeanScore]) -> list[str]:
-    """The parts with the lowest and the highest difference; nothing without two."""
+    """The lowest and the highest difference; nothing without two."""
     ordered = sorted(means, key=lambda m: m.difference)
     if len(ordered) < 2:
         return []
-    low, high = (
-        f"{signed(m.difference, 2)} ({clip(m.model or m.criterion or m.judge)})"
-        for m in (ordered[0], ordered[-1])
-    )
-    return [f"judge minus people by {kind}: {low} to {high}"]
+    named = [
+        f"{signed(m.difference, 2)} ({clip(m.model or m.criterion or m.judge)})" for m in ordered
+    ]
+    return [f"judge minus people by {kind}: {named[0]} to {named[-1]}"]
 
 
 def _describe_sets(result: ScoreDiagnosis) -> str:
     """How many scores contain people's score, at which rate."""
     if {g.mean_size for g in result.main_groups} == {float(result.size)}:
         # Half of the documents calibrate; D of them reach 1 - alpha only if D >= (1 - alpha)/alpha.
-        needed, half = fewest_documents(Fraction(str(result.main_alpha))), result.documents // 2
+        needed = fewest_documents(Fraction(str(result.main_alpha)))
+        half = result.documents // 2
         why = f": calibration needs {needed} labelled {result.unit}s and has {half}"
         return "every set is the entire scale" + (why if half < needed else "")
-    proven = result.sets != "cross-fitted"
+    promise = "about" if result.sets == "cross-fitted" else "at least"
+    whose = "people's" if result.target == "mean" else "a person's"
     sizes = [g.mean_size for g in result.main_groups]
-    return (
-        f"{'at least' if proven else 'about'} {percent(1 - result.main_alpha)} of the time "
-        f"{'people' if result.target == 'mean' else 'a person'}'s score is one of "
-        f"{span(number(min(sizes), 1), number(max(sizes), 1))} scores on average"
-    )
+    of = span(number(min(sizes), 1), number(max(sizes), 1))
+    rate = percent(1 - result.main_alpha)
+    return f"{promise} {rate} of the time {whose} score is one of {of} scores on average"
 
 
 def _describe_small_sets(result: ScoreDiagnosis) -> str:
@@ -320,19 +364,58 @@ def _describe_small_sets(result: ScoreDiagnosis) -> str:
     groups = result.main_groups
     compared = [g for g in groups if g.errors.tells is not None]
     tells = [g for g in compared if g.errors.tells]
+    trusted = [g for g in compared if result.trusts(g)]
     if not compared:
         small = sum(g.errors.small is not None for g in groups)
         which = {0: "no set", len(groups): "every set"}.get(small, "every set of some groups")
         return f"{which} has 1 or 2 scores: size does not show where the judge errs"
     if len(groups) == 1:
         errors = groups[0].errors
-        of_small, of_large = number(errors.small, 2), number(errors.large, 2)
-        advice = "trust those rows" if tells else "size does not predict it"
+        of_small = number(errors.small, 2)
+        of_large = number(errors.large, 2)
+        advice = f"trust the {percent(groups[0].inside)} with the judge's score in it"
+        if not trusted:
+            advice = "agreement with people is not above chance: trust none"
+        if not tells:
+            advice = "size does not predict it"
         return f"mean error {of_small} if a set has 1 or 2 scores, else {of_large}: {advice}"
     if not tells:
         return "set size is not shown to predict the judge's error: look at every row"
-    where = f"in {len(tells)} of {len(groups)} groups"
-    return f"1 or 2 scores in a set: smaller errors {where}; trust rows only there"
+    where = f"smaller errors in {len(tells)} of {len(groups)} groups"
+    if len(trusted) < len(tells):
+        where += f", with agreement above chance in {len(trusted)}"
+    rows = "trust rows there with the judge's score in it"
+    return f"1 or 2 scores in a set: {where}; {rows if trusted else 'trust none'}"
+
+
+def _describe_missed(result: ScoreDiagnosis) -> list[str]:
+    """The human score that sets contain least often, if that is far below 1 - alpha.
+
+    It is often that of the answers worth catching.
+    """
+    cells = [(g, s) for g in result.main_groups for s in g.by_score if s.n >= _FEW_ROWS]
+    if not cells:
+        return []
+    group, least = min(cells, key=lambda cell: cell[1].coverage)
+    if least.coverage >= (1 - result.main_alpha) / 2:
+        return []
+    share = f"{percent(least.coverage)} of {least.n:,} rows"
+    return [f"missed: people's {least.score}{_on(result, group)} is in its set in {share}"]
+
+
+def _on(result: ScoreDiagnosis, group: ScoreSetGroup) -> str:
+    return f" on {name_group(group)}" if len(result.main_groups) > 1 else ""
+
+
+def _describe_who_pays(result: ScoreDiagnosis) -> list[str]:
+    """The judges and criteria whose sets are as small with the scores in random order."""
+    idle = [g for g in result.main_groups if not g.pays]
+    if not idle:
+        return []
+    first = idle[0]
+    sizes = f"{number(first.mean_size, 2)} scores, in random order {number(first.shuffled_size, 2)}"
+    more = f", and {len(idle) - 1:,} more" if len(idle) > 1 else ""
+    return [f"this judge does not pay{_on(result, first)}: sets of {sizes}{more}"]
 
 
 def _pivot(
@@ -343,13 +426,8 @@ def _pivot(
     for row, column, cell in cells:
         rows.setdefault(row, {})[column] = cell
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-    return Table(
-        (*names, *columns),
-        [(*name, *(row.get(column, DASH) for column in columns)) for name, row in rows.items()],
-        caption,
-        text_columns=len(names),
-        detail=True,
-    )
+    lines = [(*name, *(row.get(column, DASH) for column in columns)) for name, row in rows.items()]
+    return Table((*names, *columns), lines, caption, text_columns=len(names), detail=True)
 
 
 def _size_tables(result: ScoreDiagnosis) -> list[Block]:
@@ -357,34 +435,45 @@ def _size_tables(result: ScoreDiagnosis) -> list[Block]:
     ordered = sorted(result.groups, key=lambda g: (g.method != result.main_method, g.alpha))
     low, high = result.scale
     held_out = f"sets that contain people's score, on held-out {result.unit}s"
-    cells: dict[str, Callable[[ScoreSetGroup], str]] = {
+    cells: Columns[ScoreSetGroup] = {
         f"scores in a set on average, scale {low} to {high}": lambda g: number(g.mean_size, 2),
         held_out: lambda g: percent(g.coverage),
     }
-    return [
-        _pivot(
-            ("criterion", "method"),
-            (
-                ((group_name(g.criterion, none="all"), g.method), f"alpha {g.alpha:g}", cell(g))
-                for g in ordered
-                if g.judge == judge
-            ),
-            f"{_who(judge)}: {caption}",
-        )
-        for judge in sorted({g.judge for g in ordered}, key=lambda name: name or "")
-        for caption, cell in cells.items()
-    ]
+    tables: list[Block] = []
+    for judge in sorted({g.judge for g in ordered}, key=lambda name: name or ""):
+        groups = [g for g in ordered if g.judge == judge]
+        names = [(group_name(g.criterion, none="all"), g.method) for g in groups]
+        levels = [f"alpha {g.alpha:g}" for g in groups]
+        for caption, cell in cells.items():
+            entries = zip(names, levels, map(cell, groups), strict=True)
+            tables.append(_pivot(("criterion", "method"), entries, f"{_who(judge)}: {caption}"))
+    covered = (
+        ((name_group(g),), f"{s.score}", f"{percent(s.coverage)} of {s.n:,}")
+        for g in result.main_groups
+        for s in g.by_score
+    )
+    caption = (
+        f"Coverage by people's score, {result.main_method} sets at alpha {result.main_alpha:g}"
+    )
+    tables.append(_pivot(("judge, criterion",), covered, caption))
+    without: Columns[ScoreSetGroup] = {
+        "scores in a set": lambda g: number(g.mean_size, 2),
+        "in random order": lambda g: number(g.shuffled_size, 2),
+    }
+    sizes = "Mean size of sets, and of learned ones with the judge's scores in random order"
+    return [*tables, table_of_groups(result.main_groups, without, sizes)]
 
 
 def _small_sets_table(result: ScoreDiagnosis) -> Table:
     """Rows by the size of their set, and the judge's error on them."""
-    trust = {True: "yes", False: "no", None: DASH}
-    columns: dict[str, Callable[[ScoreSetGroup], str]] = {
+    trust = {True: "if inside", False: "no", None: DASH}
+    columns: Columns[ScoreSetGroup] = {
         "1 or 2 scores": lambda g: percent(g.trust),
+        "judge's inside": lambda g: percent(g.inside),
         "their error": lambda g: number(g.errors.small, 2),
         "error of others": lambda g: number(g.errors.large, 2),
         "entire scale": lambda g: percent(g.human),
-        "trust 1 or 2": lambda g: trust[g.errors.tells],
+        "trust 1 or 2": lambda g: trust[result.trusts(g)],
     }
     caption = f"Rows by size of their {result.main_method} set at alpha {result.main_alpha:g}, and "
     return table_of_groups(result.main_groups, columns, f"{caption}the judge's mean error on them")
@@ -392,7 +481,8 @@ def _small_sets_table(result: ScoreDiagnosis) -> Table:
 
 def _paper_tables(result: ScoreDiagnosis) -> list[Block]:
     """The diagnosis paper's r_s(w, e), Table 3, and its Table 4, for every method."""
-    of_paper, alpha = "of the diagnosis paper)", result.main_alpha
+    of_paper = "of the diagnosis paper)"
+    alpha = result.main_alpha
     correlations = (
         ((name_group(g),), method, signed(g.spearman, 2))
         for method in result.methods
@@ -425,10 +515,17 @@ def _remarks(result: ScoreDiagnosis) -> tuple[list[str], list[str]]:
     judges = dict.fromkeys(entry.judge for entry in result.human_agreement)
     lines = [line for judge in judges for line in _odd_scores(result, judge)]
     if result.means:
-        lines = [_describe_sets(result), _describe_small_sets(result), *lines]
+        lines = [
+            _describe_sets(result),
+            _describe_small_sets(result),
+            *_describe_missed(result),
+            *_describe_who_pays(result),
+            *lines,
+        ]
     covered = [g.coverage for g in result.main_groups]
     sets = f"{result.main_method} sets on held-out {result.unit}s at alpha {result.main_alpha:g}"
     more = [f"coverage of {sets}: {span(percent(min(covered)), percent(max(covered)))}"]
+    more += _extremes("system", [m for m in result.means if m.model is not None])
     for family in result.family:
         sentence = f"{_who(family.judge)} {family.describe()}"
         (lines if family.biased else more).append(sentence)
@@ -446,11 +543,11 @@ def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:
         return [
             f"{who} gives {value} to all {rows:,} rows: its sets describe only how people score"
         ]
-    lines = [
-        f"{who} gives {values.pop()} to all {entry.agreement.n:,} rows of {entry.criterion}"
-        for entry, values in zip(entries, answers, strict=True)
-        if len(values) == 1
-    ]
+    lines = []
+    for entry, values in zip(entries, answers, strict=True):
+        if len(values) == 1:
+            n = f"{entry.agreement.n:,}"
+            lines.append(f"{who} gives {values.pop()} to all {n} rows of {entry.criterion}")
     errors = [width.mean_error for g in result.groups if g.judge == judge for width in g.by_width]
     if errors and not any(errors) and rows >= MANY_ROWS:
         lines.append(

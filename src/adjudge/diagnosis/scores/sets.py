@@ -156,9 +156,11 @@ class ScoreSets:
             documents_of = (codes[entries.row[among]] for among in by_group.values())
             fewest = min((len(np.unique(documents)) for documents in documents_of), default=0)
             rule = default_rule(fewest, self.alpha, weigh=self.weigh)
-        answers, random = answers_for(judge, rule, self.scale), generator(self.seed)
+        answers = answers_for(judge, rule, self.scale)
+        random = generator(self.seed)
         rows = LabelledRows(answers, entries, codes, [self.alpha], self.scale, random)
-        self.rule, self._rules = rule, rows.calibrate(rule, by_group)
+        self.rule = rule
+        self._rules = rows.calibrate(rule, by_group)
         return self
 
     def quantile(self, group: object = None) -> float | None:
@@ -245,7 +247,8 @@ class LabelledRows:
 
     def quantiles(self, values: FloatArray) -> tuple[float | None, ...]:
         """The quantile of these nonconformities, (rows, scores), at each level."""
-        row, raters = self.entries.row, self.entries.raters
+        row = self.entries.row
+        raters = self.entries.raters
         scores = values[row, self.entries.score - self.scale[0]]
         return document_quantiles(scores, self.documents[row], self.alphas, raters=raters)
 
