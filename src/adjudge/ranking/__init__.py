@@ -1,7 +1,7 @@
 """ORDER: leaderboards from battles, on people's scale, with valid intervals."""
 
-from adjudge.ranking.anchors import Anchors, make_anchors, place, read_anchors
-from adjudge.ranking.bradley_terry import bradley_terry, count_wins, prediction_powered
+from adjudge.ranking.anchors import Anchors, make_anchors, read_anchors
+from adjudge.ranking.bradley_terry import bradley_terry, count_wins
 from adjudge.ranking.differences import rank_ranges
 from adjudge.ranking.leaderboard import Leaderboard
 from adjudge.ranking.orders import (
@@ -15,29 +15,38 @@ from adjudge.ranking.orders import (
     schulze,
     win_rate,
 )
+from adjudge.ranking.placing import place
 from adjudge.ranking.plan import BattlePlan, plan_battles
-from adjudge.ranking.rank import METHODS, ReadingBattles, rank
+from adjudge.ranking.pooled import PooledFit, fit_pooled
+from adjudge.ranking.rank import METHODS, ReadingBattles, ReadingJudged, ReadingVotes, rank
+from adjudge.ranking.stale import AnchorsCheck, check_anchors
+from adjudge.ranking.table import write_table
 from adjudge.ranking.temperature import Temperature, fit_temperature
 
 __all__ = [
     "METHODS",
     "Anchors",
+    "AnchorsCheck",
     "BattlePlan",
     "Leaderboard",
     "LeastReversals",
+    "PooledFit",
     "RankAgreement",
     "ReadingBattles",
+    "ReadingJudged",
+    "ReadingVotes",
     "Temperature",
     "bradley_terry",
+    "check_anchors",
     "copeland",
     "count_wins",
+    "fit_pooled",
     "fit_temperature",
     "least_reversals",
     "make_anchors",
     "online_elo",
     "place",
     "plan_battles",
-    "prediction_powered",
     "rank",
     "rank_correlations",
     "rank_ranges",
@@ -45,4 +54,5 @@ __all__ = [
     "read_anchors",
     "schulze",
     "win_rate",
+    "write_table",
 ]

@@ -1,13 +1,8 @@
-"""Anchors: the result of calibration on models with votes; placing models without votes.
+"""Anchors: the result of calibration on models with votes, for placing models without votes.
 
 `make_anchors` needs battles with judge scores and votes. It keeps the temperature, the anchors'
 strengths on the judge's scale, their Elo by people's votes, and every anchor's held-out residual
-and standard error.
-
-`place` gives a new model's Elo on people's scale, only from judged battles against anchors. The
-steps are those of calibration: the target with the kept temperature, theta with fixed anchors, a
-standard error from that model's battles, and the conformal quantile of the anchors' held-out
-residuals.
+and standard error. `placing.place` uses them, `stale.check_anchors` tests whether they still hold.
 """
 
 from __future__ import annotations
@@ -15,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -23,14 +18,20 @@ import numpy as np
 
 from adjudge.data import read_result
 from adjudge.data.battles import Battles, prepare_battles
-from adjudge.data.drift import drift_from_quantiles
-from adjudge.data.families import family_of
-from adjudge.data.rows import Identity, merge_dropped
+from adjudge.data.rows import merge_dropped
 from adjudge.data.tables import TableLike
-from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.judges.judge import match_judge
+from adjudge.errors import ArgumentError, DataError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of, warnings_of
+from adjudge.present.blocks import (
+    Block,
+    Columns,
+    Fact,
+    Facts,
+    Headline,
+    notes_of,
+    table_of,
+    warnings_of,
+)
 from adjudge.present.result import Count, NotNegative, ResultWithDigest, frozen
 from adjudge.ranking import evaluation
 from adjudge.ranking.bradley_terry import (
@@ -40,21 +41,35 @@ from adjudge.ranking.bradley_terry import (
     target_battles,
     wins_table,
 )
-from adjudge.ranking.differences import ranks
-from adjudge.ranking.evaluation import DEFAULT_REPLICATES, models_needed
-from adjudge.ranking.leaderboard import Leaderboard, ModelRow, fitted_facts
-from adjudge.ranking.rank import ReadingBattles
+from adjudge.ranking.evaluation import DEFAULT_REPLICATES
+from adjudge.ranking.leaderboard_view import fitted_facts
+from adjudge.ranking.rank import ReadingVotes
 from adjudge.ranking.shift import effective_battles, spell_mix, weigh_battles
-from adjudge.ranking.targets import choose_method, fixed_rule, make_target, smoothed_rule, soft_rule
-from adjudge.records import Interval
-from adjudge.statistics.bradley_terry import DEFAULT_L2, fit_against_anchors, to_elo
-from adjudge.validation import FloatArray, Seed, count, exact_level, generator, one_of, positive
+from adjudge.ranking.style import mean_lengths
+from adjudge.ranking.targets import (
+    Target,
+    choose_method,
+    fit_styled,
+    fixed_rule,
+    make_target,
+    smoothed_rule,
+    soft_rule,
+    soft_targets,
+    styled_rule,
+    styled_scores,
+)
+from adjudge.ranking.temperature import fit_temperature
+from adjudge.statistics.bradley_terry import DEFAULT_L2
+from adjudge.validation import (
+    FloatArray,
+    Seed,
+    count,
+    generator,
+    one_of,
+    positive,
+)
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
-#: The anchors whose residuals give the quantile.
-QUANTILES = ("pooled", "family")
-#: With fewer battles the resampled standard error is itself uncertain.
-_FEW_BATTLES = 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +87,7 @@ class AnchorRow:
 
 @frozen
 class Anchors(ResultWithDigest):
-    """What `rank --save-anchors` keeps: all that is needed to place a new model on people's scale.
+    """What `anchors make` keeps: all that is needed to place a new model on people's scale.
 
     `method` is how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
     `score_quantiles` of |s| are kept to detect a judge that has changed. `cluster` is the column
@@ -101,15 +116,19 @@ class Anchors(ResultWithDigest):
     adjudge_version: str
     cluster: str | None = None
     mix: Mapping[str, float] = field(default_factory=dict)
+    control: tuple[str, ...] = ()
+    gamma: tuple[float, ...] = ()
+    lengths: tuple[float, float] | None = None
+    made: str = ""
 
     def view(self) -> list[Block]:
         scales = [row.se for row in self.models if row.residual is not None and row.se is not None]
         # The quantile is the ceil((1 - alpha)(n + 1))-th score; one without a scale is infinite.
         least = math.ceil(1000 * (scales.count(0.0) + 1) / (len(scales) + 1)) / 1000
         finite = f"Intervals of new models are finite for alpha from {least:g}."
+        title = f"{self.method}: {text.count(len(self.models), 'anchor')}, {len(scales)} of them"
         headline = Headline(
-            f"{self.method}: {text.count(len(self.models), 'anchor')}, {len(scales)} of them "
-            "with a left-out residual",
+            f"{title} with a left-out residual",
             finite if any(scales) else "New models get no interval.",
             tone="plain" if any(scales) else "bad",
         )
@@ -118,21 +137,28 @@ class Anchors(ResultWithDigest):
             Fact("judge", self.judge or "not named", self.judge_fingerprint or ""),
             Fact("battles", text.number(self.n_battles), self.score_source),
         ]
+        if self.made:
+            facts.append(Fact("made on", self.made))
         if self.cluster is not None:
             facts.append(Fact("errors resampled by", self.cluster))
         if self.mix:
             facts.append(Fact("battles weighted to", spell_mix(self.mix)))
-        table = table_of(
-            sorted(self.models, key=lambda row: -row.theta),
-            {
-                "anchor": lambda row: row.model,
-                "strength": lambda row: text.number(row.theta),
-                "people's Elo": lambda row: text.number(row.human_elo, 0),
-                "residual, Elo": lambda row: text.signed(row.residual, 1),
-                "se": lambda row: text.number(row.se, 1),
-                "battles": lambda row: text.number(row.n_battles),
-            },
-        )
+        for name, gamma in zip(self.control, self.gamma, strict=True):
+            facts.append(
+                Fact(f"gamma of {name}", text.signed(gamma), "people's, on top of the score")
+            )
+        if self.lengths is not None:
+            low, high = self.lengths
+            facts.append(Fact("answers longer than their rivals'", spell_lengths(low, high)))
+        columns: Columns[AnchorRow] = {
+            "anchor": lambda row: row.model,
+            "strength": lambda row: text.number(row.theta),
+            "people's Elo": lambda row: text.number(row.human_elo, 0),
+            "residual, Elo": lambda row: text.signed(row.residual, 1),
+            "se": lambda row: text.number(row.se, 1),
+            "battles": lambda row: text.number(row.n_battles),
+        }
+        table = table_of(sorted(self.models, key=lambda row: -row.theta), columns)
         notes = warnings_of(self.warnings) + notes_of(text.left_out(self.dropped, "battle"))
         return [headline, Facts(facts), table, *notes]
 
@@ -142,11 +168,12 @@ def make_anchors(
     *,
     method: str = "auto",
     mix: Mapping[str, float] | None = None,
+    control: Sequence[str] | None = None,
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
     seed: Seed = 0,
-    **reading: Unpack[ReadingBattles],
+    **reading: Unpack[ReadingVotes],
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without votes. See the module.
 
@@ -156,19 +183,27 @@ def make_anchors(
     Args:
         battles: Battles with judge scores and votes, as in `rank`.
         method: soft-elo, hard-elo or smoothed; auto picks one of the first two.
-        mix: Share of each value of `by` in the battles of new models. Battles are weighted to it.
+        mix: Share of each value of `by` in the battles of new models. Battles are weighted to it;
+            one value alone gives the quantile of its battles.
+        control: Fit what people's votes say about style on top of the judge's scores: length,
+            headers, lists, bold, or a column of numbers. Models that write more than the anchors
+            are then placed right.
         smoothing: Constant of smoothed, instead of choosing it.
         l2: Penalty l2 |theta|^2.
         replicates: Bootstrap resamples of each standard error, of clusters if there are any.
         seed: Seed of everything random.
-        **reading: How battles are read: see `ReadingBattles`.
+        **reading: How battles are read: see `ReadingVotes`.
     """
     from adjudge import __version__
 
     l2 = positive(l2, "l2")
     replicates = count(replicates, "replicates", least=2)
     rng = generator(seed)
-    ready = weigh_battles(prepare_battles(battles, **reading), mix)
+    if mix is None and reading.get("by") is not None:
+        remedy = "add --mix VALUE=SHARE,... (mix=): anchors are for one mix of its values"
+        raise ArgumentError("by", reading["by"], remedy)
+    styled: dict[str, Any] = {} if control is None else {"control": control}
+    ready = weigh_battles(prepare_battles(battles, **reading, **styled), mix)
     if ready.human is None:
         remedy = "anchors need battles that people voted on"
         raise ArgumentError("battles", "no human votes", remedy)
@@ -178,16 +213,22 @@ def make_anchors(
     target = make_target(ready, method, smoothing=smoothing)
     if target.values is None:
         raise ArgumentError("method", method, str(target.reason))
-    used, y = target_battles(ready, target.values)
-    lost = ready.count_lost(~np.isfinite(target.values), "no judge score")
+    gamma: tuple[float, ...] = ()
+    if ready.style is not None:
+        target, gamma = _with_style(ready, target, method)
+    values = np.asarray(target.values)
+    used, y = target_battles(ready, values)
+    lost = ready.count_lost(~np.isfinite(values), "no judge score")
     fit = bradley_terry(_wins(used, y), names=used.names, l2=l2)
     apart = np.flatnonzero(fit.structure.component)
     if len(apart):
         groups = int(fit.structure.component.max()) + 1
         remedy = f"judge battles between them, or drop those of {used.names[apart[0]]}"
         raise DataError("battles", f"{groups} groups of models never met", remedy=remedy)
-    rule = fixed_rule(method, ready, target.values)
-    if method == "soft-elo":
+    rule = fixed_rule(method, ready, values)
+    if ready.style is not None:
+        rule = styled_rule(ready)
+    elif method == "soft-elo":
         rule = soft_rule(ready)
     elif method == "smoothed" and smoothing is None:
         rule = smoothed_rule(ready)
@@ -207,10 +248,6 @@ def make_anchors(
         warnings += target.temperature.warnings
     for reason, times in held.left_out.items():
         warnings.append(f"{times} anchors have no residual: {reason}")
-    # Verdicts can exist without scores.
-    scores = np.abs(np.asarray(used.score))
-    scores = scores[np.isfinite(scores)]
-    percents = np.linspace(0, 1, 101)
     return Anchors(
         method=method,
         beta=target.beta,
@@ -233,18 +270,65 @@ def make_anchors(
         judge=_only(ready.judges, "judge"),
         judge_fingerprint=_only(ready.fingerprints, "judge_fingerprint"),
         score_source=ready.source or "",
-        score_quantiles=tuple(np.quantile(scores, percents).tolist()) if len(scores) else (),
+        score_quantiles=_score_quantiles(used),
         n_battles=len(used),
         warnings=tuple(warnings),
         dropped=merge_dropped(ready.dropped, lost),
         adjudge_version=__version__,
         cluster=ready.cluster,
         mix=dict(mix or {}),
+        control=ready.control,
+        gamma=gamma,
+        lengths=_range_of_lengths(used),
+        made=date.today().isoformat(),
     )
 
 
+def _with_style(battles: Battles, target: Target, method: str) -> tuple[Target, tuple[float, ...]]:
+    """The soft targets with style, and the coefficients of style."""
+    control = ",".join(battles.control)
+    if method != "soft-elo" or battles.panel is not None:
+        raise ArgumentError(
+            "control", control, "leave it out, or use --method soft-elo of one judge"
+        )
+    coefficients = fit_styled(battles)
+    if coefficients is None or coefficients[0] <= 0:
+        remedy = "leave it out: with it, votes do not follow the judge's scores"
+        raise ArgumentError("control", control, remedy)
+    beta, *gamma = coefficients.tolist()
+    moved = styled_scores(battles, beta, gamma)
+    values = soft_targets(np.asarray(moved.score), beta)
+    # beta is the temperature of the moved scores, so its error is theirs.
+    fit = fit_temperature(np.asarray(moved.score), np.asarray(moved.human), clusters=moved.prompts)
+    return replace(target, values=values, beta=beta, beta_se=fit.beta_se), tuple(gamma)
+
+
+def _score_quantiles(battles: Battles) -> tuple[float, ...]:
+    """Percentiles of |s|; none without scores, because verdicts can exist without them."""
+    scores = np.abs(np.asarray(battles.score))
+    scores = scores[np.isfinite(scores)]
+    return tuple(np.quantile(scores, np.linspace(0, 1, 101)).tolist()) if len(scores) else ()
+
+
+def _range_of_lengths(battles: Battles) -> tuple[float, float] | None:
+    lengths = mean_lengths(battles)
+    if lengths is None or np.isnan(lengths).all():
+        return None
+    return float(np.nanmin(lengths)), float(np.nanmax(lengths))
+
+
+def spell_lengths(low: float, high: float) -> str:
+    """Differences x of length as factors: 1/3 is twice as long.
+
+    >>> spell_lengths(-1 / 3, 0.0)
+    '0.50 to 1.00 times as long'
+    """
+    factors = [text.number((1 + x) / (1 - x) if x < 1 else math.inf, 2) for x in (low, high)]
+    return f"{factors[0]} to {factors[1]} times as long"
+
+
 def read_anchors(source: str | Path | Anchors) -> Anchors:
-    """Read anchors from a file that `rank --save-anchors` wrote."""
+    """Read anchors from a file that `anchors make` wrote."""
     if isinstance(source, Anchors):
         name, anchors = "anchors", source
     else:
@@ -266,252 +350,18 @@ def _only(values: tuple[str, ...], column: str) -> str | None:
     return values[0] if values else None
 
 
-# --- placing new models ---
+def on_anchors_scale(battles: Battles, anchors: Anchors) -> Battles:
+    """The battles with scores that people's preference for style was added to, as the anchors'."""
+    if not anchors.gamma or anchors.beta is None:
+        return battles
+    if battles.control != anchors.control:
+        remedy = f"prepare the battles with control={list(anchors.control)}, as the anchors"
+        raise ArgumentError("battles", "no style", remedy)
+    return styled_scores(battles, anchors.beta, anchors.gamma)
 
 
-def place(
-    battles: TableLike | Battles,
-    anchors: str | Path | Anchors,
-    *,
-    alpha: float = 0.1,
-    quantile: str = "pooled",
-    families: Mapping[str, str] | None = None,
-    replicates: int | None = None,
-    seed: Seed = 0,
-    **reading: Unpack[ReadingBattles],
-) -> Leaderboard:
-    """Place new models on people's scale, with conformal intervals (Eq. 4).
-
-    Each new model is placed separately, by its battles against anchors; battles between new models
-    or between anchors are dropped and counted. The interval covers the new model's Elo on the human
-    leaderboard with probability at least 1 - `alpha` if the new model is exchangeable with the
-    anchors. Battles of another judge than the anchors' are refused.
-
-    The scale SE comes from the new model's battles, but counts no more of them than the median
-    anchor had. Residuals include the judge's own preferences, which do not average out with more
-    battles; Eq. 4 as published would still shrink the interval (anchors of 200 battles, new
-    models of 1,000: 90 % intervals covered 57 %). A model that won or lost everything gets no
-    interval: every resample has only wins, or only losses, too.
-
-    Args:
-        battles: Judged battles of new models against the anchors' models, as in `rank`.
-        anchors: File that `rank --save-anchors` wrote, or the result of `make_anchors`.
-        alpha: Error level of conformal intervals.
-        quantile: pooled, or family (only models of the same maker). The promise of family is about
-            models of that maker, and with too few of them there is no interval.
-        families: Makers of models whose names do not show it.
-        replicates: Bootstrap resamples of each standard error. By default as many as the anchors
-            had.
-        seed: Seed of everything random.
-        **reading: How battles are read: see `ReadingBattles`. Clusters are the anchors'.
-    """
-    saved = read_anchors(anchors)
-    level = exact_level(alpha)
-    rng = generator(seed)
-    replicates = (
-        saved.replicates if replicates is None else count(replicates, "replicates", least=2)
-    )
-    one_of(quantile, QUANTILES, "quantile")
-    if not isinstance(battles, Battles):
-        reading["cluster"] = saved.cluster
-    ready = prepare_battles(battles, **reading)
-    warnings = [*ready.warnings, *_same_judge(ready, saved)]
-    if saved.cluster is not None and ready.prompts is None:
-        warnings.append(f"errors of the anchors are by {saved.cluster}, which does not repeat here")
-    if ready.source != saved.score_source:
-        raise PolicyMismatchError(
-            f"scores here are {ready.source or 'missing'}, but the anchors were made from "
-            f"{saved.score_source}; give the same columns",
-            differs=("score_source",),
-        )
-    warnings += _score_drift(ready, saved)
-    pooled, n = _anchor_quantile(saved.models, level)
-    if pooled is None:
-        least = math.ceil(1000 / (n + 1)) / 1000
-        warnings.append(
-            f"intervals are unbounded: {n} anchors with a residual, {models_needed(level)} needed "
-            f"at alpha = {float(level):g}; {n} allow alpha from {least:g}"
-        )
-    theta = np.array([row.theta for row in saved.models])
-    position = {row.model: k for k, row in enumerate(saved.models)}
-    code = np.array([position.get(name, -1) for name in ready.names], dtype=np.int64)
-    a_known, b_known = code[ready.a] >= 0, code[ready.b] >= 0
-    fitted = {"beta": saved.beta, "smoothing": saved.smoothing}
-    target = np.asarray(make_target(ready, saved.method, **fitted).values)
-    mixed = a_known != b_known
-    usable = mixed & np.isfinite(target)
-    lost = {
-        "both models are anchors": int((a_known & b_known).sum()),
-        "neither model is an anchor": int((~a_known & ~b_known).sum()),
-        **ready.count_lost(mixed & ~usable, "no judge score"),
-    }
-    if not usable.any():
-        problem = "no judged battle of a new model against an anchor"
-        remedy = "judge new models against the anchors' models, under the same names"
-        raise DataError("battles", problem, remedy=remedy)
-    prompts = None if saved.cluster is None else ready.prompts
-    counts = ((row.n_battles, row.effective_battles) for row in saved.models)
-    typical = float(np.median([n if equal is None else equal for n, equal in counts]))
-    rows: list[ModelRow] = []
-    for new in np.unique(np.where(a_known, ready.b, ready.a)[usable]):
-        mine = usable & ((ready.a == new) | (ready.b == new))
-        as_a = ready.a[mine] == new
-        opponent = code[np.where(as_a, ready.b[mine], ready.a[mine])]
-        y = np.where(as_a, target[mine], 1 - target[mine])
-        met = np.bincount(opponent, minlength=len(theta)).astype(np.float64)
-        estimate = float(to_elo(fit_against_anchors(met, np.asarray(y.sum()), theta, l2=saved.l2)))
-        se = evaluation.anchored_standard_error(
-            opponent,
-            y,
-            theta,
-            l2=saved.l2,
-            replicates=replicates,
-            rng=rng,
-            prompts=None if prompts is None else prompts[mine],
-        ) * math.sqrt(max(1.0, len(y) / typical))
-        swept = bool(np.all(y == 1) or np.all(y == 0))
-        chosen = pooled
-        if quantile == "family":
-            chosen, refusal = _family_quantile(ready.names[new], saved, level, families)
-            warnings += refusal
-        low, high = evaluation.interval_around(estimate, None if swept else chosen, se)
-        warnings += _placing_remarks(ready.names[new], estimate, y, to_elo(theta), typical)
-        rows.append(
-            ModelRow(
-                model=ready.names[new],
-                elo=estimate,
-                interval=Interval(low, high, 1 - float(level)),
-                se=se,
-                n_battles=len(y),
-                rank=0,
-                unbounded=low is None,
-                origin="new",
-            )
-        )
-    return Leaderboard(
-        method=saved.method,
-        beta=saved.beta,
-        beta_se=saved.beta_se,
-        l2=saved.l2,
-        models=_placed(rows, saved),
-        components=((*position, *(row.model for row in rows)),),
-        warnings=tuple(warnings),
-        dropped=merge_dropped(ready.dropped, lost),
-        n_battles=int(usable.sum()),
-        outcome=f"judge, {saved.score_source}, on people's scale",
-        covers_judge_error=True,
-        interval="conformal",
-        confidence_level=1 - float(level),
-        replicates=replicates,
-        seed=seed if isinstance(seed, int) else None,
-        smoothing=saved.smoothing,
-        judge_fingerprint=saved.judge_fingerprint,
-        assumptions=(
-            "new models, their battles and prompts are like the anchors': of such models "
-            f"{100 * (1 - float(level)):g} % have people's Elo inside, which is not a promise "
-            "about one of them or about a new kind of model",
-            "people's Elo is the one that their votes on these same battles would give",
-            *([f"the new battles have the mix {spell_mix(saved.mix)}"] if saved.mix else []),
-        ),
-    )
-
-
-def _placed(rows: list[ModelRow], anchors: Anchors) -> tuple[ModelRow, ...]:
-    """New models among the anchors' Elo by people, each ranked with its rank range."""
-    empty: dict[str, Any] = {"interval": None, "se": None, "n_battles": 0, "rank": 0}
-    voted = [
-        ModelRow(model=row.model, elo=row.human_elo, origin="anchor", **empty)
-        for row in anchors.models
-        if row.human_elo is not None
-    ]
-    human = np.array([row.elo for row in voted], dtype=np.float64)
-    elo = np.array([row.elo for row in (*voted, *rows)], dtype=np.float64)
-    finished = []
-    for row, rank in zip((*voted, *rows), ranks(elo), strict=True):
-        best = worst = None
-        low, high = row.ends
-        if row.origin == "new" and low is not None and high is not None:
-            # An unbounded rival can have any rank.
-            rivals = [other.ends for other in rows if other is not row]
-            surely = sum(lower is not None and lower > high for lower, _ in rivals)
-            perhaps = sum(upper is None or upper >= low for _, upper in rivals)
-            best = 1 + int((human > high).sum()) + surely
-            worst = 1 + int((human >= low).sum()) + perhaps
-        finished.append(replace(row, rank=int(rank), rank_low=best, rank_high=worst))
-    return tuple(sorted(finished, key=lambda row: (row.rank, row.model)))
-
-
-def _family_quantile(
-    model: str, anchors: Anchors, level: Fraction, families: Mapping[str, str] | None
-) -> tuple[float | None, list[str]]:
-    """The quantile of the anchors of this model's maker; None, with a note, if too few."""
-    maker = family_of(model, families)
-    if maker is None:
-        return None, [f"{model}: its family is unknown, no interval; name it in --families"]
-    relatives = [row for row in anchors.models if family_of(row.model, families) == maker]
-    quantile, n = _anchor_quantile(relatives, level)
-    if quantile is not None:
-        return quantile, []
-    return None, [
-        f"{model}: {n} anchors of {maker}, but a separate quantile needs {models_needed(level)}: "
-        "no interval; use --quantile pooled"
-    ]
-
-
-def _anchor_quantile(rows: Sequence[AnchorRow], level: Fraction) -> tuple[float | None, int]:
-    """The quantile of the anchors that have a residual, and their number."""
-    scored = [(row.residual, row.se) for row in rows if None not in (row.residual, row.se)]
-    residual, se = np.array(scored, dtype=np.float64).reshape(-1, 2).T
-    return evaluation.elo_quantile(residual, se, alpha=level), len(scored)
-
-
-def _same_judge(battles: Battles, anchors: Anchors) -> list[str]:
-    """Refuse another judge; note if only names, or nothing, could be compared."""
-    judge = [Identity(judge=anchors.judge, fingerprint=anchors.judge_fingerprint)]
-    matches = [
-        match_judge(judge, identity, made="the anchors file", remedy="make anchors for this judge")
-        for identity in battles.identities
-    ]
-    return list(dict.fromkeys(match.remark for match in matches if match.remark is not None))
-
-
-def _score_drift(battles: Battles, anchors: Anchors) -> list[str]:
-    if battles.score is None or not anchors.score_quantiles:
-        return []
-    here = np.abs(battles.score[np.isfinite(battles.score)])
-    if not drift_from_quantiles(anchors.score_quantiles, here).flagged:
-        return []
-    median = anchors.score_quantiles[len(anchors.score_quantiles) // 2]
-    return [
-        f"score differences here differ from the anchors' (median |s| {np.median(here):.2f}, was "
-        f"{median:.2f}): check judge and prompts"
-    ]
-
-
-def _placing_remarks(
-    name: str, elo: float, target: FloatArray, anchors: FloatArray, typical: float
-) -> list[str]:
-    """Warnings about the interval of one placed model."""
-    remarks = []
-    n = len(target)
-    if np.all(target == 1) or np.all(target == 0):
-        result = "won" if target[0] else "lost"
-        remarks.append(
-            f"{name} {result} all {n:,} battles: the penalty determines its Elo, no interval; "
-            f"judge it against {'stronger' if target[0] else 'weaker'} models"
-        )
-    elif not anchors.min() <= elo <= anchors.max():
-        side = "above" if elo > anchors.max() else "below"
-        remarks.append(
-            f"{name} is {side} every anchor ({anchors.min():.0f} to {anchors.max():.0f}): no "
-            "residual was measured there, so the interval is extrapolated"
-        )
-    if n < _FEW_BATTLES:
-        remarks.append(f"{name}: only {n} battles, so the width of its interval is rough")
-    if n > 2 * typical:
-        remarks.append(
-            f"{name}: {n:,} battles, but the anchors had {typical:,.0f}: its interval is as wide "
-            f"as with {typical:,.0f}, because the anchors do not show how close the judge comes "
-            "to people with more"
-        )
-    return remarks
+def read_as(anchors: Anchors, battles: object) -> dict[str, Any]:
+    """How new battles are read: by the anchors' clusters and style. Prepared ones keep theirs."""
+    if isinstance(battles, Battles):
+        return {}
+    return {"cluster": anchors.cluster, "control": anchors.control or None}

@@ -10,9 +10,8 @@ prompts are drawn, each with all its battles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,25 +32,16 @@ from adjudge.statistics.bradley_terry import (
     to_elo,
 )
 from adjudge.validation import (
-    BoolArray,
     FloatArray,
     IntArray,
     Seed,
     generator,
     non_negative,
-    positive,
-    same_length,
 )
 
 #: Above this many distinct targets per pair, there are as many cells as battles: nothing is saved.
 _FEW = 16
 _BATCH_BYTES = 1 << 27
-#: Replicates that share one stream of random numbers; the numbers do not depend on the process.
-_BLOCK = 500
-#: A block of replicates: how many, and the random stream.
-Block = tuple[int, np.random.Generator]
-#: Applies a function to blocks, in their order: in this process, or by the workers of a cluster.
-Mapper = Callable[[Callable[[Block], FloatArray], Sequence[Block]], list[FloatArray]]
 
 
 # --- battles as tables of wins ---
@@ -85,7 +75,9 @@ def count_wins(
         y = outcome_targets(outcome, "target")
     usable = np.isfinite(y) & (a >= 0) & (b >= 0) & (a != b)
     if not usable.all():
-        a, b, y = a[usable], b[usable], y[usable]
+        a = a[usable]
+        b = b[usable]
+        y = y[usable]
     return names, wins_table(a, b, y, len(names))
 
 
@@ -221,7 +213,8 @@ def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
     """
     count, group = connected_groups(wins + wins.T)
     size = np.bincount(group, minlength=count)
-    won, lost = wins.sum(axis=1), wins.sum(axis=0)
+    won = wins.sum(axis=1)
+    lost = wins.sum(axis=0)
     # A model without a battle is not a group that was never compared.
     unseen = int(((won == 0) & (lost == 0)).sum())
     rank_of = np.empty(count, dtype=np.int64)
@@ -267,7 +260,11 @@ def sandwich(
     """
     n = len(fit.names)
     residual = target - expit(fit.theta[a] - fit.theta[b])
-    scores = score_matrix(a, b, residual, n, clusters)
+    rows = np.arange(len(a)) if clusters is None else clusters
+    places = (np.concatenate([rows, rows]), np.concatenate([a, b]))
+    shape = (int(rows.max(initial=-1)) + 1, n)
+    # u_g: the residuals at +a and -b, summed by cluster.
+    scores = csr_array((np.concatenate([residual, -residual]), places), shape=shape)
     # A cluster code without battles must not count.
     groups = len(a) if clusters is None else len(np.unique(clusters))
     meat = (scores.T @ scores).toarray()
@@ -275,21 +272,6 @@ def sandwich(
         meat *= groups / (groups - 1)
     inverse = fit.inverse_information()
     return np.asarray(inverse @ meat @ inverse)
-
-
-def score_matrix(
-    a: IntArray,
-    b: IntArray,
-    residual: FloatArray,
-    n: int,
-    clusters: IntArray | None = None,
-    groups: int | None = None,
-) -> csr_array:
-    """Each cluster's gradient of the log-likelihood: residuals at +a and -b, then summed."""
-    rows = np.arange(len(a)) if clusters is None else clusters
-    height = groups if groups is not None else int(rows.max()) + 1 if len(rows) else 0
-    places = np.concatenate([rows, rows]), np.concatenate([a, b])
-    return csr_array((np.concatenate([residual, -residual]), places), shape=(height, n))
 
 
 def elo_standard_errors(covariance: FloatArray) -> FloatArray:
@@ -305,36 +287,15 @@ def float_at(values: FloatArray | None, k: int | None) -> float | None:
 # --- resampling ---
 
 
-def map_here(work: Callable[[Block], FloatArray], blocks: Sequence[Block]) -> list[FloatArray]:
-    """One block after the other, in this process."""
-    return [work(block) for block in blocks]
-
-
 def bootstrap_strengths(
-    fit: Fit,
-    battles: Battles,
-    target: FloatArray,
-    *,
-    replicates: int,
-    seed: Seed,
-    mapper: Mapper = map_here,
+    fit: Fit, battles: Battles, target: FloatArray, *, replicates: int, seed: Seed
 ) -> FloatArray:
     """(replicates, n) strengths refitted on resampled battles, started at the fit.
 
     A resample can leave a model without losses, or without a path to the others. The penalty keeps
-    it finite, so with `l2 = 0` the replicates are fitted with a penalty of 1e-4. They are drawn in
-    blocks of 500, the first from the seed and every other from its own stream. `mapper` can give
-    blocks to other processes; the numbers stay the same.
+    it finite, so with `l2 = 0` the replicates are fitted with a penalty of 1e-4.
     """
     rng = generator(seed)
-    sizes = [min(_BLOCK, replicates - first) for first in range(0, replicates, _BLOCK)]
-    streams = [rng, *rng.spawn(len(sizes) - 1)]
-    work = partial(_bootstrap_block, fit, battles, target)
-    return np.concatenate(mapper(work, list(zip(sizes, streams, strict=True))))
-
-
-def _bootstrap_block(fit: Fit, battles: Battles, target: FloatArray, block: Block) -> FloatArray:
-    replicates, rng = block
     n = len(fit.names)
     theta = np.empty((replicates, n))
     drawn = 0 if battles.prompts is None else int(battles.prompts.max()) + 1
@@ -356,7 +317,10 @@ def resampled_wins(
     array([2., 2., 2.])
     """
     rng = generator(seed)
-    a, b, n, clusters = battles.a, battles.b, battles.n_models, battles.prompts
+    a = battles.a
+    b = battles.b
+    n = battles.n_models
+    clusters = battles.prompts
     # One orientation per pair: the loser's share is the rest of the pair's total.
     flip = a > b
     pair = np.where(flip, b * n + a, a * n + b)
@@ -366,7 +330,9 @@ def resampled_wins(
         # Drawing battles is drawing how often each cell occurs: a pair with one of the targets.
         counts = np.bincount(pair * len(levels) + level)
         cell = np.flatnonzero(counts)
-        pair, y, code = cell // len(levels), levels[cell % len(levels)], np.arange(len(cell))
+        pair = cell // len(levels)
+        y = levels[cell % len(levels)]
+        code = np.arange(len(cell))
         shares = counts[cell] / len(a)
         weights = rng.multinomial(len(a), shares, size=replicates).T.astype(np.float64)
     else:
@@ -374,11 +340,15 @@ def resampled_wins(
         present, code = np.unique(drawn, return_inverse=True)
         weights = cluster_weights(len(present), replicates, rng)
     shape = (n * n, len(weights))
-    won, met = (
-        np.asarray(csr_array((values, (pair, code)), shape=shape) @ weights).T.reshape(-1, n, n)
-        for values in (y, np.ones(len(y)))
-    )
-    return np.asarray(won + (met - won).swapaxes(-1, -2), dtype=np.float64)
+
+    def totals(values: FloatArray) -> FloatArray:
+        """The sum of these values per pair, in each replicate."""
+        by_pair = csr_array((values, (pair, code)), shape=shape) @ weights
+        return np.asarray(by_pair).T.reshape(-1, n, n)
+
+    won = totals(y)
+    lost = totals(np.ones(len(y))) - won
+    return np.asarray(won + lost.swapaxes(-1, -2), dtype=np.float64)
 
 
 def cluster_weights(groups: int, replicates: int, rng: np.random.Generator) -> FloatArray:
@@ -387,121 +357,3 @@ def cluster_weights(groups: int, replicates: int, rng: np.random.Generator) -> F
     shifted = drawn + groups * np.arange(replicates)[:, None]
     table = np.bincount(shifted.ravel(), minlength=groups * replicates)
     return table.reshape(replicates, groups).T.astype(np.float64)
-
-
-# --- votes on some battles, a judge on all ---
-
-
-@dataclass(frozen=True)
-class PredictionPowered:
-    """Strengths on people's scale, their covariance, and the weight of the judge."""
-
-    theta: FloatArray
-    covariance: FloatArray
-    weight: float
-    n_labelled: int
-
-
-def prediction_powered(
-    battles: Battles, human: FloatArray, judge: FloatArray, *, l2: float = DEFAULT_L2
-) -> PredictionPowered:
-    """Fit with human targets on some battles (NaN elsewhere) and judge targets on all.
-
-        minimise  mean_labelled l(theta; human)
-                  + lambda (mean_unlabelled l(theta; judge) - mean_labelled l(theta; judge))
-
-    (Angelopoulos et al. 2023; Boyeau et al. 2025 for Bradley-Terry.) The judge's part has mean zero
-    at any theta if the voted battles are a random sample of all, so a bad judge adds width, not
-    bias. lambda is tuned for the smallest total variance of theta, within [0, 1]; 0 ignores it.
-    Covariance: H^-1 (Cov(g_human - lambda g_judge)/n + lambda^2 Cov(g_judge)/N) H^-1, summed by
-    prompt if `battles.prompts` is given. Valid for many labelled battles that were drawn at random
-    from all: not for votes that people chose to give on battles that interested them.
-
-    Args:
-        battles: Result of `prepare_battles`.
-        human: Human target of each battle (1, 0 or one half), NaN without a vote.
-        judge: Judge's target of each battle.
-        l2: Penalty l2 |theta|^2.
-    """
-    l2 = positive(l2, "l2")
-    same_length(battles=battles.a, human=human, judge=judge)
-    judged = np.isfinite(judge)
-    labelled = judged & np.isfinite(human)
-    rest = judged & ~np.isfinite(human)
-    n, m = int(labelled.sum()), int(rest.sum())
-    if n < 2:
-        raise ArgumentError("human", f"{n} votes on judged battles", "give at least two")
-    k = battles.n_models
-    table_human = wins_table(battles.a[labelled], battles.b[labelled], human[labelled], k) / n
-    table_judge = wins_table(battles.a[labelled], battles.b[labelled], judge[labelled], k) / n
-    table_rest = wins_table(battles.a[rest], battles.b[rest], judge[rest], k) / max(1, m)
-
-    def fit(use: float) -> tuple[FloatArray, FloatArray]:
-        """Strengths and the inverse of their information."""
-        mixed = table_human + use * (table_rest - table_judge)
-        # As counts of n battles, so that the penalty has the same weight as on the votes alone.
-        theta = fit_strengths(n * mixed, l2=l2)
-        centre = np.full((k, k), 1 / k)
-        hessian = information(mixed + mixed.T, theta, l2 / n)
-        return theta, np.asarray(np.linalg.inv(hessian + centre) - centre)
-
-    use = 0.0
-    if m:
-        theta, inverse = fit(0.0)
-        _, cross, squared = _scatters(battles, theta, human, judge, labelled, rest)
-        bottom = float(np.trace(inverse @ squared @ inverse))
-        best = -float(np.trace(inverse @ cross @ inverse)) / bottom if bottom > 0 else 0.0
-        use = float(np.clip(best, 0.0, 1.0))
-    theta, inverse = fit(use)
-    alone, cross, squared = _scatters(battles, theta, human, judge, labelled, rest)
-    meat = alone + use * (cross + cross.T) + use**2 * squared
-    return PredictionPowered(theta, inverse @ meat @ inverse, use, n)
-
-
-def _scatters(
-    battles: Battles,
-    theta: FloatArray,
-    human: FloatArray,
-    judge: FloatArray,
-    labelled: BoolArray,
-    rest: BoolArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Covariance of the gradient at lambda = 0, lambda and lambda squared: its three parts.
-
-    The gradient is u + lambda v with u = sum_labelled g_human / n and v = sum_rest g_judge / m -
-    sum_labelled g_judge / n, each summed by prompt, because a prompt with battles in both halves
-    correlates them. Both halves are centred on their own means, which cancel only in the sum.
-    """
-    judged = np.flatnonzero(labelled | rest)
-    prompts = judged if battles.prompts is None else battles.prompts[judged]
-    present, code = np.unique(prompts, return_inverse=True)
-    groups = len(present)
-    a, b = battles.a[judged], battles.b[judged]
-    p = expit(theta[a] - theta[b])
-    half = labelled[judged], rest[judged]
-    sizes = [max(1, int(rows.sum())) for rows in half]
-
-    def gradients(target: FloatArray, rows: BoolArray, size: int) -> csr_array:
-        residual = (target[judged] - p)[rows] / size
-        return score_matrix(a[rows], b[rows], residual, battles.n_models, code[rows], groups)
-
-    u = gradients(human, half[0], sizes[0])
-    v_labelled, v_rest = (gradients(judge, *of) for of in zip(half, sizes, strict=True))
-    v = v_rest - v_labelled
-    nothing = np.zeros(battles.n_models)
-    # Means per row of each half, and how many rows of each half a prompt has.
-    mean_u = np.column_stack([u.sum(axis=0) / sizes[0], nothing])
-    mean_v = np.column_stack([-v_labelled.sum(axis=0) / sizes[0], v_rest.sum(axis=0) / sizes[1]])
-    count = np.column_stack([np.bincount(code[rows], minlength=groups) for rows in half])
-    inflate = groups / (groups - 1) if groups > 1 else 1.0
-
-    def product(x: csr_array, mean_x: FloatArray, y: csr_array, mean_y: FloatArray) -> FloatArray:
-        """(x - count mean_x')' (y - count mean_y'), without a dense table over prompts."""
-        raw = (x.T @ y).toarray() - (x.T @ count) @ mean_y.T - mean_x @ (y.T @ count).T
-        return np.asarray(inflate * (raw + mean_x @ (count.T @ count) @ mean_y.T))
-
-    return (
-        product(u, mean_u, u, mean_u),
-        product(u, mean_u, v, mean_v),
-        product(v, mean_v, v, mean_v),
-    )

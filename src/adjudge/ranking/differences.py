@@ -19,10 +19,11 @@ leaves the others fewer rivals (Holm 1979 for p-values; Romano and Wolf 2005 for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc, chdtri, log_expit
+from scipy.special import chdtrc, chdtri, log_expit, ndtr, stdtr, stdtrit
 
 from adjudge.data.battles import Battles
 from adjudge.ranking.bradley_terry import information, wins_table
@@ -31,10 +32,11 @@ from adjudge.statistics.bradley_terry import (
     beats_through,
     dominance_groups,
     fit_strengths,
+    fit_tied,
     profile_gaps,
 )
 from adjudge.statistics.differences import holm
-from adjudge.statistics.numbers import normal_quantile
+from adjudge.statistics.numbers import normal_quantile, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit
 
 #: Below this half-width in theta (17 Elo) the profile's ends are within 2 % of estimate -+ z SE.
@@ -73,14 +75,14 @@ def rank_ranges(
     replicates: FloatArray | None,
     *,
     wins: FloatArray | None = None,
+    groups: int | None = None,
     confidence_level: float = 0.95,
 ) -> tuple[IntArray, IntArray]:
     """Best and worst rank of each model, simultaneously valid with `confidence_level`.
 
-    Best rank = 1 + how many are significantly better, worst = n - how many are significantly
-    worse. With `replicates`, i is better than j if theta_i - theta_j > c SE_ij, where c is the
+    With `replicates`, i is better than j if theta_i - theta_j > c SE_ij, where c is the
     quantile of max |difference in the replicate - difference| / SE_ij over the pairs that are not
-    decided yet. Valid as the number of battles grows.
+    decided yet, widened for few `groups` that were resampled. Valid as their number grows.
 
     Without replicates, `wins` of independent battles are tested by likelihood ratios with Holm's
     correction. With both, wins test only the pairs between which one side was swept, where
@@ -107,9 +109,34 @@ def rank_ranges(
     if replicates is not None:
         rest = ~tested if wins is not None else tested
         level = alpha * (rest.mean() if len(i) else 1.0)
-        different[rest] = _largest_differences(strength, replicates, i[rest], j[rest], level)
-    gap = strength[i] - strength[j]
-    up, down = np.where(gap > 0, i, j)[different], np.where(gap > 0, j, i)[different]
+        different[rest] = _largest_differences(
+            strength, replicates, i[rest], j[rest], level, groups
+        )
+    return ranges_of(strength, i, j, different)
+
+
+def few_groups(groups: int) -> float:
+    """What a bootstrap's standard error over this many groups is too small by."""
+    return float(np.sqrt(groups / (groups - 1))) if groups > 1 else np.nan
+
+
+def reach_of(level: float, groups: int) -> float:
+    """Student's quantile for this many groups; NaN for one, over which no error is known.
+
+    >>> round(reach_of(0.95, 10), 2), round(reach_of(0.95, 10_000), 2)
+    (2.26, 1.96)
+    """
+    return student_quantile(level, groups - 1) if groups > 1 else np.nan
+
+
+def ranges_of(
+    strength: FloatArray, first: IntArray, second: IntArray, different: BoolArray
+) -> tuple[IntArray, IntArray]:
+    """Best rank = 1 + how many are better, worst = n - how many are worse, by pairs that differ."""
+    n = len(strength)
+    gap = strength[first] - strength[second]
+    up = np.where(gap > 0, first, second)[different]
+    down = np.where(gap > 0, second, first)[different]
     return 1 + np.bincount(down, minlength=n), n - np.bincount(up, minlength=n)
 
 
@@ -119,23 +146,29 @@ def component_ranges(
     component: IntArray,
     *,
     wins: FloatArray | None = None,
+    groups: int | None = None,
     confidence_level: float,
 ) -> tuple[IntArray, IntArray]:
     """Best and worst rank of each model within its component (see `rank_ranges`)."""
-    best, worst = np.ones_like(component), np.ones_like(component)
+    best = np.ones_like(component)
+    worst = np.ones_like(component)
     for number in np.unique(component):
         inside = np.flatnonzero(component == number)
+        drawn = None if replicates is None else replicates[:, inside]
+        table = None if wins is None else wins[np.ix_(inside, inside)]
         best[inside], worst[inside] = rank_ranges(
-            theta[inside],
-            None if replicates is None else replicates[:, inside],
-            wins=None if wins is None else wins[np.ix_(inside, inside)],
-            confidence_level=confidence_level,
+            theta[inside], drawn, wins=table, groups=groups, confidence_level=confidence_level
         )
     return best, worst
 
 
 def _largest_differences(
-    strength: FloatArray, replicates: FloatArray, i: IntArray, j: IntArray, alpha: float
+    strength: FloatArray,
+    replicates: FloatArray,
+    i: IntArray,
+    j: IntArray,
+    alpha: float,
+    groups: int | None,
 ) -> BoolArray:
     """Which pairs differ by the step-down quantile of max |t| over the pairs not yet decided."""
     gap = strength[i] - strength[j]
@@ -154,10 +187,11 @@ def _largest_differences(
             t = np.divide(away, se, out=np.zeros_like(away), where=se > 0)
             np.maximum(largest, t.max(axis=1), out=largest)
             size[pairs] = np.abs(gap[pairs]) / np.where(se > 0, se, np.inf)
+        quantile = float(np.quantile(largest, 1 - alpha, method="higher"))
         # Never below the normal quantile of one pair.
-        critical = max(
-            float(np.quantile(largest, 1 - alpha, method="higher")), normal_quantile(1 - alpha)
-        )
+        critical = max(quantile, normal_quantile(1 - alpha))
+        if groups is not None:
+            critical = few_groups(groups) * float(stdtrit(groups - 1, ndtr(critical)))
         larger = ~different & (size > critical)
         if not larger.any():
             break
@@ -197,21 +231,100 @@ def different_pairs(
 
     double = 2 / np.maximum(variance, 1e-300)
     with np.errstate(over="ignore"):
-        low, high = double * (np.expm1(-gap) + gap), double * (np.expm1(gap) - gap)
+        low = double * (np.expm1(-gap) + gap)
+        high = double * (np.expm1(gap) - gap)
     # Between groups only the ratio itself decides; without a path of wins any gap is possible.
     path = fit.reach[first, second] | fit.reach[second, first]
-    low, high = np.where(within, low, 0.0), np.where(within, high, np.where(path, np.inf, 0.0))
+    low = np.where(within, low, 0.0)
+    high = np.where(within, high, np.where(path, np.inf, 0.0))
+
+    def closer(pairs: IntArray) -> tuple[FloatArray, FloatArray]:
+        start = _equal_strengths(wins, first[pairs], second[pairs])
+        return start, fit.ratios(wins, start)
+
+    def exact(pairs: IntArray, start: FloatArray) -> FloatArray:
+        equal = np.zeros(len(pairs))
+        # The supremum is flat: strengths within 0.01 give a ratio far closer than the test needs.
+        profile = profile_gaps(
+            wins, first[pairs], second[pairs], equal, start=start, tolerance=1e-2
+        )
+        return np.maximum(2 * (fit.log_likelihood - profile.log_likelihood), 0.0)
+
+    return _decide(low, high, reject, closer, exact)
+
+
+def penalised_differences(
+    wins: FloatArray,
+    theta: FloatArray,
+    inverse: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    l2: float,
+    scale: float,
+    freedom: float,
+    alpha: float,
+) -> BoolArray:
+    """Which pairs differ: Holm's procedure on ratios of likelihoods that both have the penalty.
+
+    T = 2 (l - sup {l : theta_first = theta_second}) / `scale` has the F law with 1 and `freedom`
+    degrees. `inverse` is that of the penalised information. Bounds are as in `different_pairs`.
+    """
+    gap = np.abs(theta[first] - theta[second])
+    diagonal = np.diag(inverse)
+    variance = diagonal[first] + diagonal[second] - 2 * inverse[first, second]
+    winner, loser = np.nonzero(wins)
+
+    def reject(ratio: FloatArray) -> BoolArray:
+        p = np.asarray(2 * stdtr(freedom, -np.sqrt(ratio / scale)), dtype=np.float64)
+        return holm(p) <= alpha
+
+    def likelihood(strengths: FloatArray) -> FloatArray:
+        value = np.empty(len(strengths))
+        for rows in slices(len(strengths), max(1, _CELLS // max(1, len(winner)))):
+            apart = strengths[rows][:, winner] - strengths[rows][:, loser]
+            value[rows] = log_expit(apart) @ wins[winner, loser]
+        return np.asarray(value - l2 * (strengths**2).sum(axis=-1))
+
+    largest = likelihood(theta[None])[0]
+
+    def closer(pairs: IntArray) -> tuple[FloatArray, FloatArray]:
+        apart = inverse[first[pairs]] - inverse[second[pairs]]
+        share = (theta[first[pairs]] - theta[second[pairs]]) / variance[pairs]
+        start = theta - apart * share[:, None]
+        return start, 2 * (largest - likelihood(start))
+
+    def exact(pairs: IntArray, start: FloatArray) -> FloatArray:
+        equal = fit_tied(wins, first[pairs], second[pairs], l2=l2, start=start, tolerance=1e-2)
+        return np.asarray(np.maximum(2 * (largest - likelihood(equal)), 0.0))
+
+    double = 2 / variance
+    with np.errstate(over="ignore"):
+        low = double * (np.expm1(-gap) + gap)
+        high = double * (np.expm1(gap) - gap)
+    return _decide(low, high, reject, closer, exact)
+
+
+def _decide(
+    low: FloatArray,
+    high: FloatArray,
+    reject: Callable[[FloatArray], BoolArray],
+    closer: Callable[[IntArray], tuple[FloatArray, FloatArray]],
+    exact: Callable[[IntArray, FloatArray], FloatArray],
+) -> BoolArray:
+    """What `reject` decides on ratios between `low` and `high`, computed only where it matters.
+
+    `closer` gives strengths that satisfy the hypotheses and the upper bounds that follow from them,
+    `exact` the ratios.
+    """
     todo = np.flatnonzero(reject(high) & ~reject(low))
     if len(todo):
-        start = _equal_strengths(wins, first[todo], second[todo])
+        start, upper = closer(todo)
         # Rounding must not decide a p-value that equals its level.
-        high[todo] = np.minimum(high[todo], fit.ratios(wins, start) * (1 + 1e-9))
+        high[todo] = np.minimum(high[todo], upper * (1 + 1e-9))
         left = (reject(high) & ~reject(low))[todo]
-        todo, start = todo[left], start[left]
-        pairs, equal = (first[todo], second[todo]), np.zeros(len(todo))
-        # The supremum is flat: strengths within 0.01 give a ratio far closer than the test needs.
-        profile = profile_gaps(wins, *pairs, equal, start=start, tolerance=1e-2)
-        low[todo] = np.maximum(2 * (fit.log_likelihood - profile.log_likelihood), 0.0)
+        todo = todo[left]
+        low[todo] = exact(todo, start[left])
     return reject(low)
 
 
@@ -222,7 +335,8 @@ def _equal_strengths(wins: FloatArray, first: IntArray, second: IntArray) -> Flo
     """
     theta = fit_strengths(wins)
     inverse = np.linalg.inv(information(wins + wins.T, theta, DEFAULT_L2))
-    apart, pairs = inverse[first] - inverse[second], np.arange(len(first))
+    apart = inverse[first] - inverse[second]
+    pairs = np.arange(len(first))
     variance = apart[pairs, first] - apart[pairs, second]
     return np.asarray(theta - apart * ((theta[first] - theta[second]) / variance)[:, None])
 
@@ -292,7 +406,8 @@ def choose_reference(wins: FloatArray, members: IntArray) -> int:
     """
     table = wins[np.ix_(members, members)]
     group = dominance_groups(table)[1]
-    won, lost = table.sum(axis=1), table.sum(axis=0)
+    won = table.sum(axis=1)
+    lost = table.sum(axis=0)
     mixed = (won > 0) & (lost > 0)
     order = np.lexsort((won, -(won + lost), ~mixed, -np.bincount(group)[group]))
     return int(members[order[0]])
@@ -308,7 +423,7 @@ def difference_intervals(
     """Ends of theta_i - theta_reference for every model i; infinite if there is no bound.
 
     Ends are where T(gap) reaches its critical value; see the module. `normal` has each difference
-    and its standard error over prompts, which replace the profile where the gap is finite on both
+    and its half-width over prompts, which replace the profile where the gap is finite on both
     sides: battles of one prompt are not independent. The reference's own ends are 0.
 
     >>> low, high = difference_intervals(np.array([[0.0, 40.0], [0.0, 0.0]]), 1, 0.95)
@@ -317,15 +432,17 @@ def difference_intervals(
     """
     fit = _Unpenalised.of(wins)
     n = len(wins)
-    low, high = np.full(n, -np.inf), np.full(n, np.inf)
-    every, fixed = np.arange(n), np.full(n, reference)
+    low = np.full(n, -np.inf)
+    high = np.full(n, np.inf)
+    every = np.arange(n)
+    fixed = np.full(n, reference)
     gap = fit.theta - fit.theta[reference]
     within = fit.within[reference]
-    se = np.sqrt(fit.variances(every, fixed))
+    half = normal_quantile(level) * np.sqrt(fit.variances(every, fixed))
     if normal is not None:
-        gap, se = normal
-    half = normal_quantile(level) * se
-    low[within], high[within] = (gap - half)[within], (gap + half)[within]
+        gap, half = normal
+    low[within] = (gap - half)[within]
+    high[within] = (gap + half)[within]
     wide = np.flatnonzero(within & (half > _NARROW) & (every != reference) & (normal is None))
     critical = float(chdtri(1, 1 - level))
     high[wide] = _find_ends(fit, wins, wide, fixed[wide], gap[wide] + half[wide], critical)

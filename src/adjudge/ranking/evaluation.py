@@ -103,7 +103,8 @@ def hold_out_each(
     if count(replicates, "replicates") == 1:
         raise ArgumentError("replicates", 1, "give 2 or more, or 0 for no standard errors")
     rng = generator(seed)
-    battles, n = rule.battles, rule.battles.n_models
+    battles = rule.battles
+    n = rule.battles.n_models
     if n < 3:
         raise ArgumentError("battles", f"{n} models", "give at least three models to leave one out")
     theta, anchors, opponents = _all_folds(rule, n, l2, tolerance)
@@ -116,13 +117,18 @@ def hold_out_each(
     valid = np.array([reason is None for reason in reasons])
     se = np.full(n, np.nan)
     if replicates:
-        prompts, weights = battles.prompts, battles.weights
+        prompts = battles.prompts
+        weights = battles.weights
         for model in np.flatnonzero(valid):
-            as_a, as_b = np.flatnonzero(battles.a == model), np.flatnonzero(battles.b == model)
-            rows, y = np.concatenate([as_a, as_b]), rule.targets(int(model))
+            as_a = np.flatnonzero(battles.a == model)
+            as_b = np.flatnonzero(battles.b == model)
+            rows = np.concatenate([as_a, as_b])
+            target = rule.targets(int(model))
+            y = np.concatenate([target[as_a], 1 - target[as_b]])
+            opponent = np.concatenate([battles.b[as_a], battles.a[as_b]])
             se[model] = anchored_standard_error(
-                np.concatenate([battles.b[as_a], battles.a[as_b]]),
-                np.concatenate([y[as_a], 1 - y[as_b]]),
+                opponent,
+                y,
                 anchors[model],
                 l2=l2,
                 replicates=replicates,
@@ -144,7 +150,9 @@ def _all_folds(
     rule: Rule, n: int, l2: float, tolerance: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """theta_m, the anchors' strengths and m's battles per opponent, for every fold."""
-    theta, anchors, opponents = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
+    theta = np.zeros(n)
+    anchors = np.zeros((n, n))
+    opponents = np.zeros((n, n))
     start = None
     chunk = max(1, _CHUNK_BYTES // (8 * n * n))
     for first in range(0, n, chunk):
@@ -169,7 +177,8 @@ def _all_folds(
 
 def _connected_without(met: BoolArray) -> BoolArray:
     """For each model, whether paths that avoid it connect the models that it met (its row)."""
-    linked, others = met | met.T, ~np.eye(len(met), dtype=bool)
+    linked = met | met.T
+    others = ~np.eye(len(met), dtype=bool)
     reached = np.zeros_like(met)
     reached[np.arange(len(met)), np.argmax(met, axis=1)] = True
     while True:
@@ -255,15 +264,18 @@ def residuals(judge: HeldOut, human: HeldOut) -> Residuals:
         for why, why_human in zip(judge.reasons, human.reasons, strict=True)
     ]
     at = np.flatnonzero([reason is None for reason in reasons])
-    fitted = judge.parameter is not None and len(at) > 0
+    left_out = Counter(reason for reason in reasons if reason is not None)
+    mean_parameter = None
+    if judge.parameter is not None and len(at):
+        mean_parameter = float(judge.parameter[at].mean())
     return Residuals(
         method=judge.method,
         names=tuple(judge.names[k] for k in at),
         human=human.elo[at],
         judge=judge.elo[at],
         se=judge.se[at],
-        mean_parameter=float(np.asarray(judge.parameter)[at].mean()) if fitted else None,
-        left_out=dict(Counter(reason for reason in reasons if reason is not None)),
+        mean_parameter=mean_parameter,
+        left_out=dict(left_out),
     )
 
 
@@ -338,7 +350,8 @@ def split_conformal(
     """
     level = exact_level(alpha)
     splits = count(splits, "splits", least=1)
-    rng, n = generator(seed), len(held.names)
+    rng = generator(seed)
+    n = len(held.names)
     n_cal = n // 2
     empty = ConformalRow(
         method=held.method,
@@ -358,12 +371,14 @@ def split_conformal(
     measured = []
     for _ in range(splits):
         order = rng.permutation(n)
-        cal, test = order[:n_cal], order[n_cal:]
+        cal = order[:n_cal]
+        test = order[n_cal:]
         q = _finite_quantile(scores[cal], level)
         if q is None:
             return empty
-        se = np.median(held.se[test])
-        measured.append(((scores[test] <= q).mean(), np.median(2 * q * held.se[test]), q, se))
+        covered = (scores[test] <= q).mean()
+        se = held.se[test]
+        measured.append((covered, np.median(2 * q * se), q, np.median(se)))
     coverage, width, quantile, median_se = np.array(measured).T
     return replace(
         empty,
@@ -387,21 +402,23 @@ def held_out_intervals(held: Residuals, *, alpha: Alpha = 0.1) -> tuple[HeldOutR
     rows = []
     for k, name in enumerate(held.names):
         q = _finite_quantile(np.delete(scores, k), level)
-        se, judge, human = float(held.se[k]), float(held.judge[k]), float(held.human[k])
+        se = float(held.se[k])
+        judge = float(held.judge[k])
+        human = float(held.human[k])
         low, high = interval_around(judge, q, se)
-        rows.append(
-            HeldOutRow(
-                method=held.method,
-                model=name,
-                human_elo=human,
-                elo=judge,
-                residual=judge - human,
-                se=float_at(held.se, k),
-                interval=Interval(low, high, level=1 - float(level)),
-                unbounded=low is None,
-                covered=None if low is None or q is None else abs(judge - human) <= q * se,
-            )
+        covered = None if low is None or q is None else abs(judge - human) <= q * se
+        row = HeldOutRow(
+            method=held.method,
+            model=name,
+            human_elo=human,
+            elo=judge,
+            residual=judge - human,
+            se=float_at(held.se, k),
+            interval=Interval(low, high, level=1 - float(level)),
+            unbounded=low is None,
+            covered=covered,
         )
+        rows.append(row)
     return tuple(rows)
 
 
@@ -411,6 +428,7 @@ def quantile_of_group(held: Residuals, *, by: str, group: str, alpha: Alpha = 0.
     widths = [row.width for row in rows if row.width is not None]
     if len(rows) <= models_needed(alpha) or not widths:
         return too_few_models(held.method, by, group, len(rows), alpha)
+    covered = sum(row.covered is True for row in rows)
     return GroupQuantile(
         method=held.method,
         by=by,
@@ -418,7 +436,7 @@ def quantile_of_group(held: Residuals, *, by: str, group: str, alpha: Alpha = 0.
         n_models=len(rows),
         quantile=elo_quantile(held.values, held.se, alpha=alpha),
         median_width=float(np.median(widths)),
-        coverage=sum(row.covered is True for row in rows) / len(widths),
+        coverage=covered / len(widths),
     )
 
 
@@ -471,8 +489,10 @@ def evaluate_methods(
         raise ArgumentError("evaluate", True, "give human votes to compare with")
     if battles.verdict is None:
         raise ArgumentError("evaluate", True, "give judge scores, probabilities or verdicts")
-    human, rules = human_reference(battles, l2=l2), evaluation_rules(battles)
-    rows, intervals = [], []
+    human = human_reference(battles, l2=l2)
+    rules = evaluation_rules(battles)
+    rows = []
+    intervals = []
     details: list[HeldOutRow] = []
     quantiles: tuple[GroupQuantile, ...] = ()
     if battles.panel is not None:
@@ -490,12 +510,14 @@ def evaluate_methods(
         if rule.name in ("hard-elo", "soft-elo"):
             # Soft-Elo comes second, and is the one to keep if scores allow it.
             quantiles = family_quantiles(held, alpha=alpha, families=families)
+    budgets = sample_efficiency(battles, human, l2=l2, seed=rng)
+    quantiles += group_quantiles(battles, l2=l2, alpha=alpha, seed=rng)
     return {
         "loo": tuple(rows),
         "conformal": tuple(intervals),
         "held_out": tuple(details),
-        "budgets": sample_efficiency(battles, human, l2=l2, seed=rng),
-        "quantiles": (*quantiles, *group_quantiles(battles, l2=l2, alpha=alpha, seed=rng)),
+        "budgets": budgets,
+        "quantiles": quantiles,
     }
 
 
@@ -535,14 +557,15 @@ def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
     if len(held.names) >= 8:
         quarter = strongest_quarters(held.human)
         quarters = tuple(float(held.values[quarter == q].mean()) for q in range(4))
+    method = held.method
     return LooRow(
-        method=held.method,
+        method=method,
         n_models=len(held.names),
         mae=held.mae,
         spearman=rho,
         kendall=tau,
-        mean_beta=held.mean_parameter if held.method.startswith("soft-elo") else None,
-        mean_smoothing=held.mean_parameter if held.method == "smoothed" else None,
+        mean_beta=held.mean_parameter if method.startswith("soft-elo") else None,
+        mean_smoothing=held.mean_parameter if method == "smoothed" else None,
         mae_interval=interval,
         residual_by_quarter=quarters,
         left_out=held.left_out,
@@ -578,18 +601,18 @@ def sample_efficiency(
                     errors.setdefault(rule.name, []).append(held.mae)
                 if held.mean_parameter is not None:
                     betas.append(held.mean_parameter)
-        rows += [
-            BudgetRow(
+        for name, seen in errors.items():
+            deviation = float(np.std(seen, ddof=1)) if len(seen) > 1 else None
+            row = BudgetRow(
                 method=name,
                 battles=budget * n,
                 per_model=float(budget),
                 mae=float(np.mean(seen)),
-                mae_sd=float(np.std(seen, ddof=1)) if len(seen) > 1 else None,
+                mae_sd=deviation,
                 draws=len(seen),
                 betas=tuple(betas) if name == "soft-elo" else (),
             )
-            for name, seen in errors.items()
-        ]
+            rows.append(row)
     return tuple(rows)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjudge.present import text
-from adjudge.present.blocks import Block, Figure, Note, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Columns, Figure, Note, Table, notes_of, table_of
 from adjudge.present.figure import (
     ACCENT,
     GRID,
@@ -35,7 +35,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from adjudge.ranking.leaderboard import GroupQuantile, HeldOutRow, Leaderboard
+    from adjudge.ranking.leaderboard import (
+        ConformalRow,
+        GroupQuantile,
+        HeldOutRow,
+        Leaderboard,
+        LooRow,
+    )
 
     Panel = Callable[[Axes, Leaderboard], None]
 
@@ -52,27 +58,26 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
     """Errors, intervals and budgets of every method against people."""
     if not board.loo:
         return []
-    errors = table_of(
-        board.loo,
-        {
-            "method": lambda row: row.method,
-            "models": lambda row: text.number(row.n_models),
-            "error": lambda row: text.number(row.mae, 1),
-            "95 % interval": lambda row: text.show_interval(row.mae_interval, 1),
-            "Spearman": lambda row: text.number(row.spearman),
-            "Kendall": lambda row: text.number(row.kendall),
-            "beta or constant": lambda row: text.number(
-                row.mean_smoothing if row.mean_beta is None else row.mean_beta
-            ),
-            "weak to strong quarter": lambda row: (
-                " ".join(text.signed(gap, 0) for gap in row.residual_by_quarter) or text.DASH
-            ),
-        },
-        caption="Against people, each model left out in turn: mean error in Elo, and judge minus "
-        "people by quarter of strength",
-        optional=("Kendall", "beta or constant", "models"),
+    columns: Columns[LooRow] = {
+        "method": lambda row: row.method,
+        "models": lambda row: text.number(row.n_models),
+        "error": lambda row: text.number(row.mae, 1),
+        "95 % interval": lambda row: text.show_interval(row.mae_interval, 1),
+        "Spearman": lambda row: text.number(row.spearman),
+        "Kendall": lambda row: text.number(row.kendall),
+        "beta or constant": lambda row: text.number(
+            row.mean_smoothing if row.mean_beta is None else row.mean_beta
+        ),
+        "weak to strong quarter": lambda row: (
+            " ".join(text.signed(gap, 0) for gap in row.residual_by_quarter) or text.DASH
+        ),
+    }
+    caption = (
+        "Against people, each model left out in turn: mean error in Elo, and judge minus people by "
+        "quarter of strength"
     )
-    blocks: list[Block] = [errors]
+    optional = ("Kendall", "beta or constant", "models")
+    blocks: list[Block] = [table_of(board.loo, columns, caption=caption, optional=optional)]
     lines: dict[str, list[str]] = {}
     for row in board.loo:
         for line in text.left_out(row.left_out, "model"):
@@ -81,13 +86,13 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
     blocks += _interval_blocks(board)
     if board.budgets:
         sizes = sorted({row.per_model for row in board.budgets})
-        columns = ("battles per model", *(f"{size:g}" for size in sizes))
+        names = ("battles per model", *(f"{size:g}" for size in sizes))
         error = {(row.method, row.per_model): text.number(row.mae, 1) for row in board.budgets}
         rows = [
             (method, *(error.get((method, size), text.DASH) for size in sizes))
             for method in dict.fromkeys(row.method for row in board.budgets)
         ]
-        blocks.append(Table(columns, rows, "Error in Elo with fewer judged battles"))
+        blocks.append(Table(names, rows, "Error in Elo with fewer judged battles"))
     return blocks + _quantile_blocks(board) + _evaluation_figures(board)
 
 
@@ -116,26 +121,22 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
         if first.models_needed is not None and first.n_calibration < first.models_needed:
             reason = f"{first.n_calibration} models calibrate, {first.models_needed} are needed"
         return [Note([f"{name} cannot be tested on random halves: {reason}"])]
-    return [
-        table_of(
-            board.conformal,
-            {
-                "method": lambda row: row.method,
-                "calibrate": lambda row: text.number(row.n_calibration),
-                "test": lambda row: text.number(row.n_test),
-                "coverage": lambda row: text.percent(row.coverage),
-                "median width": lambda row: (
-                    "unbounded" if row.unbounded else text.number(row.median_width, 0)
-                ),
-                "range of widths": lambda row: text.interval(row.width_low, row.width_high, 0),
-                "quantile": lambda row: text.number(row.quantile, 2),
-                "median se": lambda row: text.number(row.median_se, 1),
-            },
-            caption=f"{name}, tested on random halves of the models "
-            f"({text.count(first.splits, 'split')})",
-            optional=("test", "calibrate", "range of widths"),
-        )
-    ]
+    columns: Columns[ConformalRow] = {
+        "method": lambda row: row.method,
+        "calibrate": lambda row: text.number(row.n_calibration),
+        "test": lambda row: text.number(row.n_test),
+        "coverage": lambda row: text.percent(row.coverage),
+        "median width": lambda row: (
+            "unbounded" if row.unbounded else text.number(row.median_width, 0)
+        ),
+        "range of widths": lambda row: text.interval(row.width_low, row.width_high, 0),
+        "quantile": lambda row: text.number(row.quantile, 2),
+        "median se": lambda row: text.number(row.median_se, 1),
+    }
+    splits = text.count(first.splits, "split")
+    caption = f"{name}, tested on random halves of the models ({splits})"
+    optional = ("test", "calibrate", "range of widths")
+    return [table_of(board.conformal, columns, caption=caption, optional=optional)]
 
 
 def _quantile_blocks(board: Leaderboard) -> list[Block]:
@@ -145,7 +146,7 @@ def _quantile_blocks(board: Leaderboard) -> list[Block]:
         rows = [row for row in board.quantiles if row.by == by]
         bounded = [row for row in rows if row.quantile is not None]
         if bounded:
-            columns: dict[str, Callable[[GroupQuantile], str]] = {
+            columns: Columns[GroupQuantile] = {
                 by: lambda row: row.group,
                 "models": lambda row: text.number(row.n_models),
                 "quantile": lambda row: text.number(row.quantile, 2),
@@ -163,7 +164,7 @@ def _quantile_blocks(board: Leaderboard) -> list[Block]:
     return blocks
 
 
-def beta_columns(name: str) -> dict[str, Callable[[Any], str]]:
+def beta_columns(name: str) -> Columns[Any]:
     """The columns of temperatures, each of a judge or a group."""
     return {
         name: lambda row: getattr(row, name),
@@ -285,7 +286,9 @@ def draw_residuals(axes: Axes, board: Leaderboard) -> None:
         quarters = row.residual_by_quarter
         if row.method not in COLOUR or len(quarters) != 4:
             continue
-        name, mark, colour = NAME[row.method], MARK[row.method], COLOUR[row.method]
+        name = NAME[row.method]
+        mark = MARK[row.method]
+        colour = COLOUR[row.method]
         axes.plot(range(4), quarters, marker=mark, color=colour, label=name)
         ramps[row.method] = quarters[3] - quarters[0]
     axes.set_xticks(range(4), QUARTERS)
@@ -317,7 +320,8 @@ def draw_widths(axes: Axes, board: Leaderboard) -> None:
 def width_contours(axes: Axes, right: float, top: float) -> None:
     """Curves of equal width 2 q SE behind points in the plane of its two factors."""
     x = np.linspace(0.02 * right, right, 200)
-    last, most = 0.0, 2 * right * top
+    last = 0.0
+    most = 2 * right * top
     steps = [base * 10**power for power in range(5) for base in (1.0, 2.0, 5.0)]
     for width in [step for step in steps if most / 40 <= step <= 0.6 * most]:
         y = width / (2 * x)
@@ -346,8 +350,8 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
         rows = [row for row in board.held_out if row.method == method and row.model in place]
         bounded = [row for row in rows if row.width is not None]
         for row in bounded:
-            low, high = (end - row.human_elo for end in row.interval if end is not None)
-            around = Interval(low, high, row.interval.level)
+            ends = [end - row.human_elo for end in row.interval if end is not None]
+            around = Interval(ends[0], ends[1], row.interval.level)
             draw_interval(axes, place[row.model], around, scale=1, vertical=True, **line)
         if rows:
             axes.plot([], [], label=NAME[method], **style)

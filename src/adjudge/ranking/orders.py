@@ -68,7 +68,8 @@ def win_rate(wins: ArrayLike) -> FloatArray:
     [0.75, 0.25]
     """
     table = square(wins)
-    won, lost = table.sum(axis=1), table.sum(axis=0)
+    won = table.sum(axis=1)
+    lost = table.sum(axis=0)
     rate = np.full(len(table), np.nan)
     np.divide(won, won + lost, out=rate, where=(won + lost) > 0)
     return rate
@@ -96,7 +97,9 @@ def schulze(wins: ArrayLike) -> FloatArray:
     table = square(wins)
     path = np.where(table > table.T, table, 0.0)
     for via in range(len(path)):
-        np.maximum(path, np.minimum(path[:, via : via + 1], path[via : via + 1, :]), out=path)
+        # A path is as strong as its weakest pair.
+        through = np.minimum(path[:, via : via + 1], path[via : via + 1, :])
+        np.maximum(path, through, out=path)
     beats = path > path.T
     return np.asarray(beats.sum(axis=1), dtype=np.float64)
 
@@ -117,9 +120,11 @@ def online_elo(
     >>> online_elo(np.array([0]), np.array([1]), np.array([1.0]), 2, k=32)
     array([1516., 1484.])
     """
-    k, ratings = positive(k, "k"), [ELO_BASE] * n
+    k = positive(k, "k")
+    ratings = [ELO_BASE] * n
     for i, j, y in zip(a.tolist(), b.tolist(), target.tolist(), strict=True):
-        change = k * (y - 1 / (1 + 10 ** ((ratings[j] - ratings[i]) / 400)))
+        expected = 1 / (1 + 10 ** ((ratings[j] - ratings[i]) / 400))
+        change = k * (y - expected)
         ratings[i] += change
         ratings[j] -= change
     return np.array(ratings)
@@ -176,7 +181,8 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
         left = seconds - (time.monotonic() - began)
         ranked, *costs, optimal = _solve_group(net[np.ix_(members, members)], left)
         order.extend(members[ranked].tolist())
-        cost, bound = cost + costs[0], bound + costs[1]
+        cost = cost + costs[0]
+        bound = bound + costs[1]
         proven = proven and optimal
     total = float(table.sum())
     gap = 0.0 if proven or total == 0 else (cost - bound) / total
@@ -232,7 +238,8 @@ def _solve_group(net: FloatArray, seconds: float) -> tuple[IntArray, float, floa
             if not whole:
                 candidate = _local_search(net, candidate)
             if _reversed_weight(net, candidate) < cost - _TOLERANCE:
-                order, cost = candidate, _reversed_weight(net, candidate)
+                order = candidate
+                cost = _reversed_weight(net, candidate)
             slack = _TOLERANCE * max(1.0, cost)
             if cost - bound < (grain - slack if grain else slack):
                 return order, cost, cost, True
@@ -276,10 +283,11 @@ class _Program:
 
     def solve(self, seconds: float, *, whole: bool) -> tuple[FloatArray | None, float, bool]:
         """Best x in [0, 1] (in {0, 1} if `whole`), a lower bound on the cost, whether finished."""
+        integrality = np.full(len(self.weight), int(whole), dtype=np.int64)
         solution = milp(
             self.weight,
             constraints=self._constraints(),
-            integrality=np.full(len(self.weight), int(whole), dtype=np.int64),
+            integrality=integrality,
             bounds=Bounds(0, 1),
             options={"time_limit": max(0.01, seconds), "mip_rel_gap": 0.0},
         )
@@ -296,17 +304,13 @@ class _Program:
         violated: list[tuple[float, tuple[int, int, int, bool]]] = []
         for middle in range(1, self.n - 1):
             # i < middle < k: value of x_i,middle + x_middle,k - x_ik.
-            value = (
-                full[:middle, middle][:, None]
-                + full[middle, middle + 1 :][None, :]
-                - full[:middle, middle + 1 :]
-            )
+            to_middle = full[:middle, middle]
+            from_middle = full[middle, middle + 1 :]
+            value = to_middle[:, None] + from_middle - full[:middle, middle + 1 :]
             excess = np.maximum(value - 1, -value)
-            rows, columns = np.nonzero(excess > _TOLERANCE)
-            violated.extend(
-                (excess[p, q], (int(p), middle, int(q) + middle + 1, bool(value[p, q] > 0.5)))
-                for p, q in zip(rows, columns, strict=True)
-            )
+            for i, k in np.argwhere(excess > _TOLERANCE).tolist():
+                cut = (i, middle, k + middle + 1, bool(value[i, k] > 0.5))
+                violated.append((excess[i, k], cut))
         violated.sort(reverse=True)
         fresh = [cut for _, cut in violated if cut not in self.cuts][:_CUTS_PER_ROUND]
         self.cuts.update(dict.fromkeys(fresh))
@@ -327,9 +331,9 @@ def _local_search(net: FloatArray, order: IntArray) -> IntArray:
         for model in order.copy():
             rest = order[order != model]
             # Cost of position p: reversed wins of those above it and of its own below.
-            above = np.concatenate([[0.0], np.cumsum(net[model, rest])])
-            below = np.concatenate([np.cumsum(net[rest, model][::-1])[::-1], [0.0]])
-            cost = above + below
+            above = np.cumsum(net[model, rest])
+            below = np.cumsum(net[rest, model][::-1])[::-1]
+            cost = np.append(0.0, above) + np.append(below, 0.0)
             here = int(np.flatnonzero(order == model)[0])
             best = int(np.argmin(cost))
             if cost[best] < cost[here] - _TOLERANCE:
@@ -361,7 +365,8 @@ def rank_correlations(first: ArrayLike, second: ArrayLike) -> tuple[float | None
     >>> rank_correlations([3, 2, 1], [30, 10, 20])
     (0.333..., 0.5)
     """
-    x, y = finite(first, "first", allow_empty=True), finite(second, "second", allow_empty=True)
+    x = finite(first, "first", allow_empty=True)
+    y = finite(second, "second", allow_empty=True)
     same_length(first=x, second=y)
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None, None
@@ -424,15 +429,15 @@ def ranking_agreement(
         refits = fit_strengths(tables[1:], l2=l2, start=fit, tolerance=1e-5)
         return np.vstack([fit[None], refits])
 
-    (tau, rho), *resampled = (
-        rank_correlations(x[met], y[met])
-        for x, y in zip(orders(outcomes, method), orders(reference, "bt"), strict=True)
-    )
-    drawn = [(t, r) for t, r in resampled if t is not None and r is not None]
+    both = zip(orders(outcomes, method), orders(reference, "bt"), strict=True)
+    correlations = [rank_correlations(x[met], y[met]) for x, y in both]
+    tau, rho = correlations[0]
+    drawn = [(t, r) for t, r in correlations[1:] if t is not None and r is not None]
     tau_interval = rho_interval = None
     if drawn and tau is not None and rho is not None:
-        ends = _interval_hull(np.array([tau, rho]), np.array(drawn), level).T.tolist()
-        tau_interval, rho_interval = (Interval(low, high, level) for low, high in ends)
+        low, high = _interval_hull(np.array([tau, rho]), np.array(drawn), level).tolist()
+        tau_interval = Interval(low[0], high[0], level)
+        rho_interval = Interval(low[1], high[1], level)
     return RankAgreement(
         n_models=int(met.sum()),
         kendall=tau,
@@ -452,7 +457,9 @@ def _interval_hull(estimate: FloatArray, drawn: FloatArray, level: float) -> Flo
     most = np.nextafter(1.0, 0.0)
     z = np.arctanh(np.clip(np.vstack([estimate, direct]), -most, most))
     reflected = np.tanh(2 * z[0] - z[[2, 1]])
-    return np.stack([np.minimum(direct[0], reflected[0]), np.maximum(direct[1], reflected[1])])
+    low = np.minimum(direct[0], reflected[0])
+    high = np.maximum(direct[1], reflected[1])
+    return np.stack([low, high])
 
 
 def agreement_facts(agreement: RankAgreement) -> list[Fact]:
@@ -461,14 +468,12 @@ def agreement_facts(agreement: RankAgreement) -> list[Fact]:
     if agreement.kendall is None:
         return [Fact("rank correlation", text.DASH, f"{models}, too few or all tied")]
     rough = f"rough {text.level(agreement.confidence_level)} interval"
+
+    def fact(name: str, value: float | None, ends: Interval | None) -> Fact:
+        note = models if ends is None else f"{rough} {text.interval(*ends)}, {models}"
+        return Fact(f"{name} with the other ranking", text.number(value), note)
+
     return [
-        Fact(
-            f"{name} with the other ranking",
-            text.number(value),
-            models if ends is None else f"{rough} {text.interval(*ends)}, {models}",
-        )
-        for name, value, ends in (
-            ("Kendall's tau", agreement.kendall, agreement.kendall_interval),
-            ("Spearman's rho", agreement.spearman, agreement.spearman_interval),
-        )
+        fact("Kendall's tau", agreement.kendall, agreement.kendall_interval),
+        fact("Spearman's rho", agreement.spearman, agreement.spearman_interval),
     ]

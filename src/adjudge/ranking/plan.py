@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge.data.battles import code_battles, read_verdicts
+from adjudge.data.battles import prepare_battles
 from adjudge.data.columns import Column, Layout
 from adjudge.data.outcomes import code_names
-from adjudge.data.rows import merge_dropped
+from adjudge.data.rows import Rows, merge_dropped
 from adjudge.data.source import Reading, Source
-from adjudge.data.tables import TableLike, as_text
+from adjudge.data.steps.repeats import leave_out_repeats
+from adjudge.data.tables import Table, TableLike, as_text, labels_as_of
 from adjudge.errors import ArgumentError
-from adjudge.present import text
-from adjudge.present.blocks import Block, Headline, Table, notes_of, warnings_of
+from adjudge.present import blocks, text
+from adjudge.present.blocks import Block, Headline, notes_of, warnings_of
 from adjudge.present.result import Count, Result, frozen
 from adjudge.ranking.bradley_terry import battles_per_model, information, target_battles, wins_table
 from adjudge.ranking.targets import choose_method, make_target
 from adjudge.statistics.bradley_terry import fit_strengths
-from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, count, generator, one_of
+from adjudge.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    count,
+    generator,
+    known_seed,
+    one_of,
+)
 
 _POOL = Layout(
     "battles",
@@ -62,15 +73,15 @@ class BattlePlan(Result):
         models = sorted(self.appearances.items(), key=lambda item: (item[1], item[0]))
         rows = [(name, text.number(n)) for name, n in models]
         columns = ("model", "battles after")
-        tables = [Table(columns, rows)]
+        tables = [blocks.Table(columns, rows)]
         if len(rows) > 2 * _ENDS:
             ends = [*rows[:_ENDS], ("…", ""), *rows[-_ENDS:]]
-            tables = [Table(columns, ends), Table(columns, rows, "All models", detail=True)]
+            tables = [blocks.Table(columns, ends)]
+            tables.append(blocks.Table(columns, rows, "All models", detail=True))
+        chosen = f"{text.count(self.chosen, 'battle')} chosen by {self.rule}"
+        each = f"{self.least:,} to {self.most:,} battles each"
         return [
-            Headline(
-                f"{text.count(self.chosen, 'battle')} chosen by {self.rule}; models will have "
-                f"{self.least:,} to {self.most:,} battles each"
-            ),
+            Headline(f"{chosen}; models will have {each}"),
             *tables,
             *warnings_of(self.warnings),
             *notes_of(text.left_out(self.dropped, "battle")),
@@ -109,23 +120,27 @@ def plan_battles(
     one_of(rule, RULES, "rule")
     rng = generator(seed)
     with Source(pool, others={"judged": judged}, **reading) as source:
-        frame, judged = _POOL.load(source.rows), source.other("judged")
-        done = (
-            None if judged is None else Source(judged).open("battles", votes_required=False).frame
-        )
-    named = [frame] if done is None else [frame, done]
-    names, a, b = code_names(
-        *(pl.concat([as_text(table[side]) for table in named]) for side in ("model_a", "model_b"))
-    )
-    n, size = len(names), frame.height
-    a, b = a[:size], b[:size]
+        numbered = _POOL.load(source.rows).with_row_index("__row")
+        kept = leave_out_repeats(Rows(numbered), source.name)
+        done = _read_judged(source.other("judged"), verdict)
+    frame = kept.frame
+    tables = [frame] if done is None else [frame, done.frame]
+
+    def models(side: str) -> pl.Series:
+        return pl.concat([as_text(table[side]) for table in tables])
+
+    names, a, b = code_names(models("model_a"), models("model_b"))
+    n = len(names)
+    size = frame.height
+    a = a[:size]
+    b = b[:size]
     different = (a >= 0) & (b >= 0) & (a != b)
     again = np.zeros(size, dtype=bool)
     wins = None
     if done is not None:
         wins = _judged_wins(done, names, verdict)
-        if "id" in done.columns and "id" in frame.columns:
-            seen_before = as_text(frame["id"]).is_in(as_text(done["id"]).implode())
+        if "id" in done.frame.columns and "id" in frame.columns:
+            seen_before = as_text(frame["id"]).is_in(as_text(done.frame["id"]).implode())
             again = different & seen_before.fill_null(False).to_numpy()
     rows = np.flatnonzero(different & ~again)
     if not len(rows):
@@ -141,25 +156,37 @@ def plan_battles(
     if never:
         some = ", ".join(never[:5])
         warnings.append(f"{len(never)} models get no battle with this budget, such as {some}")
+    dropped = {
+        "no two different models": int((~different).sum()),
+        "judged already": int(again.sum()),
+    }
     return BattlePlan(
         rule=rule,
         budget=budget,
         chosen=len(chosen),
-        rows=tuple(int(row) for row in chosen),
-        appearances={names[k]: int(seen[k]) for k in range(n)},
+        rows=tuple(frame["__row"].gather(chosen).to_list()),
+        appearances=dict(zip(names, seen.tolist(), strict=True)),
         least=int(seen.min()),
         most=int(seen.max()),
-        seed=seed if isinstance(seed, int) else None,
-        dropped=merge_dropped(
-            {"no two different models": int((~different).sum()), "judged already": int(again.sum())}
-        ),
+        seed=known_seed(seed),
+        dropped=merge_dropped(kept.dropped, dropped),
         warnings=tuple(warnings),
     )
 
 
-def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> FloatArray:
+def _read_judged(judged: TableLike | None, verdict: str | None) -> Table | None:
+    """The battles already judged, with their ids."""
+    if judged is None:
+        return None
+    as_is = {} if verdict is None else {"verdict": verdict}
+    table = Source(judged).open("battles", votes_required=False, as_is=as_is)
+    return replace(table, labels_as=labels_as_of(judged))
+
+
+def _judged_wins(done: Table, names: tuple[str, ...], verdict: str | None) -> FloatArray:
     """Wins of the judged battles, by their best target, in the pool's numbering."""
-    battles = code_battles(read_verdicts(done, (verdict,), "judged", {}), verdict=verdict)
+    # Two models met, even if a model decided which of them won.
+    battles = prepare_battles(done, verdict=verdict, model_labels=True)
     values = make_target(battles, choose_method(battles)).values
     if values is None:
         # Which models met still counts, even if the votes contradict the judge.
@@ -198,10 +225,11 @@ def next_battles(
     """
     rng = generator(seed)
     judged = np.zeros((n, n)) if wins is None else wins + wins.T
-    low, high = np.minimum(a, b), np.maximum(a, b)
+    code = np.minimum(a, b) * n + np.maximum(a, b)
     shuffled = rng.permutation(len(a))
-    order = shuffled[np.argsort((low * n + high)[shuffled], kind="stable")]
-    pair, first, left = np.unique((low * n + high)[order], return_index=True, return_counts=True)
+    # The battles of a pair lie side by side, in random order.
+    order = shuffled[np.argsort(code[shuffled], kind="stable")]
+    pair, first, left = np.unique(code[order], return_index=True, return_counts=True)
     taken = np.zeros(len(pair), dtype=np.int64)
     chosen = []
     pick: _Coverage | _Information = _Coverage(pair, n, judged)
@@ -219,12 +247,14 @@ class _Coverage:
     """Fewest battles first, on both sides."""
 
     def __init__(self, pair: IntArray, n: int, judged: FloatArray) -> None:
-        self.i, self.j = pair // n, pair % n
+        self.i = pair // n
+        self.j = pair % n
         self.seen = judged.sum(axis=1)
         self.met = judged[self.i, self.j].copy()
 
     def best(self, available: BoolArray) -> int:
-        x, y = self.seen[self.i], self.seen[self.j]
+        x = self.seen[self.i]
+        y = self.seen[self.j]
         # Side with the fewest battles first, then the other side, then pairs that met least.
         key = np.minimum(x, y) * 1e12 + np.maximum(x, y) * 1e6 + self.met
         return int(np.argmin(np.where(available, key, np.inf)))
@@ -243,7 +273,8 @@ class _Information:
     """
 
     def __init__(self, pair: IntArray, n: int, judged: FloatArray, wins: FloatArray | None) -> None:
-        self.i, self.j = pair // n, pair % n
+        self.i = pair // n
+        self.j = pair % n
         theta = np.zeros(n) if wins is None else fit_strengths(wins, l2=_PRIOR / 2)
         precision = information(judged, theta, _PRIOR / 2)
         self.covariance: FloatArray = np.asarray(np.linalg.inv(precision), dtype=np.float64)
@@ -252,7 +283,8 @@ class _Information:
         # the estimate alone, a model that won its first battles would look certain.
         node, mass = np.polynomial.hermite_e.hermegauss(9)
         apart = theta[self.i] - theta[self.j]
-        q = expit(apart[:, None] + np.sqrt(self._between(self.covariance))[:, None] * node)
+        deviation = np.sqrt(self._between(self.covariance))
+        q = expit(apart[:, None] + deviation[:, None] * node)
         self.weight = (q * (1 - q)) @ (mass / mass.sum())
 
     def _between(self, table: FloatArray) -> FloatArray:
@@ -265,9 +297,12 @@ class _Information:
         return int(np.argmax(np.where(available, gain, -np.inf)))
 
     def took(self, at: int) -> None:
-        column = self.covariance[:, self.i[at]] - self.covariance[:, self.j[at]]
+        i = self.i[at]
+        j = self.j[at]
+        column = self.covariance[:, i] - self.covariance[:, j]
         w = self.weight[at]
-        share = w / (1 + w * (column[self.i[at]] - column[self.j[at]]))
+        # Sherman and Morrison: C falls by share c c', and C C by what follows from that.
+        share = w / (1 + w * (column[i] - column[j]))
         turned = np.outer(self.covariance @ column, column)
         outer = np.outer(column, column)
         self.squared += share**2 * float(column @ column) * outer - share * (turned + turned.T)

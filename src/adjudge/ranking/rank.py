@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -17,14 +16,9 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import orders
 from adjudge.ranking.bradley_terry import (
     Fit,
-    Mapper,
-    battles_per_model,
     bootstrap_strengths,
     bradley_terry,
     elo_standard_errors,
-    float_at,
-    map_here,
-    prediction_powered,
     resampled_wins,
     sandwich,
     structure,
@@ -34,29 +28,40 @@ from adjudge.ranking.bradley_terry import (
 from adjudge.ranking.differences import (
     choose_reference,
     component_ranges,
-    component_ranks,
     difference_intervals,
+    few_groups,
     independent_wins,
+    reach_of,
 )
 from adjudge.ranking.evaluation import evaluate_methods
-from adjudge.ranking.leaderboard import Leaderboard, ModelRow
+from adjudge.ranking.leaderboard import Leaderboard
+from adjudge.ranking.pooled import VOTES_L2
+from adjudge.ranking.pooled_board import board_of_targets, board_with_judge
 from adjudge.ranking.shift import spell_mix, weigh_battles
+from adjudge.ranking.spread import (
+    Request,
+    Spread,
+    count_prompts,
+    warn_of_few_prompts,
+    warn_of_unseen,
+    with_models,
+)
 from adjudge.ranking.targets import JurorRow, Target, calibrate_jury, choose_method, make_target
 from adjudge.ranking.temperature import group_temperatures
-from adjudge.records import Interval
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import DEFAULT_L2, ELO_PER_UNIT, to_elo
-from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import (
-    BoolArray,
     FloatArray,
     IntArray,
     Seed,
     count,
+    exact_level,
     generator,
+    known_seed,
     non_negative,
     one_of,
     open_unit,
+    positive,
 )
 
 METHODS = (
@@ -64,44 +69,62 @@ METHODS = (
     *("win-rate", "copeland", "schulze", "mfas", "online-elo"),
 )
 ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
-INTERVALS = ("bootstrap", "sandwich", "none")
-#: With fewer prompts, intervals by prompt are rough.
-_FEW_PROMPTS = 20
+INTERVALS = ("auto", "pooled", "bootstrap", "sandwich", "none")
 #: Resamples of a rank correlation, whose interval is rough anyway.
 _MOST_CORRELATIONS = 200
 
 
-class ReadingBattles(Reading, total=False):
-    """What every call takes that reads battles.
+class ReadingJudged(Reading, total=False):
+    """What every call takes that reads battles, judged ones at least.
 
     Args:
         format: Name of a public format, if it cannot be detected from content.
         baseline: Arena-Hard's baseline model, for the format arena-hard.
-        human: Column of people's votes.
         verdict: Column of the verdicts to rank by (A, B, tie).
         score: Column of score differences, positive for model_a.
-        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
-            repeats; none: all rows are independent. They are resampled together. Default: auto.
-        by: Fit a temperature for each value of this column, such as language. `difficulty`, if
-            there is no such column: thirds of the prompts by the judge's mean |s|.
-        against: votes, or a column: print the rank correlation with that leaderboard. It is the
-            Bradley-Terry leaderboard of that column.
-        jury: All judges of the file as one: mean of calibrated scores, majority of verdicts. It
-            needs battles that each of them scored (rows of the same `id`).
         model_labels: Use labels that a model made (labelled_by model); the result states it. They
             are refused otherwise.
     """
 
     format: str | None
     baseline: str | None
-    human: str | None
     verdict: str | None
     score: str | None
+    model_labels: bool
+
+
+class ReadingVotes(ReadingJudged, total=False):
+    """What every call takes that reads battles with people's votes.
+
+    Args:
+        human: Column of people's votes.
+        cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
+            repeats; none: all rows are independent. They are resampled together. Default: auto.
+        by: Fit a temperature for each value of this column, such as language. `difficulty`, if
+            there is no such column: thirds of the prompts by the judge's mean |s|.
+    """
+
+    human: str | None
     cluster: str | None
     by: str | None
+
+
+class ReadingBattles(ReadingVotes, total=False):
+    """What `rank` takes about its battles.
+
+    Args:
+        against: votes, or a column: print the rank correlation with that leaderboard. It is the
+            Bradley-Terry leaderboard of that column.
+        jury: All judges of the file as one: mean of calibrated scores, majority of verdicts. It
+            needs battles that each of them scored (rows of the same `id`).
+        control: Rank at equal style: length, headers, lists, bold (from response_a and response_b,
+            or columns such as lists_a and lists_b), or a column of numbers (NAME_a and NAME_b, or
+            NAME for a difference).
+    """
+
     against: str | None
     jury: bool
-    model_labels: bool
+    control: Sequence[str] | None
 
 
 def rank(
@@ -110,9 +133,11 @@ def rank(
     method: str = "auto",
     beta: float | None = None,
     smoothing: float | None = None,
-    l2: float = DEFAULT_L2,
-    interval: str = "bootstrap",
+    l2: float | None = None,
+    interval: str = "auto",
     confidence_level: float = 0.95,
+    widest: float = 200.0,
+    top: int | None = None,
     replicates: int = 500,
     families: Mapping[str, str] | None = None,
     evaluate: bool = False,
@@ -120,9 +145,6 @@ def rank(
     mix: Mapping[str, float] | None = None,
     splits: int = 5,
     time_limit: float = 10.0,
-    engine: str = "local",
-    workers: int | None = None,
-    ray_address: str | None = None,
     seed: Seed = 0,
     **reading: Unpack[ReadingBattles],
 ) -> Leaderboard:
@@ -147,23 +169,22 @@ def rank(
         beta: Temperature of soft-elo, instead of fitting it.
         smoothing: Constant of smoothed, instead of choosing it. By default it is chosen by maximum
             likelihood.
-        l2: Penalty l2 |theta|^2.
-        interval: bootstrap, sandwich or none.
+        l2: Penalty l2 |theta|^2. Default: 0.01; 0.05 on votes, alone or with a judge.
+        interval: auto, pooled, bootstrap, sandwich or none. `pooled` is one dispersion for all
+            models, which holds with few battles: `auto` takes it for bt and prediction-powered,
+            else bootstrap.
         confidence_level: Confidence level of the intervals.
+        widest: Largest half-width in Elo with which a model is ranked (pooled intervals).
+        top: Show this many models in tables and pictures. The JSON has all of them.
         replicates: Bootstrap resamples.
         families: Makers of models whose names do not show it, for the quantiles by family in
             `evaluate`.
         evaluate: Leave every model out in turn and compare hard, soft and smoothed with people.
         alpha: Error level of conformal intervals.
         mix: Share of each value of `by` in the battles of new models, such as en=0.3,de=0.7.
-            Battles are weighted to it in `evaluate` and in saved anchors; the leaderboard is not.
+            Battles are weighted to it in `evaluate`; the leaderboard is not.
         splits: Random halves of the models.
         time_limit: Time limit for mfas, in seconds.
-        engine: Where the resamples are computed: local (this process) or ray. The numbers are the
-            same; ray pays off from thousands of replicates on.
-        workers: Number of Ray workers. Default: one per available GPU, else per CPU.
-        ray_address: HOST:PORT of a Ray cluster's head. Default: RAY_ADDRESS, else a Ray for this
-            run on this machine.
         seed: Seed of everything random.
         **reading: How battles are read: see `ReadingBattles`.
 
@@ -174,24 +195,30 @@ def rank(
     if method != "auto":
         one_of(method, METHODS, "method")
     one_of(interval, INTERVALS, "interval")
-    penalty = non_negative(l2, "l2")
+    widest = positive(widest, "widest")
+    if top is not None:
+        count(top, "top", least=1)
     level = open_unit(confidence_level, "confidence_level")
     count(replicates, "replicates", least=2)
+    count(splits, "splits", least=1)
+    exact_level(alpha)
     rng = generator(seed)
     ready = prepare_battles(battles, **reading)
     if not len(ready):
         raise DataError("battles", "has no battle left", remedy="give battles of two models")
     if method == "auto":
         method = choose_method(ready)
-    mapper = _mapper(engine, workers, ray_address)
-    request = Request(method, penalty, interval, level, replicates, time_limit, mapper, rng)
+    if ready.style is not None:
+        interval = _refuse_with_control(ready, method, interval, evaluate)
+    if method == "prediction-powered" and ready.other is not None:
+        remedy = "leave it out: prediction-powered has no separate outcomes to compare"
+        raise ArgumentError("against", reading.get("against") or "another opinion", remedy)
+    interval, penalty = _choose_interval(interval, method, l2)
+    request = Request(method, penalty, interval, level, replicates, widest, time_limit, rng)
     jurors: tuple[JurorRow, ...] = ()
     agreement = None
     if method == "prediction-powered":
-        if ready.other is not None:
-            remedy = "leave it out: prediction-powered has no separate outcomes to compare"
-            raise ArgumentError("against", reading.get("against") or "another opinion", remedy)
-        board = _board_with_judge(ready, request)
+        board = board_with_judge(ready, request)
     else:
         if method == "soft-elo" and ready.panel is not None:
             if beta is not None:
@@ -216,19 +243,21 @@ def rank(
     evaluation: dict[str, Any] = {}
     if evaluate:
         how: dict[str, Any] = {"alpha": alpha, "splits": splits, "families": families}
-        evaluation = evaluate_methods(weigh_battles(ready, mix), l2=penalty, seed=rng, **how)
+        evaluation = evaluate_methods(
+            weigh_battles(ready, mix), l2=l2 or DEFAULT_L2, seed=rng, **how
+        )
     elif mix is not None:
         raise ArgumentError("mix", spell_mix(mix), "add --evaluate (evaluate=True)")
     kappa = None
     if ready.human is not None and ready.verdict is not None:
         kappa = cohen_kappa(ready.verdict, ready.human)
-    whose, unnamed = board.whose, reading.get("human") is None
-    if board.outcome == "votes" and unnamed and ready.voters.endswith(" winner"):
-        whose = f"{whose} (a judge's? --verdict winner)"
+    unnamed = reading.get("human") is None and ready.voters.endswith(" winner")
+    doubt = " (a judge's? --verdict winner)" if board.outcome == "votes" and unnamed else ""
     fitted = () if board.temperature is None else board.temperature.warnings
     return replace(
         board,
-        whose=whose,
+        top=top,
+        doubt=doubt,
         advice=_advice(ready, board),
         warnings=(*ready.warnings, *fitted, *board.warnings),
         dropped={**ready.dropped, **board.dropped},
@@ -238,10 +267,41 @@ def rank(
         mix=dict(mix or {}),
         pooling=pooling,
         jury=jurors,
-        seed=seed if isinstance(seed, int) else None,
+        seed=known_seed(seed),
         judge_fingerprint=ready.fingerprints[0] if len(ready.fingerprints) == 1 else None,
         **evaluation,
     )
+
+
+def _refuse_with_control(battles: Battles, method: str, interval: str, evaluate: bool) -> str:
+    """Refuse what has no control of style; the kind of intervals that has."""
+    control = ",".join(battles.control)
+    if method not in (*ELO_METHODS, "prediction-powered"):
+        raise ArgumentError("control", control, f"leave it out: {method} has no Elo")
+    if interval not in ("auto", "pooled"):
+        raise ArgumentError("interval", interval, "leave it out: --control has pooled intervals")
+    for option, value in {"evaluate": evaluate, "against": battles.other is not None}.items():
+        if value:
+            remedy = f"leave it out, or run it without --{option}: that compares plain boards"
+            raise ArgumentError("control", control, remedy)
+    return "pooled"
+
+
+def _choose_interval(interval: str, method: str, l2: float | None) -> tuple[str, float]:
+    """The kind of intervals, and the penalty: that of few votes unless they are resampled."""
+    on_votes = method in ("bt", "prediction-powered")
+    with_elo = method in (*ELO_METHODS, "prediction-powered")
+    if method == "prediction-powered" and interval in ("bootstrap", "sandwich"):
+        raise ArgumentError("interval", interval, f"choose pooled or none for {method}")
+    if interval == "pooled" and not with_elo:
+        raise ArgumentError("interval", interval, f"choose bootstrap or none for {method}")
+    if interval == "auto":
+        interval = "pooled" if on_votes else "bootstrap"
+    pooled = interval == "pooled" or (on_votes and interval == "none")
+    penalty = non_negative((VOTES_L2 if pooled else DEFAULT_L2) if l2 is None else l2, "l2")
+    if penalty == 0 and (interval == "pooled" or method == "prediction-powered"):
+        raise ArgumentError("l2", 0, "give a number above 0, or --interval bootstrap")
+    return interval, penalty
 
 
 def _advice(battles: Battles, board: Leaderboard) -> str:
@@ -261,40 +321,10 @@ def _advice(battles: Battles, board: Leaderboard) -> str:
             f"People voted on {votes:,} of {int(judged.sum()):,} battles; if these are a random "
             f"sample, intervals that include judge errors: {command}"
         )
+    if battles.control:
+        return "--method bt ranks by the votes"
     measured = f"judge errors are measured by: {battles.command} --evaluate"
     return f"--method bt ranks by the votes; {measured}"
-
-
-def _mapper(engine: str, workers: int | None, ray_address: str | None) -> Mapper:
-    """What computes the blocks of a bootstrap."""
-    if (engine, workers, ray_address) == ("local", None, None):
-        return map_here
-    from adjudge.judges.cluster.connection import map_blocks
-    from adjudge.judges.options import check_engine
-
-    check_engine(engine, workers, ray_address)
-    return partial(map_blocks, workers=workers, ray_address=ray_address)
-
-
-@dataclass(frozen=True)
-class Request:
-    """The checked options of `rank`."""
-
-    method: str
-    l2: float
-    interval: str
-    level: float
-    replicates: int
-    time_limit: float
-    mapper: Mapper
-    rng: np.random.Generator
-
-    def empty_board(self, target: Target, l2: float | None) -> Leaderboard:
-        """A leaderboard by this method, without models."""
-        how = {name: value for name, value in vars(target).items() if name != "values"}
-        nothing: dict[str, Any] = {"models": (), "components": (), "warnings": (), "dropped": {}}
-        nothing |= {"interval": "none", "n_battles": 0}
-        return Leaderboard(method=self.method, confidence_level=self.level, l2=l2, **how, **nothing)
 
 
 def _board_by_target(battles: Battles, target: Target, request: Request) -> Leaderboard:
@@ -307,11 +337,15 @@ def _board_by_target(battles: Battles, target: Target, request: Request) -> Lead
     if not len(used):
         raise DataError("battles", f"no battle has an outcome ({target.outcome})")
     lost = {"no outcome": len(battles) - len(used)}
-    if target.values is not battles.human:
+    # Beside a judge's answers a status is the judge's, and no reason for a missing vote.
+    if target.values is not battles.human or battles.source is None:
         lost = battles.count_lost(~np.isfinite(target.values), "no outcome")
-    board = replace(board, n_battles=len(used), clusters=_prompts(used))
+    board = replace(board, n_battles=len(used), clusters=count_prompts(used))
+    board = replace(board, dropped=merge_dropped(lost))
+    if request.interval == "pooled":
+        return board_of_targets(board, used, y, request)
     fill = _elo_board if with_elo else _plain_board
-    return fill(replace(board, dropped=merge_dropped(lost)), used, y, request)
+    return fill(board, used, y, request)
 
 
 def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
@@ -321,7 +355,7 @@ def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Reques
     spread, few, assumptions = None, [], []
     if request.interval != "none":
         spread = _elo_spread(fit, used, y, request)
-        few = _few_prompts(used)
+        few = warn_of_few_prompts(used)
         independent = "battles of different prompts" if used.prompts is not None else "battles"
         assumptions.append(f"{independent} are independent draws")
         if board.beta:
@@ -335,17 +369,17 @@ def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Reques
         board,
         interval=interval,
         replicates=request.replicates if interval == "bootstrap" else None,
-        warnings=(*few, *fit.structure.warnings, *_not_ranked(used)),
+        warnings=(*few, *fit.structure.warnings, *warn_of_unseen(used)),
         assumptions=tuple(assumptions),
     )
-    return _with_models(board, used, fit.theta, fit.structure.component, elo=fit.elo, spread=spread)
+    return with_models(board, used, fit.theta, fit.structure.component, elo=fit.elo, spread=spread)
 
 
 def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Win rate, Copeland, Schulze, exact order or online Elo."""
     wins = wins_table(used.a, used.b, y, used.n_models)
     shape = structure(wins, used.names)
-    component, warnings = shape.component, [*shape.apart, *_not_ranked(used)]
+    component, warnings = shape.component, [*shape.apart, *warn_of_unseen(used)]
     elo = score = spread = None
     if request.method in orders.BY_TABLE:
         strength = score = np.nan_to_num(orders.BY_TABLE[request.method](wins), nan=0.0)
@@ -363,161 +397,21 @@ def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Requ
         if request.interval != "none":
             board = replace(board, interval="bootstrap", replicates=request.replicates)
             spread = _rate_spread(used, y, request)
-            warnings += _few_prompts(used)
+            warnings += warn_of_few_prompts(used)
         warnings.append("win rates depend on which opponents a model met")
     board = replace(board, warnings=tuple(warnings))
-    return _with_models(board, used, strength, component, elo=elo, score=score, spread=spread)
-
-
-def _prompts(used: Battles) -> int | None:
-    return None if used.prompts is None else len(np.unique(used.prompts))
-
-
-def _not_ranked(used: Battles) -> list[str]:
-    unseen = int((battles_per_model(used.a, used.b, used.n_models) == 0).sum())
-    return [f"{unseen} models have no battle with an outcome and are not ranked"] if unseen else []
-
-
-def _few_prompts(used: Battles) -> list[str]:
-    prompts = _prompts(used)
-    if prompts is None or prompts >= _FEW_PROMPTS:
-        return []
-    return [f"only {prompts} prompts: below about {_FEW_PROMPTS}, intervals are rough"]
-
-
-def _board_with_judge(battles: Battles, request: Request) -> Leaderboard:
-    """Votes on a random sample of the battles, the judge on all: prediction-powered."""
-    if battles.verdict is None or battles.human is None:
-        raise ArgumentError(
-            "method",
-            "prediction-powered",
-            "give verdicts on all battles (--verdict NAME) and people's votes on a random part of "
-            "them, empty elsewhere (--human NAME)",
-        )
-    l2 = request.l2 or DEFAULT_L2
-    fit = prediction_powered(battles, battles.human, battles.verdict, l2=l2)
-    judged, _ = target_battles(battles, battles.verdict)
-    voted, y = target_battles(judged, np.asarray(judged.human))
-    n_battles, votes = (battles_per_model(of.a, of.b, of.n_models) for of in (judged, voted))
-    shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
-    warnings = [*_few_prompts(judged), *shape.warnings]
-    if shape.unbounded:
-        warnings.append(
-            "where the votes are a clean sweep, these intervals and rank ranges can be false: "
-            "--method bt on the votes alone has intervals of differences that hold"
-        )
-    # With ten expected votes, zero votes happen by chance less than once in 20,000 models.
-    expected = n_battles * (len(voted) / len(judged))
-    without = [battles.names[k] for k in np.flatnonzero((votes == 0) & (expected >= 10))]
-    if without:
-        warnings.append(
-            f"votes are not a random sample of the battles: {len(without)} models have none "
-            f"although ten or more are expected ({', '.join(without[:3])}); the intervals need a "
-            "random sample"
-        )
-    unseen = (votes == 0) & (n_battles > 0)
-    if unseen.any():
-        warnings.append(f"{int(unseen.sum())} models have no vote and are not ranked")
-    drawn = _normal_draws(fit.theta, fit.covariance, _prompts(judged) or len(judged), request)
-    se = elo_standard_errors(fit.covariance)
-    spread = _normal_spread(fit.theta, se, drawn, shape.component, request.level)
-    outcome = f"{fit.n_labelled:,} votes, judge used with weight {fit.weight:.2f}"
-    both = Target(None, outcome, "votes and a judge", covers_judge_error=True)
-    board = replace(
-        request.empty_board(both, l2),
-        interval="sandwich",
-        n_battles=len(judged),
-        clusters=_prompts(judged),
-        dropped=merge_dropped({"no verdict": len(battles) - len(judged)}),
-        warnings=tuple(warnings),
-        assumptions=(
-            "the battles with votes are a random sample of all battles",
-            "many voted battles per model; the interval is a normal approximation",
-        ),
-    )
-    elo = to_elo(fit.theta)
-    # Without a vote a model has no link to people's scale, and its variance would be 0.
-    return _with_models(
-        board, judged, elo, shape.component, elo=elo, spread=spread, ranked=votes > 0
-    )
-
-
-# --- rows, with intervals and rank ranges ---
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The uncertainty of each number: standard error, interval (NaN: no such end), rank range.
-
-    The ends are on the scale of their number; with `references`, the positions of one model for
-    each component, they are of the Elo difference to it. `level` is that of the intervals.
-    """
-
-    se: FloatArray | None = None
-    low: FloatArray | None = None
-    high: FloatArray | None = None
-    references: tuple[int, ...] = ()
-    rank_low: IntArray | None = None
-    rank_high: IntArray | None = None
-    level: float | None = None
-
-    def interval_of(self, k: int) -> Interval | None:
-        """The interval of one model; None if there are none, or for the reference itself."""
-        if self.low is None or self.high is None or self.level is None or k in self.references:
-            return None
-        return Interval(float_at(self.low, k), float_at(self.high, k), self.level)
-
-
-def _with_models(
-    board: Leaderboard,
-    used: Battles,
-    strength: FloatArray,
-    component: IntArray,
-    *,
-    elo: FloatArray | None = None,
-    score: FloatArray | None = None,
-    spread: Spread | None = None,
-    ranked: BoolArray | None = None,
-) -> Leaderboard:
-    """The board with its rows: the largest component first, the strongest first within it.
-
-    A row shows `elo`, or the method's own `score`, or neither if a method gives only an order;
-    `spread` is on the same scale. A model without a battle is not on the leaderboard.
-    """
-    spread, names = spread or Spread(), used.names
-    rank = component_ranks(strength, component)
-    n_battles = battles_per_model(used.a, used.b, used.n_models)
-    shown = np.flatnonzero(n_battles > 0 if ranked is None else ranked)
-    order = sorted(shown.tolist(), key=lambda k: (component[k], -strength[k], names[k]))
-    models = tuple(
-        ModelRow(
-            model=names[k],
-            elo=float_at(elo, k),
-            interval=None if spread.references else spread.interval_of(k),
-            difference=spread.interval_of(k) if spread.references else None,
-            se=float_at(spread.se, k),
-            n_battles=int(n_battles[k]),
-            rank=int(rank[k]),
-            rank_low=None if spread.rank_low is None else int(spread.rank_low[k]),
-            rank_high=None if spread.rank_high is None else int(spread.rank_high[k]),
-            score=float_at(score, k),
-            component=int(component[k]),
-            unbounded=(ends := spread.interval_of(k)) is not None and None in (ends.low, ends.high),
-        )
-        for k in order
-    )
-    groups = (shown[component[shown] == number] for number in np.unique(component[shown]))
-    components = tuple(tuple(names[k] for k in group) for group in groups)
-    references = tuple(names[k] for k in spread.references)
-    return replace(board, models=models, components=components, references=references)
+    return with_models(board, used, strength, component, elo=elo, score=score, spread=spread)
 
 
 def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spread:
-    """elo -+ z SE with the bootstrap's or the sandwich's SE; differences after a clean sweep.
+    """elo -+ t SE with the bootstrap's or the sandwich's SE; differences after a clean sweep.
+
+    t has G - 1 degrees of freedom, and a bootstrap's variance is multiplied by G / (G - 1), for G
+    prompts (battles, without prompts).
 
     These are not percentiles: sparse battles push estimates away from the mean, resamples push them
     further, and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against
-    0.97). With few prompts neither keeps its level.
+    0.97).
 
     Rank ranges of independent wins and losses come from likelihood ratios. With prompts, ties or
     soft targets they come from the bootstrap, or from normal draws with the sandwich covariance.
@@ -526,19 +420,19 @@ def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spr
     swept = bool(fit.structure.unbounded)
     decided = used.prompts is None and bool(np.isin(y, (0.0, 1.0)).all())
     wins = independent_wins(used, y) if swept or decided else None
+    groups = count_prompts(used) or len(used)
     covariance, drawn, se = None, None, np.full(len(component), np.nan)
     if request.interval == "sandwich":
         covariance = sandwich(fit, used.a, used.b, y, clusters=used.prompts)
         se = elo_standard_errors(covariance)
         if not decided:
-            drawn = _normal_draws(fit.theta, covariance, _prompts(used) or len(used), request)
+            drawn = _normal_draws(fit.theta, covariance, groups, request)
     elif not (swept and decided):
-        size, mapper = request.replicates, request.mapper
-        drawn = bootstrap_strengths(fit, used, y, replicates=size, seed=request.rng, mapper=mapper)
-        se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
+        drawn = bootstrap_strengths(fit, used, y, replicates=request.replicates, seed=request.rng)
+        se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1) * few_groups(groups)
     if decided:
         drawn = None
-    spread = _normal_spread(fit.theta, se, drawn, component, level, wins)
+    spread = _normal_spread(fit.theta, se, drawn, component, level, groups, wins)
     if not swept or wins is None:
         return spread
     # The scale is then set by the penalty: only differences have intervals.
@@ -558,10 +452,9 @@ def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spr
                 variance = diagonal + covariance[reference, reference]
                 variance -= 2 * covariance[members, reference]
             else:
-                variance = (np.asarray(drawn)[:, members].T - np.asarray(drawn)[:, reference]).var(
-                    axis=1, ddof=1
-                )
-            normal = gap, np.sqrt(np.maximum(variance, 0.0))
+                apart = np.asarray(drawn)[:, members].T - np.asarray(drawn)[:, reference]
+                variance = apart.var(axis=1, ddof=1) * few_groups(groups) ** 2
+            normal = gap, reach_of(level, groups) * np.sqrt(np.maximum(variance, 0.0))
         at = int(np.flatnonzero(members == reference)[0])
         ends = difference_intervals(wins[np.ix_(members, members)], at, level, normal=normal)
         low[members], high[members] = (ELO_PER_UNIT * end for end in ends)
@@ -588,13 +481,17 @@ def _normal_spread(
     drawn: FloatArray | None,
     component: IntArray,
     level: float,
+    groups: int,
     wins: FloatArray | None = None,
 ) -> Spread:
-    """Elo -+ z SE, with rank ranges if strengths were drawn or wins can be tested."""
+    """Elo -+ t SE, with rank ranges if strengths were drawn or wins can be tested."""
     best = worst = None
     if drawn is not None or wins is not None:
-        best, worst = component_ranges(theta, drawn, component, wins=wins, confidence_level=level)
-    elo, reach = to_elo(theta), normal_quantile(level) * se
+        best, worst = component_ranges(
+            theta, drawn, component, wins=wins, groups=groups, confidence_level=level
+        )
+    elo = to_elo(theta)
+    reach = reach_of(level, groups) * se
     return Spread(se, elo - reach, elo + reach, rank_low=best, rank_high=worst, level=level)
 
 

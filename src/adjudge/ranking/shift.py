@@ -68,12 +68,15 @@ def effective_battles(battles: Battles) -> FloatArray | None:
     """(sum w)^2 / sum w^2 of each model's battles; None without weights."""
     if battles.weights is None:
         return None
-    total, squares = (
-        np.bincount(battles.a, weights=values, minlength=battles.n_models)
-        + np.bincount(battles.b, weights=values, minlength=battles.n_models)
-        for values in (battles.weights, battles.weights**2)
-    )
-    equal = np.zeros(battles.n_models)
+    n = battles.n_models
+
+    def per_model(values: FloatArray) -> FloatArray:
+        as_a = np.bincount(battles.a, weights=values, minlength=n)
+        return np.asarray(as_a + np.bincount(battles.b, weights=values, minlength=n))
+
+    total = per_model(battles.weights)
+    squares = per_model(battles.weights**2)
+    equal = np.zeros(n)
     np.divide(total**2, squares, out=equal, where=squares > 0)
     return equal
 

@@ -16,7 +16,7 @@ in every fold without the left-out model.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +37,9 @@ from adjudge.ranking.temperature import (
 )
 from adjudge.validation import BoolArray, FloatArray, IntArray, positive
 
+#: Steps of a logit regression, and the typical logit from which a coefficient is infinite.
+_MOST_STEPS = 50
+_DIVERGED = 20.0
 #: Methods that rank by the judge's answers, never by votes.
 OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")
 
@@ -75,7 +78,9 @@ def make_target(
     Temperature and smoothing constant are fitted to votes unless given. If the votes contradict the
     judge there is no target, and `reason` explains why: that is a result, not an error.
     """
-    judged, scored, votes = battles.verdict, battles.score, battles.human
+    judged = battles.verdict
+    scored = battles.score
+    votes = battles.human
     if method in OF_JUDGE and (judged is None or scored is None):
         remedy = "give judge scores, probabilities or verdicts (--verdict COLUMN)"
         raise ArgumentError("method", method, remedy)
@@ -86,7 +91,11 @@ def make_target(
     use_judge = method in OF_JUDGE or battles.named is not None or votes is None
     chosen = judged if use_judge else votes
     if chosen is None:
-        raise ArgumentError("battles", "no outcome", "give winner, human_pref or --verdict COLUMN")
+        raise ArgumentError(
+            "battles",
+            "no outcome",
+            "give winner, human_pref or a judge's column: --verdict COLUMN (verdict=)",
+        )
     if use_judge:
         whose = battles.source or f"verdicts in {battles.named}"
         return Target(
@@ -183,7 +192,8 @@ class Rule:
 
     def tables(self, folds: IntArray) -> FloatArray:
         """The tables of wins of these folds."""
-        used, same = self.battles, self.parameter is None
+        used = self.battles
+        same = self.parameter is None
         tables = [
             wins_table(used.a, used.b, self.targets(int(m)), used.n_models, used.weights)
             for m in (folds[:1] if same else folds)
@@ -199,7 +209,8 @@ def fixed_rule(name: str, battles: Battles, target: FloatArray) -> Rule:
 
 def soft_rule(battles: Battles) -> Rule:
     """sigma(beta_m s), beta_m fitted without model m's battles; these have scores and votes."""
-    scores, human = np.asarray(battles.score), np.asarray(battles.human)
+    scores = np.asarray(battles.score)
+    human = np.asarray(battles.human)
     beta = fold_temperatures(scores, human, battles.a, battles.b, battles.n_models)
     used, score = target_battles(battles, scores)
     # Rubric scores have few values: each is transformed once.
@@ -209,22 +220,97 @@ def soft_rule(battles: Battles) -> Rule:
 
 def smoothed_rule(battles: Battles) -> Rule:
     """Smoothing whose constant is the agreement share without model m's battles."""
-    verdict, human, n = np.asarray(battles.verdict), np.asarray(battles.human), battles.n_models
+    verdict = np.asarray(battles.verdict)
+    human = np.asarray(battles.human)
+    n = battles.n_models
     both = decided_by_both(verdict, human)
     agree = (verdict == human)[both]
-    a, b = battles.a[both], battles.b[both]
+    a = battles.a[both]
+    b = battles.b[both]
 
     def without(values: FloatArray) -> FloatArray:
         battles_of = np.bincount(a, weights=values, minlength=n)
         battles_of += np.bincount(b, weights=values, minlength=n)
         return np.asarray(values.sum() - battles_of)
 
-    hits, seen = without(agree.astype(np.float64)), without(np.ones(len(agree)))
+    hits = without(agree.astype(np.float64))
+    seen = without(np.ones(len(agree)))
     constant = np.full(n, np.nan)
     np.divide(hits, seen, out=constant, where=seen > 0)
     used, sides = target_battles(battles, verdict)
     usable = constant > 0.5
     return Rule("smoothed", used, lambda m: smoothed_targets(sides, constant[m]), constant, usable)
+
+
+# --- style in the target of soft Elo ---
+
+
+def fit_styled(battles: Battles) -> FloatArray | None:
+    """beta and gamma of  P(A preferred) = sigma(beta s + gamma' x),  x the differences in style.
+
+    gamma is what people's votes say on top of the score: a judge that likes length more than
+    people do has a negative one. Fitted like beta, to votes that are not ties; None without a
+    maximum.
+    """
+    x, y, _ = _styled_votes(battles)
+    return _fit_logit(x, y, np.zeros(x.shape[1]))
+
+
+def styled_rule(battles: Battles) -> Rule:
+    """sigma(beta_m s + gamma_m' x), fitted without model m's battles."""
+    x, y, decided = _styled_votes(battles)
+    whole = _fit_logit(x, y, np.zeros(x.shape[1]))
+    coefficients = np.full((battles.n_models, x.shape[1]), np.nan)
+    a = battles.a[decided]
+    b = battles.b[decided]
+    for m in range(battles.n_models if whole is not None else 0):
+        others = (a != m) & (b != m)
+        fit = _fit_logit(x[others], y[others], np.asarray(whole))
+        if fit is not None:
+            coefficients[m] = fit
+    used, score = target_battles(battles, np.asarray(battles.score))
+    inputs = np.column_stack([score, np.asarray(used.style)])
+    beta = coefficients[:, 0]
+    return Rule("soft-elo", used, lambda m: expit(inputs @ coefficients[m]), beta, beta > 0)
+
+
+def styled_scores(battles: Battles, beta: float, gamma: Sequence[float]) -> Battles:
+    """The battles with scores s + gamma' x / beta, whose soft targets with beta have the style."""
+    moved = np.asarray(battles.style) @ np.asarray(gamma) / beta
+    return replace(battles, score=np.asarray(battles.score) + moved)
+
+
+def _styled_votes(battles: Battles) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Scores with style, and votes, of the battles with both that are not ties; which they are."""
+    if battles.score is None or battles.human is None or battles.style is None:
+        raise ArgumentError("control", ",".join(battles.control), "give judge scores and votes")
+    human = battles.human
+    decided = np.isfinite(battles.score) & ((human == 0) | (human == 1))
+    x = np.column_stack([battles.score, battles.style])[decided]
+    return x, human[decided], decided
+
+
+def _fit_logit(x: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray | None:
+    """Coefficients of a logit regression without a constant; None if they are infinite."""
+    coefficients = start.copy()
+    scale = np.sqrt((x**2).mean(axis=0)) if len(x) else np.zeros(x.shape[1])
+    if not (scale > 0).all():
+        return None
+    for _ in range(_MOST_STEPS):
+        p = expit(x @ coefficients)
+        information = (x * (p * (1 - p))[:, None]).T @ x
+        try:
+            step = np.linalg.solve(information, x.T @ (y - p))
+        except np.linalg.LinAlgError:
+            return None
+        # A step of more than two typical logits is cut: it would leave the curve's middle.
+        size = float(np.abs(step * scale).max())
+        coefficients = coefficients + step * min(1.0, 2.0 / size if size else 1.0)
+        if not np.isfinite(coefficients).all() or np.abs(coefficients * scale).max() > _DIVERGED:
+            return None
+        if size < 1e-6:
+            return coefficients
+    return None
 
 
 # --- a jury ---

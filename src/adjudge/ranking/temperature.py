@@ -21,7 +21,7 @@ from scipy.special import chdtrc, expit
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present import text
-from adjudge.present.blocks import Block, Figure, table_of
+from adjudge.present.blocks import Block, Columns, Figure, table_of
 from adjudge.present.figure import draw_reliability, panel
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion
 from adjudge.records import Interval
@@ -121,7 +121,8 @@ def fit_temperature(
     >>> round(fit.beta, 3), fit.n_battles
     (1.872, 5)
     """
-    s, y = _checked_floats(score, "score"), _checked_floats(human, "human")
+    s = _checked_floats(score, "score")
+    y = _checked_floats(human, "human")
     same_length(score=s, human=y)
     by_score = np.sign(s) / 2 + 0.5
     v = by_score if verdict is None else _checked_floats(verdict, "verdict")
@@ -155,6 +156,8 @@ def fit_temperature(
     slope, slope_se = _agreement_slope(strength, agree)
     reliability, ece = measure_reliability(beta, strength, agree) if beta > 0 else ((), None)
     signal = beta * float(np.mean(np.abs(t)))
+    warnings = _temperature_warnings(beta, se, signal, slope, slope_se, len(agree))
+    against = "people mostly prefer the side with the judge's lower score"
     return Temperature(
         beta=beta,
         beta_se=se,
@@ -166,8 +169,8 @@ def fit_temperature(
         ece=ece,
         agreement=_agreement_table(strength, agree, beta),
         reliability=reliability,
-        warnings=_temperature_warnings(beta, se, signal, slope, slope_se, len(agree)),
-        reason=None if beta > 0 else "people mostly prefer the side with the judge's lower score",
+        warnings=warnings,
+        reason=None if beta > 0 else against,
     )
 
 
@@ -206,13 +209,14 @@ def measure_reliability(
     if not len(agree):
         return (), None
     bins = reliability_bins(np.asarray(expit(beta * strength)), agree, equal_mass=True)
-    columns = bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist()
+    columns = (bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist())
     rows = (ReliabilityBin(predicted=p, observed=o, n=n) for p, o, n in zip(*columns, strict=True))
     return tuple(rows), bins.calibration_error
 
 
 def _standard_error(t: FloatArray, beta: float, groups: IntArray | None) -> float:
-    p, q = expit(beta * t), expit(-beta * t)
+    p = expit(beta * t)
+    q = expit(-beta * t)
     gradient = t * q
     information = float((t**2 * p * q).sum())
     if groups is not None:
@@ -260,17 +264,17 @@ def _agreement_table(
     table = []
     for k, n in enumerate(bins.count.tolist()):
         inside = bins.which == k
-        low, high = binomial_interval(int(agree[inside].sum()), n, _LEVEL)
-        table.append(
-            AgreementBin(
-                low=float(bins.low[k]),
-                high=float(bins.high[k]),
-                n=n,
-                agreement=float(bins.accuracy[k]),
-                agreement_interval=Interval(low, high, _LEVEL),
-                predicted=float(expit(beta * strength[inside]).mean()),
-            )
+        interval = Interval(*binomial_interval(int(agree[inside].sum()), n, _LEVEL), _LEVEL)
+        predicted = expit(beta * strength[inside])
+        row = AgreementBin(
+            low=float(bins.low[k]),
+            high=float(bins.high[k]),
+            n=n,
+            agreement=float(bins.accuracy[k]),
+            agreement_interval=interval,
+            predicted=float(predicted.mean()),
         )
+        table.append(row)
     return tuple(table)
 
 
@@ -308,14 +312,17 @@ def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) ->
     """
     reach = float(np.abs(t).max())
     x = t / reach
-    weighted, squared = counts * x, counts * x**2
+    weighted = counts * x
+    squared = counts * x**2
 
     def slope(beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        p, q = expit(beta[:, None] * x), expit(-beta[:, None] * x)
+        p = expit(beta[:, None] * x)
+        q = expit(-beta[:, None] * x)
         return (weighted * q).sum(axis=1), (squared * p * q).sum(axis=1)
 
     side = np.sign(slope(np.zeros(len(counts)))[0])
-    near, far = np.zeros(len(counts)), side.copy()
+    near = np.zeros(len(counts))
+    far = side.copy()
     for _ in range(_DOUBLINGS):
         short = side * slope(far)[0] > 0
         if not short.any():
@@ -323,11 +330,13 @@ def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) ->
         near = np.where(short, far, near)
         far = np.where(short, 4 * far, far)
     bracketed = side * slope(far)[0] <= 0
-    low, high = np.minimum(near, far), np.maximum(near, far)
+    low = np.minimum(near, far)
+    high = np.maximum(near, far)
     beta = np.clip(np.full(len(counts), start * reach), low, high)
     for _ in range(_MAX_STEPS):
         gradient, information = slope(beta)
-        low, high = np.where(gradient >= 0, beta, low), np.where(gradient <= 0, beta, high)
+        low = np.where(gradient >= 0, beta, low)
+        high = np.where(gradient <= 0, beta, high)
         step = np.divide(
             gradient, information, out=np.full(len(beta), np.inf), where=information > 0
         )
@@ -366,7 +375,9 @@ def fold_temperatures(
         folds = np.arange(first, min(n, first + chunk))
         counts = total - fought[folds].toarray()
         # Fold sizes differ; a fold whose votes all agree, or all disagree, has no maximum.
-        usable = (counts[:, t > 0].sum(axis=1) > 0) & (counts[:, t < 0].sum(axis=1) > 0)
+        agreeing = counts[:, t > 0].sum(axis=1)
+        opposed = counts[:, t < 0].sum(axis=1)
+        usable = (agreeing > 0) & (opposed > 0)
         if usable.any():
             betas[folds[usable]] = newton_temperature(t, counts[usable], start)
     return betas
@@ -451,21 +462,16 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
     """Agreement with people by score difference, as a table and a picture."""
     if fit.beta is None:
         return []
-    blocks: list[Block] = [
-        table_of(
-            fit.agreement,
-            {
-                "|s|": lambda row: f"{text.number(row.low, 2)} to {text.number(row.high, 2)}",
-                "votes": lambda row: text.number(row.n),
-                "people agree with the judge": lambda row: text.percent(row.agreement, 0),
-                "95 % interval": lambda row: " to ".join(
-                    text.percent(end, 0) for end in row.agreement_interval
-                ),
-                "sigma(beta |s|)": lambda row: text.percent(row.predicted, 0),
-            },
-            caption=caption,
-        )
-    ]
+    columns: Columns[AgreementBin] = {
+        "|s|": lambda row: f"{text.number(row.low, 2)} to {text.number(row.high, 2)}",
+        "votes": lambda row: text.number(row.n),
+        "people agree with the judge": lambda row: text.percent(row.agreement, 0),
+        "95 % interval": lambda row: " to ".join(
+            text.percent(end, 0) for end in row.agreement_interval
+        ),
+        "sigma(beta |s|)": lambda row: text.percent(row.predicted, 0),
+    }
+    blocks: list[Block] = [table_of(fit.agreement, columns, caption=caption)]
     if fit.reliability:
         how_often = (
             "How often people agree with the judge, against the prediction sigma(beta |s|); both "

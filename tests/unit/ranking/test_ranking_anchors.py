@@ -11,13 +11,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.data import write_result
+from adjudge.cli.app import run
+from adjudge.data import prepare_battles, write_result
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.ranking import make_anchors, place, rank, read_anchors
+from adjudge.ranking import check_anchors, make_anchors, place, rank, read_anchors
 from adjudge.ranking.anchors import Anchors
 from adjudge.ranking.leaderboard import ModelRow
+from adjudge.ranking.placing import _strength_quantile
 from adjudge.records import Interval
 from adjudge.simulate.battles import SimulatedBattles, simulate_battles
+from adjudge.validation import exact_level
 
 
 @pytest.fixture(scope="module")
@@ -265,3 +268,177 @@ def test_placing_says_that_probabilities_were_clipped(old: pl.DataFrame, new: pl
     board = place(with_odds(new).with_columns(certain), kept)
     clipped = "1 probability closer than 1e-6 to 0 or 1, clipped to that distance"
     assert clipped in board.warnings
+
+
+def with_lengths(frame: pl.DataFrame, *, longer: str | None = None) -> pl.DataFrame:
+    """The battles with lengths; one model can write ten times as much."""
+    draw = np.random.default_rng(0)
+    return frame.with_columns(
+        (
+            pl.Series(draw.poisson(300, frame.height))
+            * pl.when(pl.col(f"model_{side}") == (longer or "")).then(10).otherwise(1)
+        ).alias(f"length_{side}")
+        for side in "ab"
+    )
+
+
+def test_a_new_model_that_writes_more_than_every_anchor_is_named() -> None:
+    world = simulate_battles(models=13, battles=1500, new_models=1, seed=2)
+    new = world.names[-1]
+    voted = pl.col("human_pref").is_not_null()
+    frame = with_lengths(world.frame, longer=new)
+    plain = make_anchors(frame.filter(voted))
+    assert plain.lengths is not None
+    low, high = plain.lengths
+    assert -0.05 < low < 0 < high < 0.05
+    assert "answers longer than their rivals'" in str(plain)
+
+    def warnings(rows: pl.DataFrame, anchors: Anchors) -> list[str]:
+        placed = place(rows.filter(~voted), anchors)
+        return [line for line in placed.warnings if "answers than every anchor" in line]
+
+    [line] = warnings(frame, plain)
+    assert line.startswith(f"{new} writes longer answers than every anchor (")
+    assert line.endswith("its interval can miss; anchors make --control length")
+    assert "times as long as its rivals, anchors" in line
+    even = place(with_lengths(world.frame).filter(~voted), replace(plain, lengths=(-1.0, 1.0)))
+    assert not any("every anchor" in line for line in even.warnings)
+    # Without lengths in either file nothing is compared.
+    assert warnings(world.frame, plain) == []
+    assert make_anchors(world.frame.filter(voted)).lengths is None
+    styled = make_anchors(frame.filter(voted), control=["length"])
+    assert (styled.control, len(styled.gamma)) == (("length",), 1)
+    [line] = warnings(frame, styled)
+    assert line.endswith("assumes that length counts there as it does among the anchors")
+    assert "gamma of length" in str(styled)
+
+
+def test_style_in_the_target_takes_out_what_the_judge_adds() -> None:
+    world = simulate_battles(models=13, battles=6000, seed=2)
+    draw = np.random.default_rng(0)
+    x = draw.uniform(-0.8, 0.8, world.frame.height)
+    liked = world.frame.with_columns(
+        score_a=pl.col("score_a") + 2 * pl.Series(x),
+        length_a=pl.Series((1 + x) * 100), length_b=pl.Series((1 - x) * 100),
+    )  # fmt: skip
+    anchors = make_anchors(liked, control=["length"])
+    assert anchors.beta is not None
+    # sigma(beta (s + 2x) + gamma x) is that of s alone with gamma = -2 beta.
+    assert anchors.gamma[0] == pytest.approx(-2 * anchors.beta, rel=0.1)
+    assert anchors.beta == pytest.approx(make_anchors(world.frame).beta, rel=0.05)
+    with pytest.raises(
+        ArgumentError, match="control = 'length': leave it out, or use --method soft"
+    ):
+        make_anchors(liked, control=["length"], method="hard-elo")
+    prepared = prepare_battles(liked.drop("human_pref"))
+    with pytest.raises(ArgumentError, match="prepare the battles with control"):
+        place(prepared, anchors)
+
+
+def test_the_quantile_of_anchors_about_as_strong(
+    world: SimulatedBattles, old: pl.DataFrame
+) -> None:
+    anchors = make_anchors(old)
+    new = world.frame.filter(pl.col("human_pref").is_null())
+    # With twelve anchors there is one group: the pooled quantile.
+    assert place(new, anchors, quantile="strength").models == place(new, anchors).models
+    # At 70 % three anchors are enough for a group; the best quarter of them are off by far.
+    order = sorted(anchors.models, key=lambda row: row.theta)
+    strong = {row.model for row in order[-3:]}
+    rows = tuple(
+        replace(row, residual=300.0 if row.model in strong else 1.0, se=10.0)
+        for row in anchors.models
+    )
+    far = replace(anchors, models=rows)
+    level = exact_level(0.3)
+    weakest, strongest = (_strength_quantile(elo, far, level) for elo in (0.0, 3000.0))
+    assert (weakest, strongest) == (pytest.approx(0.1), pytest.approx(30.0))
+    [row, *_] = [row for row in place(new, far, alpha=0.3, quantile="strength").models
+                 if row.origin == "new"]  # fmt: skip
+    low, high = row.ends
+    assert low is not None
+    assert high is not None
+    assert row.se is not None
+    assert row.elo is not None
+    expected = _strength_quantile(row.elo, far, level)
+    assert expected is not None
+    assert (high - low) / 2 == pytest.approx(expected * row.se)
+    few = replace(far, models=far.models[:2])
+    assert _strength_quantile(1500.0, few, level) is None
+    with pytest.raises(ArgumentError, match="quantile = 'banana': choose one of pooled, family, s"):
+        place(new, anchors, quantile="banana")
+
+
+def test_votes_on_new_battles_test_the_anchors_temperature() -> None:
+    world = simulate_battles(models=12, battles=3000, seed=4).frame
+    anchors = make_anchors(world)
+    assert anchors.made
+    assert anchors.beta is not None
+
+    def stale(rows: pl.DataFrame, by: Anchors = anchors) -> list[str]:
+        renamed = pl.col("model_a").replace({"model-00": "newcomer"})
+        return [line for line in place(rows.with_columns(model_a=renamed), by).warnings
+                if "do not follow" in line]  # fmt: skip
+
+    same = [stale(simulate_battles(models=12, battles=600, seed=seed).frame) for seed in range(20)]
+    # At the 1 % level two of twenty would be chance once in sixty times.
+    assert sum(map(len, same)) <= 1
+    assert stale(world.drop("human_pref")) == []
+    assert stale(world.head(60)) == []
+    draw = np.random.default_rng(0)
+    noise = pl.Series(draw.permutation(world["human_pref"].to_numpy()))
+    half = pl.when(pl.Series(draw.random(world.height) < 0.6)).then(noise).otherwise("human_pref")
+    [line] = stale(world.with_columns(human_pref=half))
+    assert f"was {anchors.beta:.2f}); they were made on {anchors.made}" in line
+    assert line.endswith(": make the anchors again with new votes")
+    assert stale(world.with_columns(human_pref=half), replace(anchors, made=""))[0].endswith(
+        f"was {anchors.beta:.2f}): make the anchors again with new votes"
+    )
+
+
+def test_new_votes_check_the_anchors() -> None:
+    """Votes of the same world, few votes, none, and votes that are chance; with style, too."""
+    world = simulate_battles(models=12, battles=3000, seed=4).frame
+    draw = np.random.default_rng(3)
+    world = world.with_columns(
+        length_a=pl.Series(draw.integers(50, 500, world.height)),
+        length_b=pl.Series(draw.integers(50, 500, world.height)),
+    )
+    old = world.head(2000)
+    new = world.tail(1000)
+    noise = new.with_columns(human_pref=pl.Series(draw.permutation(new["human_pref"].to_numpy())))
+    for anchors in (make_anchors(old), make_anchors(old, control=["length"])):
+        held = check_anchors(new, anchors)
+        assert held.changed == ()
+        assert held.p_value is not None
+        assert held.p_value > 0.01
+        # The error of beta is that of a fit of these votes.
+        assert held.beta_se is not None
+        assert abs((held.beta or 0) - (anchors.beta or 0)) < 3 * held.beta_se
+        moved = check_anchors(noise, anchors)
+        assert moved.p_value is not None
+        assert moved.p_value < 0.01
+        assert "do not follow the anchors' temperature" in moved.changed[0]
+    few = check_anchors(new.head(80), anchors)
+    assert few.p_value is None
+    assert "100 are needed" in few.reason
+    with pytest.raises(ArgumentError, match="no human votes"):
+        check_anchors(new.drop("human_pref"), anchors)
+    scaled = new.with_columns(pl.col("score_a", "score_b") * 10)
+    assert "score differences here differ" in check_anchors(scaled, make_anchors(old)).changed[0]
+
+
+def test_anchors_check_ends_with_its_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    world = simulate_battles(models=12, battles=2000, seed=4).frame
+    world.write_csv("old.csv")
+    world.head(60).write_csv("few.csv")
+    draw = np.random.default_rng(3)
+    noise = pl.Series(draw.permutation(world["human_pref"].to_numpy()))
+    world.with_columns(human_pref=noise).write_csv("noise.csv")
+    assert run(["anchors", "make", "old.csv", "--replicates", "5", "-o", "anchors.json"]) == 0
+    codes = {"old.csv": 0, "noise.csv": 2, "few.csv": 3}
+    for file, code in codes.items():
+        capsys.readouterr()
+        assert run(["anchors", "check", file, "--anchors", "anchors.json"]) == code
+        lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "next: adjudge anchors place NEW_BATTLES --anchors anchors.json"

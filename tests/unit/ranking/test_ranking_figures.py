@@ -9,7 +9,8 @@ import pytest
 from adjudge.errors import ArgumentError
 from adjudge.present.figure import save_figure
 from adjudge.ranking import rank
-from adjudge.ranking.leaderboard import Leaderboard, ModelRow, leaderboard_figure
+from adjudge.ranking.leaderboard import Leaderboard, ModelRow
+from adjudge.ranking.leaderboard_view import leaderboard_figure
 from adjudge.records import Interval
 from adjudge.simulate.battles import simulate_battles
 
@@ -52,6 +53,7 @@ def test_open_ends_components_and_odd_names_are_drawn() -> None:
             "model_b": ["[bold]y", "z", "z", "q", "p\x1b[31m"],
             "winner": ["model_a", "model_a", "tie", "model_a", "model_a"],
         },
+        interval="bootstrap",
         replicates=20,
     )
     save_figure(leaderboard_figure(odd), "odd.svg")

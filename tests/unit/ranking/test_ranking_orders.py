@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adjudge.data.battles import Battles
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import (
     bradley_terry,
     copeland,
@@ -231,6 +231,30 @@ def test_kept_up_variances_are_those_of_the_design() -> None:
 def test_a_budget_above_the_pool_takes_it_all() -> None:
     chosen = next_battles(np.array([0, 1]), np.array([1, 2]), 3, budget=10)
     assert sorted(chosen.tolist()) == [0, 1]
+
+
+@pytest.mark.attack("repeats")
+def test_a_battle_that_is_in_the_pool_again_is_planned_once() -> None:
+    pool = {"id": ["1", "1", "2"], "model_a": ["x", "y", "y"], "model_b": ["y", "x", "z"]}
+    texts = {"response_a": ["one", "two", "three"], "response_b": ["two", "one", "four"]}
+    plan = plan_battles({**pool, **texts}, budget=5)
+    assert set(plan.rows) == {0, 2}
+    assert plan.dropped == {"the same row again": 1}
+    with pytest.raises(DataError, match="row 2, column id: .* is in the file twice"):
+        plan_battles({**pool, "prompt_id": ["p", "q", "p"]}, budget=5)
+
+
+@pytest.mark.attack("repeats")
+def test_a_judged_battle_that_is_there_again_counts_once() -> None:
+    pool = {"id": ["1", "2", "3"], "model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"]}
+    judged = {"id": ["2"], "model_a": ["x"], "model_b": ["z"], "winner": ["model_a"]}
+    twice = {name: values * 2 for name, values in judged.items()}
+    once = plan_battles(pool, budget=1, judged=judged)
+    assert plan_battles(pool, budget=1, judged=twice).appearances == once.appearances
+    named = {**twice, "robot": ["A", "timeout"], "labelled_by": ["model", "model"]}
+    named["id"] = ["2", "3"]
+    plan = plan_battles(pool, budget=1, judged=named, verdict="robot")
+    assert (plan.rows, plan.appearances["z"]) == ((0,), 1)
 
 
 def test_plans_leave_judged_battles_out() -> None:

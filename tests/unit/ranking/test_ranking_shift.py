@@ -8,8 +8,13 @@ import pytest
 
 from adjudge.data.battles import code_battles, prepare_battles
 from adjudge.errors import ArgumentError
-from adjudge.ranking import make_anchors, rank
-from adjudge.ranking.evaluation import hold_out_each, human_reference
+from adjudge.ranking import make_anchors, place, rank
+from adjudge.ranking.evaluation import (
+    hold_out_each,
+    human_reference,
+    judge_rules,
+    residuals,
+)
 from adjudge.ranking.shift import effective_battles, weigh_battles
 from adjudge.ranking.targets import fixed_rule, smoothed_rule, soft_rule
 from adjudge.simulate.battles import simulate_battles
@@ -87,6 +92,37 @@ def test_the_mix_is_in_the_result_and_in_the_anchors() -> None:
     assert all((row.effective_battles or 0) < row.n_battles for row in anchors.models)
     with pytest.raises(ArgumentError, match="--evaluate"):
         rank(FRAME, by="language", mix=mix)
+
+
+def test_the_quantile_of_one_value_is_that_of_its_battles() -> None:
+    german = FRAME.filter(language="de")
+    one = make_anchors(FRAME, by="language", mix={"de": 1})
+    alone = make_anchors(german)
+    assert [row.model for row in one.models] == [row.model for row in alone.models]
+    for field in ("theta", "human_elo", "residual", "se"):
+        np.testing.assert_allclose(
+            [getattr(row, field) for row in one.models],
+            [getattr(row, field) for row in alone.models],
+            rtol=1e-6,
+        )
+    # As `rank --evaluate --by` measures them.
+    battles = code_battles(german)
+    held = residuals(hold_out_each(judge_rules(battles)[-1]), human_reference(battles))
+    np.testing.assert_allclose([row.residual for row in one.models], held.values, rtol=1e-6)
+    # Eight models are enough for 20 %, too few for 10 %: no ends then, and the reason.
+    known = one.models[0].model
+    new = german.filter((pl.col("model_a") == known) | (pl.col("model_b") == known))
+    swap = pl.col("model_a", "model_b").replace(known, "newcomer")
+    enough, few = (place(new.with_columns(swap), one, alpha=alpha) for alpha in (0.2, 0.1))
+    assert not next(row for row in enough.models if row.origin == "new").unbounded
+    assert next(row for row in few.models if row.origin == "new").unbounded
+    assert "8 anchors with a residual, 9 needed at alpha = 0.1" in str(few)
+    assert any("the new battles have the mix de 100 %" in line for line in few.assumptions)
+    # A column alone would be of no use; as a quantile it names what makes such anchors.
+    with pytest.raises(ArgumentError, match="add --mix VALUE=SHARE"):
+        make_anchors(FRAME, by="language")
+    with pytest.raises(ArgumentError, match="--by COLUMN --mix VALUE=1"):
+        place(new, one, quantile="language")
 
 
 def test_prompts_by_difficulty() -> None:

@@ -1,0 +1,244 @@
+"""Whether anchors still hold: judge, scale of the scores, and what new votes say.
+
+New models are placed with the anchors' temperature beta, P(A preferred) = sigma(beta s). New votes
+on judged battles have their beta, too. The two are compared by a two-sided test at 1 %. Among
+anchors that still hold, one check in a hundred says otherwise by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Unpack
+
+import numpy as np
+from scipy.special import ndtr
+
+from adjudge.data.battles import Battles, prepare_battles
+from adjudge.data.drift import drift_from_quantiles
+from adjudge.data.rows import Identity, merge_dropped
+from adjudge.data.tables import TableLike
+from adjudge.errors import ArgumentError, PolicyMismatchError
+from adjudge.judges.judge import match_judge
+from adjudge.present import text
+from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, warnings_of
+from adjudge.present.result import Count, NotNegative, Proportion, Result, frozen
+from adjudge.ranking.anchors import Anchors, on_anchors_scale, read_anchors, read_as, spell_lengths
+from adjudge.ranking.rank import ReadingJudged
+from adjudge.ranking.temperature import fit_temperature
+from adjudge.validation import FloatArray
+
+#: With as many votes on new battles, the anchors' temperature is tested against them.
+_FEWEST_VOTES = 100
+_LEVEL = 0.01
+
+
+@dataclass(frozen=True)
+class VotesTest:
+    """The temperature that `n` new votes follow, and the p-value of the anchors' one."""
+
+    n: int
+    beta: float
+    beta_se: float
+    p_value: float
+
+
+@frozen
+class AnchorsCheck(Result):
+    """What new votes say about anchors; `changed` is why they should be made again.
+
+    `beta` and its error are those of the `n_votes` new votes, None if they cannot be tested:
+    `reason` explains it.
+    """
+
+    kind: ClassVar[str] = "anchors_check"
+
+    method: str
+    judge: str | None
+    made: str
+    n_battles: Count
+    n_votes: Count
+    beta_was: float | None
+    beta_was_se: NotNegative | None
+    beta: float | None = None
+    beta_se: NotNegative | None = None
+    p_value: Proportion | None = None
+    reason: str = ""
+    changed: tuple[str, ...] = ()
+    control: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    def view(self) -> list[Block]:
+        votes = text.count(self.n_votes, "vote")
+        if self.changed:
+            headline = Headline(
+                "The anchors do not hold here", "Make them again with new votes.", tone="bad",
+                decision="make the anchors again",
+            )  # fmt: skip
+        elif self.p_value is None:
+            headline = Headline(f"Not known whether the anchors still hold: {self.reason}")
+        else:
+            test = f"two-sided test at {text.percent(_LEVEL)}"
+            held = f"{votes} follow the anchors' temperature ({test})"
+            headline = Headline(held, "Nothing shows that the anchors are stale.", tone="good")
+        facts = [
+            Fact("beta of the anchors", text.number(self.beta_was), _error(self.beta_was_se)),
+            Fact("beta of these votes", text.number(self.beta), _error(self.beta_se)),
+            Fact("p-value", text.number(self.p_value)),
+            Fact("judge", self.judge or "not named"),
+            Fact("made on", self.made or "unknown"),
+        ]
+        notes = notes_of(text.left_out(self.dropped, "battle"))
+        return [headline, Facts(facts), *warnings_of((*self.changed, *self.warnings)), *notes]
+
+
+def _error(se: float | None) -> str:
+    return "" if se is None else f"standard error {text.number(se)}"
+
+
+def check_anchors(
+    battles: TableLike | Battles,
+    anchors: str | Path | Anchors,
+    *,
+    human: str | None = None,
+    **reading: Unpack[ReadingJudged],
+) -> AnchorsCheck:
+    """Test whether anchors still predict new votes. See the module.
+
+    Battles of another judge, or with scores of another kind, are refused.
+
+    Args:
+        battles: New battles with judge scores and votes, of any models.
+        anchors: File that `anchors make` wrote, or the result of `make_anchors`.
+        human: Column of people's votes.
+        **reading: How battles are read: see `ReadingJudged`. Clusters are the anchors'.
+    """
+    saved = read_anchors(anchors)
+    ready = prepare_battles(battles, human=human, **reading, **read_as(saved, battles))
+    if ready.human is None or ready.score is None:
+        lacking = "no human votes" if ready.human is None else "no judge scores"
+        raise ArgumentError("battles", lacking, "give judged battles that people voted on")
+    warnings = [*compare_with(ready, saved), *ready.warnings]
+    votes = _test_votes(ready, saved)
+    changed = _what_changed(ready, saved, votes)
+    judged = np.isfinite(ready.score)
+    decided = judged & np.isin(ready.human, (0.0, 1.0))
+    n_votes = int(decided.sum())
+    reason = ""
+    if votes is None:
+        few = f"{text.count(n_votes, 'vote')} without ties, and {_FEWEST_VOTES} are needed"
+        reason = few if saved.beta_se is not None else f"{saved.method} keeps no temperature"
+        if saved.beta_se is not None and n_votes >= _FEWEST_VOTES:
+            reason = "these votes have no temperature"
+    return AnchorsCheck(
+        method=saved.method,
+        judge=saved.judge,
+        made=saved.made,
+        n_battles=int(judged.sum()),
+        n_votes=n_votes,
+        beta_was=saved.beta,
+        beta_was_se=saved.beta_se,
+        beta=None if votes is None else votes.beta,
+        beta_se=None if votes is None else votes.beta_se,
+        p_value=None if votes is None else votes.p_value,
+        reason=reason,
+        changed=tuple(changed),
+        control=saved.control,
+        warnings=tuple(line for line in warnings if line not in changed),
+        dropped=merge_dropped(ready.dropped, ready.count_lost(~judged, "no judge score")),
+    )
+
+
+# --- how new battles differ ---
+
+
+def compare_with(battles: Battles, anchors: Anchors) -> list[str]:
+    """Refuse scores of another kind; what has changed since the anchors were made, then notes."""
+    notes = _same_judge(battles, anchors)
+    if anchors.cluster is not None and battles.prompts is None:
+        notes.append(f"errors of the anchors are by {anchors.cluster}, which does not repeat here")
+    if battles.source != anchors.score_source:
+        raise PolicyMismatchError(
+            f"scores here are {battles.source or 'missing'}, but the anchors were made from "
+            f"{anchors.score_source}; give the same columns",
+            differs=("score_source",),
+        )
+    return [*_what_changed(battles, anchors, _test_votes(battles, anchors)), *notes]
+
+
+def _same_judge(battles: Battles, anchors: Anchors) -> list[str]:
+    """Refuse another judge; note if only names, or nothing, could be compared."""
+    judge = [Identity(judge=anchors.judge, fingerprint=anchors.judge_fingerprint)]
+    matches = [
+        match_judge(judge, identity, made="the anchors file", remedy="make anchors for this judge")
+        for identity in battles.identities
+    ]
+    return list(dict.fromkeys(match.remark for match in matches if match.remark is not None))
+
+
+def _what_changed(battles: Battles, anchors: Anchors, votes: VotesTest | None) -> list[str]:
+    """Why the anchors should be made again: other scores, or votes that do not follow them."""
+    changed = []
+    if (median := _moved_median(battles, anchors)) is not None:
+        was = anchors.score_quantiles[len(anchors.score_quantiles) // 2]
+        changed.append(
+            f"score differences here differ from the anchors' (median |s| {median:.2f}, was "
+            f"{was:.2f}): check judge and prompts{_again(anchors)}"
+        )
+    if votes is not None and votes.p_value < _LEVEL:
+        changed.append(
+            f"{votes.n:,} votes here do not follow the anchors' temperature "
+            f"(beta {votes.beta:.2f}, was {anchors.beta:.2f}){_again(anchors)}"
+        )
+    return changed
+
+
+def _moved_median(battles: Battles, anchors: Anchors) -> float | None:
+    """The median of |s| here, if the scores are on another scale than the anchors'."""
+    if battles.score is None or not anchors.score_quantiles:
+        return None
+    here = np.abs(battles.score[np.isfinite(battles.score)])
+    if not drift_from_quantiles(anchors.score_quantiles, here).flagged:
+        return None
+    return float(np.median(here))
+
+
+def _test_votes(battles: Battles, anchors: Anchors) -> VotesTest | None:
+    """The temperature of votes in the new file against the anchors'; None if it cannot be known."""
+    if anchors.method != "soft-elo" or anchors.beta_se is None or battles.human is None:
+        return None
+    moved = on_anchors_scale(battles, anchors)
+    fit = fit_temperature(np.asarray(moved.score), battles.human, clusters=moved.prompts)
+    if fit.beta is None or fit.beta_se is None or fit.n_battles < _FEWEST_VOTES:
+        return None
+    apart = abs(fit.beta - (anchors.beta or 0.0)) / math.hypot(fit.beta_se, anchors.beta_se)
+    return VotesTest(fit.n_battles, fit.beta, fit.beta_se, float(2 * ndtr(-apart)))
+
+
+def _again(anchors: Anchors) -> str:
+    made = f"; they were made on {anchors.made}" if anchors.made else ""
+    return f"{made}: make the anchors again with new votes"
+
+
+def length_remarks(
+    name: str, lengths: FloatArray | None, model: int, anchors: Anchors
+) -> list[str]:
+    """A warning about a model that writes more, or less, than every anchor."""
+    if lengths is None or anchors.lengths is None or np.isnan(lengths[model]):
+        return []
+    low, high = anchors.lengths
+    length = float(lengths[model])
+    if low <= length <= high:
+        return []
+    side = "longer" if length > high else "shorter"
+    factor = spell_lengths(length, length).partition(" to ")[0]
+    remedy = "can miss; anchors make --control length"
+    if "length" in anchors.control:
+        remedy = "assumes that length counts there as it does among the anchors"
+    return [
+        f"{name} writes {side} answers than every anchor ({factor} times as long as its rivals, "
+        f"anchors {spell_lengths(low, high)}): its interval {remedy}"
+    ]
