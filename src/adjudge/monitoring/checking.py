@@ -51,7 +51,8 @@ NEW_GROUPS = "(new groups)"
 _DAY_S = 86_400
 #: The columns of the audits of the last check.
 _EARLIER = {"earlier": pl.String, "outcome": pl.String, "process": pl.Int64}
-_OUTCOME, _HAS_RETURNED = pl.col("outcome"), pl.col("returned").is_not_null()
+_OUTCOME = pl.col("outcome")
+_HAS_RETURNED = pl.col("returned").is_not_null()
 _CHANGED_RATE = (
     "the audit rate was changed: the interval is about the audited rows, not about all accepted "
     "ones"
@@ -122,6 +123,18 @@ def continue_monitor(
     share = terms.delta / len(names)
     cuts, obstacle = _cuts(policy)
     rates = returns["audit_rate"].drop_nulls().n_unique() if "audit_rate" in returns.columns else 1
+    groups = [
+        _monitor_group(name, ledger.filter(pl.col("process") == at), terms, policy.alpha, share)
+        for at, name in enumerate(names)
+    ]
+    counted = ~_OUTCOME.is_in(["pending", "missing"])
+    changed = ledger.filter(counted, pl.col("returned") != _OUTCOME)
+    late = ledger.filter(_OUTCOME == "missing", _HAS_RETURNED)
+    not_used = {
+        "label changed after it was counted": changed.height,
+        "label after the deadline of its audit": late.height,
+    }
+    pending = ledger.filter(_OUTCOME == "pending").select("id", "since")
     return Monitor(
         rules_id=policy.rules_id,
         about=policy.about,
@@ -137,10 +150,7 @@ def continue_monitor(
         wait_days=wait_days,
         by=terms.by,
         new_groups=open_ended,
-        groups=tuple(
-            _monitor_group(name, ledger.filter(pl.col("process") == at), terms, policy.alpha, share)
-            for at, name in enumerate(names)
-        ),
+        groups=tuple(groups),
         cuts=cuts,
         no_recalibration=obstacle,
         promise=(
@@ -159,21 +169,11 @@ def continue_monitor(
             "every missing audit counted as wrong",
         ),
         warnings=(*remarks, *((_CHANGED_RATE,) if rates > 1 else ())),
-        dropped=merge_dropped(
-            audits.dropped,
-            {
-                "label changed after it was counted": ledger.filter(
-                    ~_OUTCOME.is_in(["pending", "missing"]), pl.col("returned") != _OUTCOME
-                ).height,
-                "label after the deadline of its audit": ledger.filter(
-                    _OUTCOME == "missing", _HAS_RETURNED
-                ).height,
-            },
-        ),
+        dropped=merge_dropped(audits.dropped, not_used),
         ids=tuple(ledger["id"]),
         outcomes=tuple(ledger["outcome"]),
         group_of=tuple(ledger["process"]),
-        pending_since=dict(ledger.filter(_OUTCOME == "pending").select("id", "since").iter_rows()),
+        pending_since=dict(pending.iter_rows()),
         adjudge_version=version("adjudge"),
     )
 
@@ -187,8 +187,8 @@ def _monitor_group(
     settled = audits.filter(~_OUTCOME.is_in(["tie", "pending"]))
     worst = (settled["outcome"] != "right").to_numpy().astype(np.int64)
     evidence = _evidence(errors, terms.limit, terms.horizon)
-    ring = _first_alarm(evidence, delta)
-    change = None if ring is None else estimate_change(errors, limit=terms.limit) - 1
+    alarm = _first_alarm(evidence, delta)
+    change = None if alarm is None else estimate_change(errors, limit=terms.limit) - 1
     waiting = audits.filter(_OUTCOME == "pending", _HAS_RETURNED).height
     pending = tally["pending"] - waiting
     return MonitorGroup(
@@ -202,10 +202,10 @@ def _monitor_group(
         n_ties=tally["tie"],
         rate=_audited_rate(errors, terms, alpha, delta),
         worst=_audited_rate(worst, terms, alpha, delta),
-        alarm_at=None if ring is None else counted["number"][ring],
-        alarm_after=None if ring is None else ring + 1,
+        alarm_at=None if alarm is None else counted["number"][alarm],
+        alarm_after=None if alarm is None else alarm + 1,
         change_at=None if change is None else counted["number"][change],
-        path=_path(errors, evidence, delta, ring),
+        path=_path(errors, evidence, delta, alarm),
     )
 
 
@@ -219,21 +219,22 @@ def _evidence(errors: IntArray, limit: float, horizon: float) -> FloatArray:
 
 def _first_alarm(evidence: FloatArray, delta: float) -> int | None:
     """Which counted audit raised the alarm, from 0."""
-    rung = np.flatnonzero(evidence >= -math.log10(delta))
-    return int(rung[0]) - 1 if len(rung) else None
+    reached = np.flatnonzero(evidence >= -math.log10(delta))
+    return int(reached[0]) - 1 if len(reached) else None
 
 
 def _audited_rate(errors: IntArray, terms: MonitorTerms, alpha: float, delta: float) -> AuditedRate:
-    n, wrong = len(errors), int(errors.sum())
+    n = len(errors)
+    wrong = int(errors.sum())
     low, high = running_interval([wrong], [n], delta=delta)
-    evidence, against_alpha = (
-        _evidence(errors, level, terms.horizon) for level in (terms.limit, alpha)
-    )
+    interval = Interval(float(low[0]), float(high[0]), level=1 - delta)
+    evidence = _evidence(errors, terms.limit, terms.horizon)
+    against_alpha = _evidence(errors, alpha, terms.horizon)
     return AuditedRate(
         n=n,
         n_errors=wrong,
         error_rate=wrong / n if n else None,
-        interval=Interval(float(low[0]), float(high[0]), level=1 - delta),
+        interval=interval,
         log10_e=float(evidence[-1]),
         most_log10_e=float(evidence.max()),
         log10_e_alpha=float(against_alpha[-1]),
@@ -241,10 +242,10 @@ def _audited_rate(errors: IntArray, terms: MonitorTerms, alpha: float, delta: fl
     )
 
 
-def _path(errors: IntArray, evidence: FloatArray, delta: float, ring: int | None) -> AuditPath:
+def _path(errors: IntArray, evidence: FloatArray, delta: float, alarm: int | None) -> AuditPath:
     n = len(errors)
     spaced = np.linspace(1, n, min(n, _POINTS)).round().astype(np.int64)
-    at = spaced if ring is None else np.union1d(spaced, [ring + 1])
+    at = spaced if alarm is None else np.union1d(spaced, [alarm + 1])
     wrong = np.cumsum(errors)[at - 1]
     low, high = running_interval(wrong, at, delta=delta)
     return AuditPath(
@@ -336,7 +337,8 @@ def _join_returns(
 
     `returned` is the outcome by its label, if it has one now; `since` is the start of its deadline.
     """
-    earlier, since = pl.DataFrame(schema=_EARLIER), dict[str, float]()
+    earlier = pl.DataFrame(schema=_EARLIER)
+    since = dict[str, float]()
     if previous is not None:
         columns = previous.ids, previous.outcomes, previous.group_of
         earlier = pl.DataFrame(dict(zip(_EARLIER, columns, strict=True)), schema=_EARLIER)
@@ -357,12 +359,13 @@ def _join_returns(
     process = [codes.get(group, codes.get(NEW_GROUPS)) for group in ledger["group"]]
     ids = ledger["earlier"].fill_null(ledger["id"])
     started = pl.Series([since.get(name) for name in ids], dtype=pl.Float64)
+    # A start in the future is of a clock that was set back: the audit would wait for years.
+    start = pl.min_horizontal(pl.coalesce(started, "since", now), now)
     ledger = ledger.with_columns(
         id=ids,
         process=pl.col("process").fill_null(pl.Series(process, dtype=pl.Int64)),
         outcome=_OUTCOME.fill_null("pending"),
-        # A start in the future is of a clock that was set back: the audit would wait for years.
-        since=pl.min_horizontal(pl.coalesce(started, "since", now), now),
+        since=start,
     )
     unruled = ledger.filter(pl.col("process").is_null())
     if not unruled.is_empty():

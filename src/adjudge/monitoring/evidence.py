@@ -93,8 +93,10 @@ def _log_wealth(errors: ArrayLike, limit: float) -> FloatArray:
     m = open_unit(limit, "limit")
     odds = m / (1 - m) * np.array(ODDS)
     q = odds / (1 + odds)
-    steps = np.stack([np.log1p(-q) - math.log1p(-m), np.log(q) - math.log(m)])
-    return np.cumsum(steps[e], axis=0)
+    # A bet on the error rate q gains the ratio of the outcome's probability by q to that by m.
+    by_right = np.log1p(-q) - math.log1p(-m)
+    by_error = np.log(q) - math.log(m)
+    return np.cumsum(np.stack([by_right, by_error])[e], axis=0)
 
 
 def _log_mean(logs: FloatArray) -> FloatArray:
@@ -122,7 +124,8 @@ def running_interval(
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.0, 0.022, 0.055], [1.0, 0.251, 0.159])
     """
-    wrong, k = (finite(v, n, allow_empty=True) for v, n in ((errors, "errors"), (audits, "audits")))
+    wrong = finite(errors, "errors", allow_empty=True)
+    k = finite(audits, "audits", allow_empty=True)
     same_length(errors=wrong, audits=k)
     if ((wrong < 0) | (wrong > k)).any():
         raise ArgumentError("errors", "more than audits", "give errors among the audits")
@@ -132,12 +135,14 @@ def running_interval(
 
 def _low_end(errors: FloatArray, audits: FloatArray, most: float) -> FloatArray:
     """The smallest m at which the mixture over l > 0 is below e^most: it decreases in m."""
-    low, high = np.zeros(len(errors)), np.ones(len(errors))
+    low = np.zeros(len(errors))
+    high = np.ones(len(errors))
     gained = errors[:, None] * _SIZES
     rises = np.expm1(_SIZES)
     for _ in range(_HALVINGS):
         m = (low + high) / 2
         logs = gained - audits[:, None] * np.log1p(m[:, None] * rises)
         excluded = np.logaddexp.reduce(logs, axis=1) - math.log(len(_SIZES)) >= most
-        low, high = np.where(excluded, m, low), np.where(excluded, high, m)
+        low = np.where(excluded, m, low)
+        high = np.where(excluded, high, m)
     return low

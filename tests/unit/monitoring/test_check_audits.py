@@ -12,12 +12,14 @@ import polars as pl
 import pytest
 from plain_monitor import first_alarm
 
-from adjudge import auditing, calibrate, check_audits, draw_audits, select
+from adjudge import auditing, calibrate, check_audits, draw_audits, recalibrate, select
 from adjudge.cli import run
 from adjudge.data import read_result, write_result, write_rows
 from adjudge.errors import AdjudgeError
 from adjudge.policy.audits import Monitor
 from adjudge.policy.result import Policy
+from adjudge.selection import Jury, Learned
+from adjudge.selection.doubts.base import DoubtMethod
 from adjudge.store import open_store
 
 DAY = 86_400.0
@@ -254,7 +256,7 @@ def test_grades_are_audited_too() -> None:
     labels = pl.DataFrame({"id": new["id"], "label": ["pass"] * 20 + ["fail"] * 20 + ["pass"] * 20})
     monitor = check_audits(drawn.rows.drop("human"), made, labels=labels)
     assert outcomes(monitor) == "r" * 20 + "w" * 20 + "r" * 20
-    again = calibrate(drawn.rows, alpha=0.9, from_audits=monitor)
+    again = recalibrate(drawn.rows, monitor, alpha=0.9)
     assert (again.about, again.accepts) == ("grades", "below")
 
 
@@ -310,16 +312,16 @@ def test_audits_after_the_alarm_calibrate_below_the_old_threshold(drifted, tmp_p
     monitor = check_audits(rows, policy, state=state)
     assert monitor.alarm_at is not None
     assert monitor.cuts[0].at == policy.threshold
-    again = calibrate(rows, alpha=0.2, from_audits=state)
+    again = recalibrate(rows, state, alpha=0.2)
     assert again.n_calibration == rows.height - monitor.alarm_at
     assert again.cuts == monitor.cuts
     # Ever so loose: still no verdict beyond the old threshold, and never all of them.
-    loose = calibrate(rows, alpha=0.9, from_audits=state)
+    loose = recalibrate(rows, state, alpha=0.9)
     assert (loose.accepts, loose.threshold) == ("below", policy.threshold)
     assert "drawn after the alarm" in loose.warnings[-1]
     beyond = {"id": ["x", "y"], "p_a": [0.5001, 0.999], "judge": ["j", "j"]}
     assert select(beyond, loose).rows["accepted"].to_list() == [False, True]
-    since = calibrate(rows, alpha=0.2, from_audits=monitor, since_change=True)
+    since = recalibrate(rows, monitor, alpha=0.2, since_change=True)
     change = monitor.groups[0].change_at
     assert change is not None
     assert since.n_calibration == rows.height - change + 1 > again.n_calibration
@@ -342,11 +344,11 @@ def test_audits_calibrate_up_to_the_first_pending_one(drifted) -> None:
     late = pl.col("drawn").is_in([rang + 80, rang + 120])
     some = rows.with_columns(label=pl.when(~late).then("label"))
     waiting = check_audits(some, policy, now=0.0)
-    made = calibrate(some, alpha=0.2, from_audits=waiting)
+    made = recalibrate(some, waiting, alpha=0.2)
     assert made.n_calibration == 79
     assert made.dropped["audit drawn after a pending one"] == rows.height - rang - 80
     gone = check_audits(some, policy, wait=0.0, now=0.0)
-    assert calibrate(some, alpha=0.2, from_audits=gone).n_calibration == rows.height - rang - 2
+    assert recalibrate(some, gone, alpha=0.2).n_calibration == rows.height - rang - 2
 
 
 def test_what_the_old_policy_refused_stays_refused() -> None:
@@ -360,14 +362,12 @@ def test_what_the_old_policy_refused_stays_refused() -> None:
     new = {**old, "id": range(1000, 1600), "label": ["B"] * 40 + ["A"] * 560}
     drawn = draw_audits(select(new, policy).rows, audit_rate=1, secret="not a secret: a test").rows
     monitor = check_audits(drawn, policy)
-    assert "calibrate AUDITS --from-audits STATE --by lang" in str(monitor)
-    for options, message in (
-        ({}, "by = None: give --by lang"),
-        ({"by": "lang", "min_answer_mass": None}, "min_answer_mass = None: the audited policy has"),
-    ):
-        with pytest.raises(AdjudgeError, match=message):
-            calibrate(drawn, alpha=0.1, from_audits=monitor, **options)  # type: ignore[arg-type]
-    again = calibrate(drawn, alpha=0.2, from_audits=monitor, by="lang")
+    assert "adjudge monitor recalibrate AUDITS --state STATE" in str(monitor)
+    with pytest.raises(AdjudgeError, match="min_answer_mass = 0.05: the audited policy has 0.1"):
+        recalibrate(drawn, monitor, min_answer_mass=0.05)
+    assert recalibrate(drawn, monitor, alpha=0.2, min_answer_mass=0.2).min_answer_mass == 0.2
+    again = recalibrate(drawn, monitor, alpha=0.2)
+    assert (again.by, again.min_answer_mass) == ("lang", policy.min_answer_mass)
     rows = select(new, again).rows
     assert rows.filter("accepted")["lang"].unique().to_list() == ["en"]
 
@@ -380,21 +380,26 @@ def test_after_alarms_of_several_groups_the_first_counts(policy: Policy) -> None
     first, second = [group.alarm_at for group in monitor.groups if group.alarm_at is not None]
     assert first < 60 < second
     assert monitor.alarm_at == first
-    assert calibrate(rows, alpha=0.9, from_audits=monitor).n_calibration == 120 - first
+    assert recalibrate(rows, monitor, alpha=0.9).n_calibration == 120 - first
 
 
-@pytest.mark.parametrize("options", [{"jury": "mean"}, {"jury": "learned"}, {"doubt": "learned"}])
-def test_what_select_wrote_is_audited_as_it_was_accepted(options: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("doubt", "judges"),
+    [(Jury(), ("x", "y")), (Learned(jury=Jury()), ("x", "y")), (Learned(), ("x",))],
+)
+def test_what_select_wrote_is_audited_as_it_was_accepted(
+    doubt: DoubtMethod, judges: tuple[str, ...]
+) -> None:
     """By the learned verdict or the jury's; the judge's own is in another column."""
     rng = np.random.default_rng(5)
     people = rng.integers(0, 2, 500)
     parts = []
-    for judge in ("x", "y")[: 2 if "jury" in options else 1]:
+    for judge in judges:
         p = 1 / (1 + np.exp(-(2 * (2 * people - 1) + rng.normal(size=500))))
         label = np.where(people == 1, "A", "B")
         parts.append(pl.DataFrame({"id": range(500), "judge": judge, "p_a": p, "label": label}))
     rows = pl.concat(parts)
-    made = calibrate(rows, alpha=0.2, **options)  # type: ignore[arg-type]
+    made = calibrate(rows, alpha=0.2, doubt=doubt)
     served = select(rows.with_columns(pl.col("id") + 1000), made).rows
     drawn = draw_audits(served, audit_rate=1, secret="a secret for these tests").rows
     assert drawn.height == served["accepted"].sum()
@@ -407,7 +412,7 @@ def test_what_select_wrote_is_audited_as_it_was_accepted(options: dict[str, str]
 def test_a_rule_that_accepts_everything_is_cut_at_its_largest_score(policy: Policy) -> None:
     assert policy.accepts == "all"
     rows = audits(["B"] * 6 + ["A"] * 200)
-    again = calibrate(rows, alpha=0.1, from_audits=check_audits(rows, policy))
+    again = recalibrate(rows, check_audits(rows, policy), alpha=0.1)
     assert (again.accepts, again.threshold) == ("below", max(policy.groups[0].scores))
 
 
@@ -417,25 +422,37 @@ def test_what_cannot_calibrate_again_says_so(policy: Policy, drifted, tmp_path: 
     batch = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.1, guarantee="fdr")
     rung = check_audits(rows, batch)
     assert "calibrate on rows labelled at random: the policy decides on batches" in str(rung)
-    for options, message in (
-        ({"from_audits": calm}, "it has no alarm"),
-        ({"from_audits": tmp_path / "none.json"}, "it has no alarm"),
-        ({"from_audits": rung}, "the policy decides on batches, and has no threshold"),
-        ({"from_audits": check_audits(drifted[1], drifted[0])}, "audit 1 is 'a0', but 'n"),
-        ({"since_change": True}, "since_change = True: needs --from-audits"),
-        ({}, "after an alarm, use calibrate --from-audits STATE for the old threshold"),
+    marked = rows.with_columns(sampled_by=pl.lit("audit"))
+    for state, message in (
+        (calm, "it has no alarm"),
+        (tmp_path / "none.json", "it has no alarm"),
+        (rung, "the policy decides on batches, and has no threshold"),
+        (check_audits(drifted[1], drifted[0]), "audit 1 is 'a0', but 'n"),
     ):
-        marked = rows.with_columns(sampled_by=pl.lit("audit"))
         with pytest.raises(AdjudgeError) as caught:
-            calibrate(marked, alpha=0.1, **options)  # type: ignore[arg-type]
+            recalibrate(marked, state)
         assert message in str(caught.value)
+    with pytest.raises(AdjudgeError, match="after an alarm: adjudge monitor recalibrate AUDITS"):
+        calibrate(marked, alpha=0.1)
+
+
+def test_the_old_policys_rules_hold_unless_others_are_chosen(drifted) -> None:
+    _, rows = drifted
+    old = {"id": range(800), "p_a": rows["p_a"].max(), "judge": "j", "label": "A"}
+    old = pl.DataFrame(old).with_columns(p_a=0.5 + 0.5 * (pl.col("id") + 1) / 801)
+    policy = calibrate(old, alpha=0.12, guarantee="pac", delta=0.2, ties="error")
+    monitor = check_audits(rows, policy)
+    again = recalibrate(rows, monitor)
+    assert (again.alpha, again.guarantee, again.delta, again.ties) == (0.12, "pac", 0.2, "error")
+    other = recalibrate(rows, monitor, alpha=0.3, guarantee="scope", ties="drop")
+    assert (other.alpha, other.guarantee, other.delta, other.ties) == (0.3, "scope", None, "drop")
 
 
 def test_a_store_of_states_knows_which_one_rang(drifted, tmp_path: Path) -> None:
     policy, rows = drifted
     place = tmp_path / "s.db"
     check_audits(rows, policy, state=place)
-    assert calibrate(rows, alpha=0.2, from_audits=place).n_calibration > 0
+    assert recalibrate(rows, place, alpha=0.2).n_calibration > 0
 
 
 def test_the_verbs_end_in_two_on_alarm_and_write_what_they_say(
@@ -459,8 +476,16 @@ def test_the_verbs_end_in_two_on_alarm_and_write_what_they_say(
     state.pop("command", None)
     assert printed == kept == state
     assert Path("m.svg").read_text().startswith("<?xml")
-    calibrated = ["calibrate", "audits.jsonl", "--labels", "labels.csv", "--from-audits", "s.json"]
-    assert run([*calibrated, "--alpha", "0.2", "-o", "new.json"]) == 0
+    again = ["monitor", "recalibrate", "audits.jsonl", "--state", "s.json", "--labels"]
+    capsys.readouterr()
+    assert run([*again, "labels.csv", "--alpha", "0.2"]) == 0
+    words = f"{' '.join(again)} labels.csv --alpha 0.2"
+    assert capsys.readouterr().out.endswith(f"next: adjudge {words} -o policy.json\n")
+    assert run([*again, "labels.csv", "--alpha", "0.2", "-o", "new.json"]) == 0
+    select_next = "select NEW_JUDGMENTS --policy new.json -o selected.csv"
+    assert capsys.readouterr().out.endswith(f"next: adjudge {select_next}\n")
+    assert run([*again, "labels.csv", "--alpha", "0.0001"]) == 2
+    assert "next: adjudge calibrate NEW_JUDGMENTS --alpha 0.0001" in capsys.readouterr().out
     assert run(["policy", "verify", "new.json"]) == 0
     assert run([*command, "--limit", "0.5"]) == 1
 
@@ -517,3 +542,85 @@ def test_a_clock_that_was_set_back_keeps_no_audit_pending_for_years(
     served = tmp_path / "served.json"
     assert outcomes(check_audits(ahead, policy, state=served, now=NOW)) == "rpp"
     assert outcomes(check_audits(ahead, policy, state=served, now=NOW + 14 * DAY)) == "rmr"
+
+
+def test_failed_rows_are_counted_by_status_and_are_no_audits(policy: Policy) -> None:
+    rows = audits(["A", "B", "B", "A", "B"], status=["ok", "error", "ok", "ok", "refused"])
+    monitor = check_audits(rows, policy)
+    [group] = monitor.groups
+    assert monitor.ids == ("a0", "a2", "a3")
+    assert outcomes(monitor) == "rwr"
+    assert (group.n_drawn, group.rate.n, group.rate.n_errors) == (3, 3, 1)
+    assert monitor.dropped == {"status error": 1, "status refused": 1}
+    # Audits are numbered without them, so that the next check continues.
+    alone = audits(["A", "B", "A"]).with_columns(id=pl.Series(["a0", "a2", "a3"]))
+    assert replace(check_audits(alone, policy), dropped=monitor.dropped) == monitor
+
+
+def test_labels_by_a_model_are_refused_or_stated(policy: Policy) -> None:
+    rows = audits(["A", "B", "A"], labelled_by=["person", "model", "person"])
+    with pytest.raises(AdjudgeError, match="1 label of 3 was made by a model.*--model-labels"):
+        check_audits(rows, policy)
+    monitor = check_audits(rows, policy, model_labels=True)
+    assert outcomes(monitor) == "rwr"
+    [remark] = [text for text in monitor.warnings if "model" in text]
+    assert remark.startswith("1 label was made by a model")
+
+
+def test_labels_that_started_from_the_judge_are_not_used_and_counted(policy: Policy) -> None:
+    labels = pl.DataFrame(
+        {
+            "id": ["a0", "a1", "a2"],
+            "label": ["A", "A", "B"],
+            "started_from": ["nothing", "judge", "nothing"],
+        }
+    )
+    monitor = check_audits(audits([None] * 3).drop("label"), policy, labels=labels, now=NOW)
+    assert outcomes(monitor) == "rpp"
+    reason = "label started from the judge's answer: not used, its row is unlabelled"
+    assert monitor.dropped == {reason: 1}
+
+
+def test_the_columns_and_the_words_of_audits_can_be_named(policy: Policy) -> None:
+    rows = audits(["A", "B", "A"]).rename({"label": "vote"})
+    rows = rows.with_columns(pl.col("vote").replace({"A": "first", "B": "no idea"}))
+    monitor = check_audits(rows, policy, columns={"label": "vote"}, labels_as={"no idea": "B"})
+    assert outcomes(monitor) == "rwr"
+    labels = {"id": ["A0", "a1", "a2"], "label": ["A", "B", "A"]}
+    alone = audits([None] * 3).drop("label")
+    assert outcomes(check_audits(alone, policy, labels=labels)) == "ppp"
+    assert outcomes(check_audits(alone, policy, labels=labels, alike_ids=True)) == "rwr"
+
+
+def test_audits_of_another_served_model_are_named() -> None:
+    made = calibrate({**PARTS, "label": ["A"] * 300, "served_model": ["m-1"] * 300}, alpha=0.1)
+    monitor = check_audits(audits(["A"] * 4, served_model=["m-2"] * 4), made)
+    remark = "served_model is m-2 in some rows, but the policy was calibrated on m-1"
+    assert any(text.startswith(remark) for text in monitor.warnings)
+    same = check_audits(audits(["A"] * 4, served_model=["m-1"] * 4), made)
+    assert not any("served_model" in text for text in same.warnings)
+
+
+def test_audits_of_a_policy_by_criterion_are_of_several() -> None:
+    criteria = ["quality", "brevity"]
+    parts = {**PARTS, "criterion": criteria * 150}
+    made = calibrate({**parts, "label": ["A"] * 300}, alpha=0.1, by="criterion")
+    rows = audits(["A"] * 4, criterion=criteria * 2)
+    assert outcomes(check_audits(rows, made)) == "rrrr"
+    assert len(check_audits(rows, made, by="criterion").groups) == 2
+    with pytest.raises(AdjudgeError, match="has 2 criteria: brevity, quality"):
+        check_audits(rows, calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.1))
+
+
+def test_failed_audits_do_not_calibrate_again(policy: Policy) -> None:
+    labels: list[str | None] = ["B"] * 6 + ["A"] * 200
+    rows = audits(labels, status=["ok"] * 206)
+    again = recalibrate(rows, check_audits(rows, policy), alpha=0.1)
+    failed = pl.int_range(pl.len()).is_in([2, 99])
+    more = audits([*labels[:2], "B", *labels[2:98], "B", *labels[98:]])
+    more = more.with_columns(status=pl.when(failed).then(pl.lit("error")).otherwise(pl.lit("ok")))
+    monitor = check_audits(more, policy)
+    made = recalibrate(more, monitor, alpha=0.1)
+    assert (made.n_calibration, made.n_errors) == (again.n_calibration, again.n_errors) == (202, 2)
+    assert made.threshold == again.threshold
+    assert made.dropped == {**again.dropped, "status error": 2}

@@ -81,7 +81,7 @@ def test_labels_are_those_of_the_rows_that_are_audited(tmp_path: Path) -> None:
     pairs, grades = (read_audit_labels(path, about=about) for about in ("pairs", "grades"))
     assert isinstance(pairs, pl.DataFrame)
     assert isinstance(grades, pl.DataFrame)
-    assert pairs.to_dicts() == [{"id": "pair", "label": "A", "rater": "ann"}]
+    assert pairs.to_dicts() == [{"id": "pair", "label": "A", "rater": "ann", "shown_texts": None}]
     assert grades["id"].to_list() == ["grade"]
     open_store(tmp_path / "empty.db").close()
     assert read_audit_labels(tmp_path / "empty.db", about="pairs") is None

@@ -1,0 +1,547 @@
+"""Did the judge change? Anchors are asked again, by the same command, as often as you like.
+
+The first call asks every anchor `passes` times, each pass by itself, and keeps the answers in the
+state. Every later call is a round: it asks each anchor once more and compares (`retest`). Round j
+has the error delta / (j (j + 1)): their sum is delta, however many rounds there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import polars as pl
+
+from adjudge.atomic import check_writable, locking_folder
+from adjudge.data.tables import as_text
+from adjudge.data.writing import read_result, write_result, write_rows
+from adjudge.errors import ArgumentError, DataError, JudgeError
+from adjudge.judges.interface import Judge
+from adjudge.judges.judge import differing_parts
+from adjudge.judges.judging import plan_options, run_options, takes
+from adjudge.judges.options import JudgingOptions
+from adjudge.judges.subjects import SubjectSource, prepare_calls
+from adjudge.judges.summary import Judging
+from adjudge.monitoring.retest import log_retest, moved_verdicts
+from adjudge.policy.audits import Monitor, read_monitor
+from adjudge.present import text
+from adjudge.present.blocks import (
+    Block,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    explain,
+    notes_of,
+    table_of,
+    warnings_of,
+)
+from adjudge.present.figure import ACCENT, WARM, new_figure, set_suptitle, themed
+from adjudge.present.result import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Repeats,
+    ResultWithDigest,
+    frozen,
+    not_empty,
+    same_length,
+)
+from adjudge.records import MEASURED, Subject
+from adjudge.store.interface import content_hash
+from adjudge.validation import count, open_unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+#: Which of the two changed, by anchors and audits together.
+Changed = Literal["none", "judge", "stream", "judge, perhaps the stream too"]
+#: Options of judging that a check sets itself, or that have no meaning here.
+_UNFIT = ("repeats", "first_repeat", "stop_rule", "retry")
+#: Options that the rows have used when they are asked about.
+_USED = ("limit", "format", "columns", "labels_as", "announce")
+#: The columns that can have a judge's number; the side of one half is a verdict in the first two.
+_NUMBERS = ("p_a", "p_pass", "judge_score", "judge")
+_VERDICTS = ("p_a", "p_pass")
+_AGAIN = "replies are kept in the store; run the same command again to resume"
+#: The most points of the figure.
+_POINTS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeMonitorOptions(JudgingOptions):
+    """What `monitor_judge` takes: most options of judging, and these.
+
+    Args:
+        state: File of the anchors' answers at calibration and of all rounds. The first call makes
+            it; every later call is a round.
+        delta: Largest probability of a false alarm over all rounds together.
+        passes: How often the first call asks each anchor. More passes notice a change sooner.
+        audits: State of monitor check, to tell whether the judge changed or what it is asked.
+    """
+
+    state: str | Path | None = None
+    delta: float = 0.025
+    passes: int = 2
+    audits: Monitor | str | Path | None = None
+
+    def __post_init__(self) -> None:
+        JudgingOptions.__post_init__(self)
+        if self.state is None:
+            raise ArgumentError("state", None, "name a file for the answers: --state judge.json")
+        check_writable(Path(self.state))
+        open_unit(self.delta, "delta")
+        count(self.passes, "passes", least=2)
+        usual = {each.name: each.default for each in fields(JudgingOptions)}
+        for name in _UNFIT:
+            if getattr(self, name) != usual[name]:
+                raise ArgumentError(name, getattr(self, name), "a check does not take it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """All anchors asked once more. `repeat` is the number of these calls in the store.
+
+    The alarm was raised after the first `alarm_after` anchors of the lot. `n_moved` of the
+    `n_compared` have a verdict that they never had at calibration; None for scores.
+    """
+
+    repeat: Count
+    asked_at: str
+    delta: Level
+    n_compared: Count
+    n_moved: Count | None
+    log10_e: float
+    most_log10_e: float
+    alarm_after: Count | None
+    served_models: tuple[str, ...]
+    cost: NotNegative | None
+    anchors: tuple[Count, ...] = field(repr=False)
+    path: tuple[float, ...] = field(repr=False)
+
+    checks: ClassVar[tuple[Check, ...]] = (same_length("anchors", "path"),)
+
+
+@frozen
+class JudgeMonitor(ResultWithDigest):
+    """Whether a judge answers as at calibration: the result of a check, and its state.
+
+    `anchors` are in the order of a lot; `texts` has a hash of what each is asked, `answers` the
+    judge's numbers of each pass at calibration. `asking` is the number of a round that is under
+    way. `audit_alarm` is that of the audits' monitor, if one was given.
+    """
+
+    kind: ClassVar[str] = "judge_monitor"
+    rows_in: ClassVar[str] = "rounds"
+    checks: ClassVar[tuple[Check, ...]] = (
+        not_empty("anchors"),
+        same_length("anchors", "texts", "answers"),
+    )
+
+    schema_version: Count = 1
+    judge: str
+    protocol: str
+    judge_fingerprint: str
+    fingerprint_parts: Mapping[str, Any] = field(repr=False)
+    verdicts: bool
+    delta: Level
+    passes: Repeats
+    asked_at: str
+    served_models: tuple[str, ...]
+    rounds: tuple[Round, ...] = ()
+    asking: Count | None = None
+    audit_alarm: bool | None = None
+    audit_delta: Level | None = None
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+    anchors: tuple[str, ...] = field(repr=False)
+    texts: tuple[str, ...] = field(repr=False)
+    answers: tuple[tuple[float | None, ...], ...] = field(repr=False)
+    adjudge_version: str
+
+    @property
+    def alarm(self) -> bool:
+        """Whether any round raised an alarm: it stays."""
+        return any(each.alarm_after is not None for each in self.rounds)
+
+    @property
+    def changed(self) -> Changed | None:
+        """What changed, by anchors and audits together; None without audits."""
+        if self.audit_alarm is None:
+            return None
+        if self.alarm:
+            return "judge, perhaps the stream too" if self.audit_alarm else "judge"
+        return "stream" if self.audit_alarm else "none"
+
+    def view(self) -> list[Block]:
+        blocks: list[Block] = [_headline(self)]
+        if self.rounds:
+            blocks.append(_rounds_table(self))
+        blocks += notes_of(_who_changed(self))
+        blocks.append(Note([f"Promise: {_promise(self)}"]))
+        blocks += explain(_ASSUMED, promises=[f"It does not promise: {_NOT_PROMISED}"])
+        blocks += warnings_of(self.warnings) + notes_of(text.left_out(self.dropped, "anchor"))
+        if self.rounds:
+            caption = "the evidence that the judge changed, over the anchors of the last round"
+            blocks.append(
+                Figure("judge monitor", partial(judge_monitor_figure, self), f"{caption}.")
+            )
+        return blocks
+
+
+@takes(JudgeMonitorOptions)
+def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMonitor:
+    """Whether a judge still answers as at calibration, by asking the same rows again.
+
+    The first call asks every anchor `passes` times and keeps the answers in the state; each later
+    call asks once more and compares. No rate of self-contradiction is assumed or estimated: if the
+    judge is unchanged, the new answer is any of its answers with equal probability.
+
+    Args:
+        rows: The anchors: pairs or items, best the labelled ones that calibrated the policy.
+        options: The fields of `JudgeMonitorOptions`, by name.
+    """
+    asked = JudgingOptions(
+        **{each.name: getattr(options, each.name) for each in fields(JudgingOptions)}
+    )
+    judge = asked.make_judge()
+    with closing(options.subjects(rows, judge)) as subjects:
+        subjects.survey()
+        dropped = dict(subjects.dropped)
+        # In the order of a hash of the ids: the evidence depends on the order, so it is not chosen.
+        anchors = sorted(subjects, key=lambda subject: content_hash([subject.id]))
+    if not anchors:
+        raise ArgumentError("rows", "no rows", "give the rows that calibrated the policy")
+    texts = {subject.id: prepare_calls(judge, subject)[0].content for subject in anchors}
+    asking = _Asking(asked, anchors)
+    place = Path(str(options.state))
+    previous = read_result(place, JudgeMonitor) if place.exists() else None
+    if previous is None:
+        check, frame = _first_answers(asking, texts, options, dropped)
+    else:
+        _check_same(previous, judge, texts, options)
+        number = previous.asking if previous.asking is not None else asking.fresh(previous)
+        started = replace(previous, asking=number)
+        _save(started, place, previous)
+        check, frame = _next_round(asking, previous, number)
+        previous = started
+    check = _with_audits(check, options.audits)
+    _save(check, place, previous)
+    if options.output is not None:
+        # `calibrate` uses first answers only: with its number this pass would be left out.
+        write_rows(frame.drop("repeat", strict=False), options.output)
+    return check
+
+
+class _Asking:
+    """Asks about all anchors, one pass at a time, within what is left of `max_cost`."""
+
+    def __init__(self, options: JudgingOptions, anchors: Sequence[Subject]) -> None:
+        used: dict[str, Any] = dict.fromkeys((*_USED, "output"))
+        self._options = replace(options, **used)
+        self._anchors = list(anchors)
+        self._spent = 0.0
+
+    def fresh(self, check: JudgeMonitor) -> int:
+        """The number of a round of which the store has no reply.
+
+        A state that was restored from a copy does not know all rounds that were asked.
+        """
+        number = max((each.repeat for each in check.rounds), default=check.passes - 1) + 1
+        while plan_options(self._anchors, self._numbered(number)).kept:
+            number += 1
+        return number
+
+    def ask(self, number: int) -> tuple[Judging, pl.DataFrame]:
+        """One pass: its summary and rows. A run that was stopped is an error."""
+        options = self._numbered(number)
+        if options.max_cost is not None:
+            left = options.max_cost - self._spent
+            if left <= 0:
+                raise JudgeError(f"stopped (max_cost) before there is a result: {_AGAIN}")
+            options = replace(options, max_cost=left)
+        run = run_options(self._anchors, options)
+        self._spent += run.summary.cost_this_run or 0.0
+        if run.summary.stopped is not None:
+            reason = run.summary.stopped
+            raise JudgeError(f"stopped ({reason}) before there is a result: {_AGAIN}")
+        return run.summary, run.judgments
+
+    def _numbered(self, number: int) -> JudgingOptions:
+        return replace(self._options, first_repeat=number)
+
+
+def _first_answers(
+    asking: _Asking,
+    texts: Mapping[str, str],
+    options: JudgeMonitorOptions,
+    dropped: Mapping[str, int],
+) -> tuple[JudgeMonitor, pl.DataFrame]:
+    """The state of a judge, after all passes at calibration; and the rows of the last pass."""
+    passes = [asking.ask(number) for number in range(options.passes)]
+    summary, frame = passes[-1]
+    column = _number_column(frame)
+    numbers = [_numbers_of(rows, column) for _, rows in passes]
+    names = [name for name in _anchor_names(frame) if name is not None]
+    answers = {name: tuple(each.get(name) for each in numbers) for name in names}
+    usable = {
+        name: values
+        for name, values in answers.items()
+        if sum(value is not None for value in values) >= 2
+    }
+    if not usable:
+        problem = f"the judge gave no anchor two usable answers in {options.passes} passes"
+        raise DataError("the anchors", problem, remedy="repair the judge: adjudge replies")
+    served = {name for judging, _ in passes for name in judging.served_models}
+    without = {"fewer than two usable answers": len(answers) - len(usable)}
+    check = JudgeMonitor(
+        judge=summary.judge,
+        protocol=summary.protocol,
+        judge_fingerprint=summary.judge_fingerprint,
+        fingerprint_parts=summary.fingerprint_parts,
+        verdicts=column in _VERDICTS,
+        delta=options.delta,
+        passes=options.passes,
+        asked_at=_now(),
+        served_models=tuple(sorted(served)),
+        dropped={reason: n for reason, n in {**dropped, **without}.items() if n},
+        anchors=tuple(usable),
+        texts=tuple(texts[_id_of(name)] for name in usable),
+        answers=tuple(usable.values()),
+        adjudge_version=version("adjudge"),
+    )
+    return check, frame
+
+
+def _next_round(
+    asking: _Asking, previous: JudgeMonitor, number: int
+) -> tuple[JudgeMonitor, pl.DataFrame]:
+    """The state after one more round, and the rows of that round."""
+    summary, frame = asking.ask(number)
+    new = _numbers_of(frame, _number_column(frame))
+    before = np.array(previous.answers, dtype=float)
+    now = np.array([new.get(name) for name in previous.anchors], dtype=float)
+    asked = ~np.isnan(now)
+    logs = log_retest(before, now, verdicts=previous.verdicts) / math.log(10)
+    place = len(previous.rounds) + 1
+    delta = previous.delta / (place * (place + 1))
+    reached = np.flatnonzero(logs >= -math.log10(delta))
+    shown = np.unique(np.linspace(1, len(logs), min(len(logs), _POINTS)).round().astype(int))
+    moved = int(moved_verdicts(before, now).sum()) if previous.verdicts else None
+    done = Round(
+        repeat=number,
+        asked_at=_now(),
+        delta=delta,
+        n_compared=int(asked.sum()),
+        n_moved=moved,
+        log10_e=float(logs[-1]),
+        most_log10_e=float(logs.max()),
+        alarm_after=int(reached[0]) + 1 if len(reached) else None,
+        served_models=tuple(sorted(summary.served_models)),
+        cost=summary.cost_this_run,
+        anchors=tuple(shown.tolist()),
+        path=tuple(logs[shown - 1].tolist()),
+    )
+    warnings = []
+    others = sorted({*done.served_models} - {*previous.served_models})
+    if others and previous.served_models:
+        here = ", ".join(previous.served_models)
+        warnings.append(f"{', '.join(others)} answered; at calibration {here}")
+    if not asked.all():
+        warnings.append(f"{text.count(int((~asked).sum()), 'anchor')} had no usable answer now")
+    rounds = (*previous.rounds, done)
+    return replace(previous, rounds=rounds, asking=None, warnings=tuple(warnings)), frame
+
+
+def _check_same(
+    previous: JudgeMonitor, judge: Judge, texts: Mapping[str, str], options: JudgeMonitorOptions
+) -> None:
+    """Refuse another judge by name, other anchors, and terms that changed since the first call."""
+    other = "name another --state, and calibrate again"
+    parts = differing_parts(previous.fingerprint_parts, judge.fingerprint_parts)
+    if parts:
+        remedy = f"its answers are of another judge, which differs in {', '.join(parts)}: {other}"
+        raise ArgumentError("state", str(options.state), remedy)
+    for name, content in zip(previous.anchors, previous.texts, strict=True):
+        if texts.get(_id_of(name)) != content:
+            problem = "is missing" if _id_of(name) not in texts else "has another text"
+            remedy = f"anchor {name!r} {problem}: give the rows of the first call, or {other}"
+            raise ArgumentError("rows", f"{len(texts)} rows", remedy)
+    for name in ("delta", "passes"):
+        if getattr(options, name) != getattr(previous, name):
+            remedy = f"the state has {getattr(previous, name):g}: terms are chosen once"
+            raise ArgumentError(name, getattr(options, name), remedy)
+
+
+def _with_audits(check: JudgeMonitor, audits: Monitor | str | Path | None) -> JudgeMonitor:
+    """The check with what the audits of the policy's verdicts show."""
+    if audits is None:
+        return replace(check, audit_alarm=None, audit_delta=None)
+    monitor = audits if isinstance(audits, Monitor) else read_monitor(audits)
+    if monitor is None:
+        raise ArgumentError("audits", str(audits), "it has no state of monitor check")
+    return replace(check, audit_alarm=monitor.alarm, audit_delta=monitor.delta)
+
+
+def _save(check: JudgeMonitor, place: Path, previous: JudgeMonitor | None) -> None:
+    """Write the state, unless another check wrote it meanwhile."""
+    with locking_folder(place.resolve().parent):
+        now = read_result(place, JudgeMonitor) if place.exists() else None
+        if now != previous:
+            remedy = "another check wrote it meanwhile: run this one again"
+            raise ArgumentError("state", str(place), remedy)
+        write_result(check, place)
+
+
+def _number_column(frame: pl.DataFrame) -> str:
+    return next(name for name in _NUMBERS if name in frame.columns)
+
+
+def _anchor_names(frame: pl.DataFrame) -> list[str | None]:
+    """The name of each row: its id, with the criterion if each has its own score."""
+    if "criterion" not in frame.columns:
+        return frame["id"].to_list()
+    criterion = as_text(frame["criterion"])
+    named = pl.col("id") + (_CRITERION + criterion).fill_null("")
+    return frame.select(named).to_series().to_list()
+
+
+#: Between an id and its criterion.
+_CRITERION = "\x1f"
+
+
+def _id_of(name: str) -> str:
+    return name.partition(_CRITERION)[0]
+
+
+def _numbers_of(frame: pl.DataFrame, column: str) -> dict[str | None, float | None]:
+    """The judge's number of each row that it answered."""
+    measured = frame["status"].is_in([*MEASURED])
+    numbers = frame[column].cast(pl.Float64)
+    kept = frame.select(pl.when(measured).then(numbers)).to_series()
+    return dict(zip(_anchor_names(frame), kept, strict=True))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# --- what it shows ---
+
+_ASSUMED = (
+    "while the judge is unchanged, its answers at calibration and now are exchangeable: each pass "
+    "was asked by itself, with the same settings, and none was answered from a cache",
+    "answers about different anchors are independent",
+    "the anchors were not used to write the prompt or to learn from",
+)
+_NOT_PROMISED = (
+    "that a judge without an alarm is unchanged: a change in few answers needs more anchors, more "
+    "passes or more rounds to be noticed"
+)
+
+
+def _promise(check: JudgeMonitor) -> str:
+    return (
+        "while the judge is unchanged, the probability that any round ever raises an alarm is at "
+        f"most {text.level(check.delta)}"
+    )
+
+
+def _headline(check: JudgeMonitor) -> Headline:
+    anchors = text.count(len(check.anchors), "anchor")
+    if not check.rounds:
+        first = (
+            f"{anchors} asked {check.passes} times: this is how {text.safe(check.judge)} answers"
+        )
+        return Headline(first, "Run the same command again, as often as you like, to check it.")
+    last = check.rounds[-1]
+    where = f"round {len(check.rounds)}"
+    if check.alarm:
+        at = next(n for n, each in enumerate(check.rounds, 1) if each.alarm_after is not None)
+        rung = check.rounds[at - 1]
+        alarm = f"ALARM: the judge changed (round {at}, after {rung.alarm_after:,} of {anchors})"
+        action = (
+            "Calibrate again on the same labels with its new answers (-o): adjudge monitor renew "
+            "ANSWERS --policy POLICY --state STATE."
+        )
+        return Headline(alarm, action, tone="bad", decision=f"Stop accepting: {alarm}")
+    quiet = f"No sign that the judge changed: no alarm in {where}, {last.n_compared:,} of {anchors}"
+    quiet += " compared"
+    if last.n_moved is not None:
+        quiet += f", {last.n_moved:,} with a new verdict"
+    return Headline(quiet, decision=quiet)
+
+
+def _who_changed(check: JudgeMonitor) -> list[str]:
+    """One sentence about anchors and audits together."""
+    if check.audit_delta is None or check.changed is None:
+        return []
+    sentences: Mapping[Changed, str] = {
+        "none": "Neither the anchors nor the audits raise an alarm",
+        "judge": "The judge changed; the audits of its accepted verdicts raise no alarm",
+        "stream": "Only the audits raise an alarm: what the judge is asked changed, or the judge "
+        "changed on rows unlike the anchors. Label new rows at random and calibrate on these; the "
+        "old labels cannot help",
+        "judge, perhaps the stream too": "Anchors and audits raise an alarm: the judge changed, "
+        "and whether the stream changed too is not known. Calibrate again, start the audits "
+        "again, and see whether they raise an alarm again",
+    }
+    both = min(check.delta + check.audit_delta, 1.0)
+    sentence = sentences[check.changed]
+    return [f"{sentence}. Either alarm is false with a probability of at most {text.level(both)}"]
+
+
+def _rounds_table(check: JudgeMonitor) -> Table:
+    return table_of(
+        list(enumerate(check.rounds, 1)),
+        {
+            "round": lambda row: text.number(row[0]),
+            "asked": lambda row: row[1].asked_at[:16].replace("T", " "),
+            "compared": lambda row: text.number(row[1].n_compared),
+            "new verdict": lambda row: text.number(row[1].n_moved),
+            "e": lambda row: text.powers_of_ten(row[1].log10_e)[0],
+            "largest e": lambda row: text.powers_of_ten(row[1].most_log10_e)[0],
+            "alarm at e": lambda row: text.number(round(1 / row[1].delta)),
+            "alarm": lambda row: "no" if row[1].alarm_after is None else "yes",
+        },
+        caption="Evidence e that the judge changed, by round (UTC)",
+    )
+
+
+def judge_monitor_figure(check: JudgeMonitor) -> Drawing:
+    last = check.rounds[-1]
+    limit = -math.log10(last.delta)
+    with themed():
+        figure = new_figure(7.6, 3.6)
+        axes = figure.subplots()
+        axes.plot((0, *last.anchors), (0.0, *last.path), color=ACCENT, label="evidence e")
+        name = f"alarm at {text.number(round(1 / last.delta))}"
+        axes.axhline(limit, color=WARM, linewidth=1.4, label=name)
+        low = min(-1.0, *last.path) - 0.2
+        high = 1.15 * max(limit, *last.path)
+        axes.set_ylim(low, high)
+        # Logarithms on a plain axis: e itself can be too large for a float.
+        step = max(1, math.ceil((high - low) / 6))
+        ticks = [float(tick) for tick in range(step * math.ceil(low / step), math.ceil(high), step)]
+        axes.set_yticks(ticks, text.powers_of_ten(*ticks))
+        axes.set_xlabel("anchors compared, in the order of the lot")
+        axes.set_ylabel("evidence (log scale)")
+        if last.alarm_after is not None:
+            axes.axvline(
+                last.alarm_after, color=WARM, linewidth=1.2, linestyle=":", label="the alarm"
+            )
+        axes.legend(ncols=3, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1))
+        title = f"Round {len(check.rounds)}: no sign that the judge changed"
+        if last.alarm_after is not None:
+            title = f"Round {len(check.rounds)}: the judge changed"
+        set_suptitle(figure, title)
+    return figure
