@@ -11,9 +11,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,34 +22,35 @@ import polars as pl
 from scipy.special import ndtri
 
 from adjudge.alignment import parts
-from adjudge.alignment.candidates import Candidate, Mistake, Rewriting, show_mistakes
+from adjudge.alignment.asking import AGAIN, Asking, errors_in, useless_replies
+from adjudge.alignment.candidates import OWN, Candidate, Mistake, Rewriting, show_mistakes
 from adjudge.alignment.parts import SHARES, Labelled
 from adjudge.alignment.result import Alignment, AlignmentPlan, AlignmentRun, ChangedRow, TriedPrompt
 from adjudge.errors import (
-    AdjudgeError,
     ArgumentError,
     JudgeError,
     JudgeRefusedError,
-    UnusableRepliesError,
 )
-from adjudge.judges.flow import Stop
-from adjudge.judges.interface import Backend
-from adjudge.judges.judging import JudgingRun, plan_options, run_options, takes
+from adjudge.judges.interface import Backend, Judge
+from adjudge.judges.judging import JudgingRun, plan_options, takes
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.subjects import SubjectSource
 from adjudge.present.text import count as count_of
-from adjudge.records import ALIGNMENT_PART, Subject
+from adjudge.records import ALIGNMENT_PART
 from adjudge.selection import calibrate, find_guarantee
 from adjudge.statistics.clusters import share_interval
 from adjudge.statistics.differences import POWER, Gap, paired_gap
-from adjudge.statistics.numbers import cluster_codes, normal_quantile
+from adjudge.statistics.numbers import normal_quantile
 from adjudge.store import store_name, use_store
 from adjudge.store.interface import content_hash
 from adjudge.validation import FloatArray, count, exact_level, one_of
 
 #: Options of judging that align sets itself, or that have no meaning here.
-_UNFIT = ("output", "reason", "demonstrations", "repeats", "retry", "stop_rule", "engine", "batch")
+_UNFIT = (
+    *("output", "reason", "demonstrations", "repeats", "first_repeat", "retry", "stop_rule"),
+    *("engine", "batch"),
+)
 #: Options that the rows and the backend have used when the search begins.
 _USED = (
     *("format", "columns", "labels_as", "limit", "announce"),
@@ -56,15 +58,15 @@ _USED = (
 )
 #: The first rows of select that every candidate is asked about, at least.
 _FIRST = 12
+#: Rows that a new candidate is asked about first: if none has a usable reply, it is dropped. The
+#: same rows in every run, also in one that goes on after a kill.
+_TRIAL = 5
 #: A candidate with more failed rows than this is dropped.
 _MOST_FAILED = 0.5
 #: A good prompt, for suspect labels.
 _GOOD = 0.80
 #: Error of all looks together.
 _ERROR = 0.05
-#: With more errors than this among its rows, a judge cannot be measured.
-_MOST_ERRORS = 0.1
-_AGAIN = "run the same command again to resume"
 #: Share of rows on which two prompts differ, for planning: .07 to .17 in real comparisons.
 _DISCORDANT = 0.10
 _ASSUMED = (
@@ -84,6 +86,8 @@ class AlignmentOptions(JudgingOptions):
         proposer: Model that rewrites the prompt, such as openai:MODEL. Without it the candidates
             are demonstrations, and reasons first.
         proposer_base_url: Any OpenAI-compatible server, for the proposer.
+        proposer_api_key_env: Environment variable with the proposer's key, if it has another
+            address than the judge: the judge's key is not sent there.
         candidates: Most prompts to try.
         rounds: Rounds of proposals; each starts from the best prompt so far.
         shares: Percent of the labels to propose, to select and to certify. They are fixed by the
@@ -95,6 +99,7 @@ class AlignmentOptions(JudgingOptions):
 
     proposer: str | Backend | None = None
     proposer_base_url: str | None = None
+    proposer_api_key_env: str | None = None
     candidates: int = 12
     rounds: int = 2
     shares: Sequence[int] = SHARES
@@ -116,6 +121,21 @@ class AlignmentOptions(JudgingOptions):
         for name in _UNFIT:
             if getattr(self, name) != usual[name]:
                 raise ArgumentError(name, getattr(self, name), "align does not take it")
+
+
+def _address(judge: Judge) -> object:
+    """The server that is asked."""
+    return judge.fingerprint_parts.get("base_url")
+
+
+def _check_keys(judge: Judge, proposer: Judge) -> None:
+    """Refuse to send the judge's key to another address, unless it is that of the key's maker."""
+    shared = {*proposer.backend.secrets()} & {*judge.backend.secrets()} - {""}
+    at_maker = getattr(proposer.backend, "at_maker", False)
+    if shared and not at_maker and _address(proposer) != _address(judge):
+        remedy = "export the proposer's own and name it with --proposer-api-key-env NAME"
+        problem = f"the judge's key would be sent to {_address(proposer)}: {remedy}"
+        raise ArgumentError("proposer", proposer.backend.name, problem)
 
 
 @takes(AlignmentOptions)
@@ -149,21 +169,26 @@ class _Search:
     """One alignment. Everything that can be is checked before the first call."""
 
     def __init__(self, rows: SubjectSource, options: AlignmentOptions) -> None:
-        self.options, self.seed = options, options.seed or 0
-        self.protocol, self.say = str(options.protocol), options.announce or (lambda _: None)
+        self.options = options
+        self.seed = options.seed or 0
+        self.protocol = str(options.protocol)
+        self.say = options.announce or (lambda _: None)
         judge = options.make_judge()
         options.price_of(judge, for_run=True)
         self.judge = judge.backend.name
         running = {each.name: getattr(options, each.name) for each in fields(JudgingOptions)}
         running |= {**dict.fromkeys(_USED), "judge": judge.backend}
+        if "concurrency" in judge.backend.options:
+            running["concurrency"] = None
         self.asking = Asking(JudgingOptions(**running))
+        self.backends = [judge.backend]
         self.proposer: str | None = None
         with closing(options.subjects(rows, judge)) as subjects:
             subjects.survey()
-            labelled, dropped = parts.read_labelled(subjects)
+            labelled, dropped = parts.read_labelled(subjects, subjects.name)
         parts.check_labels(labelled)
-        self.own = Candidate("own", judge.protocol.prompt or builtin_prompt(self.protocol))
-        self.rewriting = self._rewriting()
+        self.own = Candidate(OWN, judge.protocol.prompt or builtin_prompt(self.protocol))
+        self.rewriting = self._rewriting(judge)
         # By hash, so that every candidate is asked about the same first rows.
         self.labelled = sorted(labelled, key=lambda row: (row.question, str(row.texts)))
         self.partition = parts.open_partition(
@@ -191,21 +216,39 @@ class _Search:
         self.mistakes: list[Mistake] = []
         self.tried: dict[Candidate, TriedPrompt] = {}
         self.rejected: list[TriedPrompt] = []
+        self.warnings: list[str] = []
         #: Candidates that were dropped because of errors of the server.
         self.broken: set[Candidate] = set()
 
-    def _rewriting(self) -> JudgingOptions | None:
+    def _rewriting(self, judge: Judge) -> JudgingOptions | None:
         """The options of a run that asks the proposer."""
         options = self.options
         if options.proposer is None:
             return None
         protocol = Rewriting(self.own, [], number=0, stage=1)
         running = self.asking.options.for_worker(options.proposer, protocol, workers=1)
-        asked = replace(running, base_url=options.proposer_base_url, timeout=options.timeout)
+        address = options.proposer_base_url
+        if address is None and _maker(options.proposer) == _maker(options.judge):
+            address = options.base_url  # one server for both
+        asked = replace(
+            running,
+            base_url=address,
+            timeout=options.timeout,
+            concurrency=options.concurrency,
+            api_key_env=options.proposer_api_key_env,
+        )
         proposer = asked.make_judge()
+        if _address(proposer) == _address(judge) and options.proposer_api_key_env is None:
+            proposer = replace(asked, api_key_env=options.api_key_env).make_judge()
+        _check_keys(judge, proposer)
         self.proposer = proposer.backend.name
+        self.backends.append(proposer.backend)
         options.price_of(proposer, for_run=True)
-        return replace(running, judge=proposer.backend, prices=options.prices)
+        pooled = "concurrency" in proposer.backend.options
+        in_flight = None if pooled else options.concurrency
+        return replace(
+            running, judge=proposer.backend, prices=options.prices, concurrency=in_flight
+        )
 
     def plan(self) -> AlignmentPlan:
         options = self.options
@@ -223,7 +266,8 @@ class _Search:
             protocol = Rewriting(self.own, self.mistakes, number=options.candidates, stage=1)
             asked = replace(self.rewriting, protocol=protocol, store=None)
             plans.append(plan_options(protocol.items, asked))
-            calls, cost = calls + plans[-1].calls, cost + (plans[-1].cost_estimate or 0.0)
+            calls = calls + plans[-1].calls
+            cost = cost + (plans[-1].cost_estimate or 0.0)
         return AlignmentPlan(
             **self.common,
             candidates=options.candidates,
@@ -233,6 +277,11 @@ class _Search:
         )
 
     def run(self) -> AlignmentRun:
+        if self.partition.stored is None:  # nothing was asked yet
+            for backend in self.backends:
+                backend.check()
+            for backend in self.backends:
+                backend.reach()
         self.mistakes = self._mistakes()
         self.partition = self.partition.freeze(self.options.store)
         best: Candidate | None = None
@@ -267,16 +316,24 @@ class _Search:
         if self.common["smallest_gain"] > 1 - accuracy:
             needed = questions_needed(max(1 - accuracy, 0.01), self.options.looks)
             labels = math.ceil(100 * needed / self.partition.shares[2])
+            questions = self.common["certify_questions"]
+            certify = f"the {count_of(len(self.certify), 'label')} of certify"
+            if questions < len(self.certify):
+                certify += f" are of only {count_of(questions, 'question')}, which"
             remedy = (
                 f"the own prompt is right on {accuracy:.0%} of propose, so at most "
-                f"{1 - accuracy:.0%} can be gained, and {len(self.certify)} certify labels cannot "
-                f"show that: about {labels:,} labels are needed, each of another question"
+                f"{1 - accuracy:.0%} can be gained; {certify} cannot show that: labels of about "
+                f"{labels:,} different questions are needed, and there are "
+                f"{len(self.partition.parts):,}"
             )
             raise ArgumentError("rows", f"{len(self.labelled)} labels", remedy)
-        rows, verdicts = {row.id: row for row in self.propose}, self.asking.verdicts[self.own]
+        rows = {row.id: row for row in self.propose}
+        verdicts = self.asking.verdicts[self.own]
         surest = frame.sort("uncertainty", nulls_last=True, maintain_order=True)["id"]
-        listed = ((rows[name], verdicts[name]) for name in surest)
-        return [Mistake(row, given) for row, given in listed if given not in (None, row.label)]
+        answers = ((rows[name], verdicts[name]) for name in surest)
+        return [
+            Mistake(row, verdict) for row, verdict in answers if verdict not in (None, row.label)
+        ]
 
     def _without_proposer(self, start: Candidate) -> list[Candidate]:
         """Demonstrations, and reasons first; not those that the judge or prompt does not allow."""
@@ -288,7 +345,8 @@ class _Search:
 
     def _propose(self, start: Candidate, stage: int) -> list[Candidate]:
         left = self.options.candidates - len(self.tried) - len(self.rejected)
-        fresh = [each for each in self._without_proposer(start) if each not in self.tried]
+        ways = {each.way for each in (self.own, *self.tried)}
+        fresh = [each for each in self._without_proposer(start) if each.way not in ways]
         wanted = math.ceil(left / (self.options.rounds - stage + 1)) - len(fresh)
         return [*fresh, *self._rewrite(start, wanted, stage)][: max(0, left)]
 
@@ -300,18 +358,27 @@ class _Search:
         run = self.asking.run(protocol.items, replace(self.rewriting, protocol=protocol))
         if run.summary.statuses.get("error") == wanted:
             reason = f"{self.proposer} failed on all requests ({run.judgments['detail'][0]})"
-            raise JudgeError(f"{reason}: repair it and {_AGAIN}")
-        rewrites = {candidate.prompt.sha256: candidate for candidate in (self.own, *self.tried)}
-        known = len(rewrites)
-        for name, text in run.judgments.select("id", "text").iter_rows():
-            read = protocol.read(name, text)
+            raise JudgeError(f"{reason}: repair it and {AGAIN}")
+        ways = {candidate.way: candidate.name for candidate in (self.own, *self.tried)}
+        rewrites = []
+        refused: Counter[str] = Counter()
+        columns = ("id", "text", "status", "detail")
+        for name, text, status, detail in run.judgments.select(columns).iter_rows():
+            read = protocol.read(name, text) if status == "ok" else f"{status}: {detail}"
             if isinstance(read, Candidate):
                 read = self.asking.refusal_of(read) or read
+            if isinstance(read, Candidate) and read.way in ways:
+                read = f"the same prompt as {ways[read.way]}"
             if isinstance(read, str):
                 self.rejected.append(TriedPrompt(name=name, rows=0, accuracy=None, dropped=read))
+                refused[read] += 1
             else:
-                rewrites.setdefault(read.prompt.sha256, read)
-        return list(rewrites.values())[known:]
+                ways[read.way] = read.name
+                rewrites.append(read)
+        if not rewrites:
+            why = ", ".join(f"{n} times: {reason}" for reason, n in refused.most_common())
+            self.warnings.append(f"{self.proposer} wrote no usable prompt in round {stage} ({why})")
+        return rewrites
 
     def _halve(self, alive: list[Candidate]) -> list[Candidate]:
         """Ask all about the first rows, the better half about twice as many, until all rows."""
@@ -320,10 +387,11 @@ class _Search:
         while alive:
             rows = self.select[:n]
             self.say(f"asking {count_of(len(alive), 'prompt')} about {n} rows")
-            asked, alive = alive, [candidate for candidate in alive if self._ask(candidate, rows)]
+            asked = alive
+            alive = [candidate for candidate in alive if self._ask(candidate, rows)]
             if len(asked) > 1 and self.broken.issuperset(asked):
                 reason = self.tried[asked[0]].dropped
-                raise JudgeError(f"all prompts failed ({reason}): repair the judge and {_AGAIN}")
+                raise JudgeError(f"all prompts failed ({reason}): repair the judge and {AGAIN}")
             if n == total:
                 break
             alive.sort(key=lambda c: (-self._accuracy(c, rows), c.name))
@@ -333,32 +401,45 @@ class _Search:
 
     def _ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> bool:
         """Ask a candidate; False if its failures drop it."""
-        accuracy = None
+        accuracy: float | None = None
+        dropped: str | None = None
+        asked = rows[:_TRIAL]
         try:
-            run = self.asking.ask(candidate, rows)
-        except UnusableRepliesError as error:
-            dropped: str | None = str(error)
+            if candidate not in self.tried:
+                dropped = useless_replies(self.asking.ask(candidate, asked))
+            if dropped is None:
+                run = self.asking.ask(candidate, rows)
+                asked = rows
+                accuracy = self._accuracy(candidate, rows)
+                dropped = self._failures_in(run, candidate, rows)
         except JudgeRefusedError as error:
             dropped = str(error)
             self.broken.add(candidate)
-        else:
-            accuracy, dropped = self._accuracy(candidate, rows), errors_in(run)
-            failed = sum(self.asking.verdicts[candidate][row.id] is None for row in rows)
-            if dropped:
-                self.broken.add(candidate)
-            elif failed > _MOST_FAILED * len(rows):
-                statuses = ", ".join(f"{n} {name}" for name, n in run.summary.statuses.items())
-                dropped = f"{failed} of {len(rows)} rows have no verdict ({statuses})"
         self.tried[candidate] = TriedPrompt(
-            name=candidate.name, rows=len(rows), accuracy=accuracy, dropped=dropped
+            name=candidate.name, rows=len(asked), accuracy=accuracy, dropped=dropped
         )
         return dropped is None
 
+    def _failures_in(
+        self, run: JudgingRun, candidate: Candidate, rows: Sequence[Labelled]
+    ) -> str | None:
+        """Why a candidate is dropped that was asked about these rows; None if it stays."""
+        if errors := errors_in(run):
+            self.broken.add(candidate)
+            return errors
+        failed = sum(self.asking.verdicts[candidate][row.id] is None for row in rows)
+        if failed <= _MOST_FAILED * len(rows):
+            return None
+        statuses = ", ".join(f"{n} {name}" for name, n in run.summary.statuses.items())
+        return f"{failed} of {len(rows)} rows have no verdict ({statuses})"
+
     def _conclude(self, best: Candidate | None, chosen: Candidate | None) -> AlignmentRun:
         """The result, with the comparison on certify if a prompt was chosen."""
-        options, suspects = self.options, self._suspects()
+        options = self.options
+        suspects = self._suspects()
         outcome = {} if chosen is None else self._certify(chosen)
-        policy, (calls, cost) = outcome.pop("policy", None), self.asking.totals()
+        policy = outcome.pop("policy", None)
+        calls, cost = self.asking.totals()
         broken = f"{count_of(len(self.broken), 'prompt')} dropped because of errors: run again to"
         result = Alignment(
             **self.common,
@@ -379,7 +460,7 @@ class _Search:
             guarantee=options.guarantee,
             seed=self.seed,
             store=store_name(options.store) or "memory",
-            warnings=(f"{broken} ask again",) if self.broken else (),
+            warnings=(*self.warnings, *([f"{broken} ask again"] if self.broken else [])),
             assumptions=_ASSUMED,
         )
         others = [row for row in self.select if row not in suspects][: len(suspects)]
@@ -396,7 +477,9 @@ class _Search:
 
     def _certify(self, chosen: Candidate) -> dict[str, Any]:
         """Take the look, ask both about certify, and compare them."""
-        options, asking, rows, both = self.options, self.asking, self.certify, (self.own, chosen)
+        options = self.options
+        asking = self.asking
+        rows = self.certify
         compared = {**self.compared, "chosen": self._describe(chosen)}
         look = self.partition.find_look(options.looks, compared)
         if look > len(self.partition.ledger):
@@ -405,9 +488,12 @@ class _Search:
             self.partition = partition.freeze(options.store)
         self.say(f"look {look} of {options.looks}: asking both prompts about certify")
         outcome: dict[str, Any] = {}
-        for which, candidate in zip(("own", "aligned"), both, strict=True):
+        rights = []
+        for which, candidate in (("own", self.own), ("aligned", chosen)):
             run = asking.must_ask(candidate, rows)
-            right, cost = asking.right(candidate, rows), run.summary.cost
+            right = asking.right(candidate, rows)
+            rights.append(right)
+            cost = run.summary.cost
             # Both intervals hold together.
             interval = share_interval(right, np.arange(len(right)), 1 - _ERROR / 2 / options.looks)
             outcome |= {
@@ -415,9 +501,8 @@ class _Search:
                 f"{which}_interval": interval,
                 f"{which}_cost_per_row": None if cost is None else cost / len(rows),
             }
-        own, aligned = (asking.right(candidate, rows) for candidate in both)
-        gap = measure_gain(aligned - own)
-        repeated = len(own) < len(rows)
+        gap = measure_gain(rights[1] - rights[0])
+        repeated = len(right) < len(rows)
         questions = pl.Series("prompt_id", [row.question for row in rows])
         certified = run.judgments.drop(ALIGNMENT_PART, strict=False)  # this look is declared
         policy = calibrate(
@@ -427,28 +512,33 @@ class _Search:
             cluster="prompt_id" if repeated else None,
             seed=self.seed,
         )
+        ends = gap.interval(1 - _ERROR / options.looks, 1.0)
         return outcome | {
             "policy": policy,
             "accepted_share": policy.coverage if policy.feasible else 0.0,
             "gain": gap.estimate,
-            "interval": gap.interval(1 - _ERROR / options.looks, 1.0),
+            "interval": ends,
             "look": look,
             "aligned_prompt": chosen.prompt.text,
             "demonstrations": len(chosen.demonstrations),
             "reason": chosen.reason,
-            "changed": tuple(
-                ChangedRow(
+            "changed": tuple(self._changed_rows(chosen)),
+        }
+
+    def _changed_rows(self, chosen: Candidate) -> Iterator[ChangedRow]:
+        """The rows of certify on which one of the two prompts is right."""
+        asking = self.asking
+        for row in self.certify:
+            fixed = asking.is_right(chosen, row)
+            if fixed != asking.is_right(self.own, row):
+                yield ChangedRow(
                     id=row.id,
-                    change="fixed" if asking.is_right(chosen, row) else "broken",
+                    change="fixed" if fixed else "broken",
                     label=row.label,
                     before=asking.verdicts[self.own][row.id],
                     after=asking.verdicts[chosen][row.id],
                     texts=row.texts,
                 )
-                for row in rows
-                if asking.is_right(self.own, row) != asking.is_right(chosen, row)
-            ),
-        }
 
     def _suspects(self) -> list[Labelled]:
         """Rows of select on which every good prompt, of two or more, stands against the label."""
@@ -467,92 +557,9 @@ class _Search:
         return [row for row in self.select if not any(self.asking.is_right(c, row) for c in good)]
 
 
-@dataclass
-class Asking:
-    """Asks the judge and the proposer, and counts what they cost together."""
-
-    options: JudgingOptions
-    #: By candidate and row id.
-    verdicts: dict[Candidate, dict[str, str | None]] = field(default_factory=dict)
-    spent: float | None = 0.0
-    #: Calls and cost of every row. Halving asks again, from the store: each counts once.
-    _rows: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
-
-    def totals(self) -> tuple[int, float | None]:
-        """Calls and cost of all replies, also of earlier runs; None if a price is unknown."""
-        calls, cost = (math.fsum(column) for column in zip(*self._rows.values(), strict=True))
-        return round(calls), None if self.spent is None else cost
-
-    def options_for(self, candidate: Candidate) -> JudgingOptions:
-        """The options of a run that asks the judge in this way."""
-        return replace(
-            self.options,
-            prompt=candidate.prompt,
-            reason=candidate.reason or None,
-            demonstrations=list(candidate.demonstrations) or None,
-        )
-
-    def refusal_of(self, candidate: Candidate) -> str | None:
-        """Why the judge cannot be asked in this way; None if it can."""
-        try:
-            self.options_for(candidate).make_judge()
-        except AdjudgeError as error:
-            return str(error)
-        return None
-
-    def ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> JudgingRun:
-        """Ask about these rows. Replies that are stored are not asked again."""
-        run = self.run([row.subject for row in rows], self.options_for(candidate))
-        frame = run.judgments
-        column = pl.col("verdict" if "verdict" in frame.columns else "judge").cast(pl.String)
-        self.verdicts.setdefault(candidate, {}).update(frame.select("id", column).iter_rows())
-        return run
-
-    def must_ask(self, candidate: Candidate, rows: Sequence[Labelled]) -> JudgingRun:
-        """Ask; too many errors of the server stop the search."""
-        run = self.ask(candidate, rows)
-        if errors := errors_in(run):
-            raise JudgeError(f"{errors}; repair the judge and {_AGAIN}")
-        return run
-
-    def is_right(self, candidate: Candidate, row: Labelled) -> bool:
-        """Whether the verdict is the label; no verdict counts as wrong."""
-        return self.verdicts[candidate][row.id] == row.label
-
-    def right(self, candidate: Candidate, rows: Sequence[Labelled]) -> FloatArray:
-        """The share of right verdicts of a candidate that was asked, for each question."""
-        codes, questions = cluster_codes([row.question for row in rows])
-        right = [self.is_right(candidate, row) for row in rows]
-        sums = np.bincount(codes, weights=right, minlength=questions)
-        return np.asarray(sums / np.bincount(codes))
-
-    def run(self, subjects: Sequence[Subject], options: JudgingOptions) -> JudgingRun:
-        """Ask a judge or proposer, within what is left of `max_cost`."""
-        left = options.max_cost
-        if left is not None:
-            left -= self.spent or 0.0
-            if left <= 0:
-                raise _stopped("max_cost")
-        run = run_options(list(subjects), replace(options, max_cost=left, stop=Stop()))
-        summary = run.summary
-        spent = summary.cost_this_run
-        self.spent = None if spent is None or self.spent is None else self.spent + spent
-        if summary.stopped is not None:
-            raise _stopped(summary.stopped)
-        calls = (summary.calls_made + summary.reused) / len(subjects)
-        for name, cost in run.judgments.select("id", "cost").iter_rows():
-            self._rows[summary.judge_fingerprint, name] = calls, cost or 0.0
-        return run
-
-
-def _stopped(reason: str) -> JudgeError:
-    return JudgeError(f"stopped ({reason}) before there is a result: replies are kept; {_AGAIN}")
-
-
-def errors_in(run: JudgingRun) -> str | None:
-    """Too many errors to measure the judge; None otherwise."""
-    errors, rows = run.summary.statuses.get("error", 0), run.summary.rows
-    return f"{errors} of {rows} rows are errors" if errors > _MOST_ERRORS * rows else None
+def _maker(judge: object) -> str:
+    """The part of openai:MODEL that says how the server is asked."""
+    return judge.partition(":")[0] if isinstance(judge, str) else ""
 
 
 def measure_gain(d: FloatArray) -> Gap:

@@ -15,6 +15,7 @@ from adjudge.alignment.parts import Labelled
 from adjudge.errors import AdjudgeError
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question, Text
 from adjudge.judges.prompting import Part, Value, builtin_prompt, fill, make_prompt
+from adjudge.judges.subjects import texts_of
 from adjudge.records import Grade, Item, Reply, Subject
 from adjudge.store.interface import content_hash
 
@@ -29,6 +30,10 @@ _SECTION = re.compile(r"^--- *answer *---", re.MULTILINE)
 _TITLES = {"prompt": "Question", "response": "Answer", "response_a": "A", "response_b": "B"}
 
 
+#: The name of the user's own prompt.
+OWN = "own"
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One way of asking: a prompt, rows shown before the question, reasons first or not.
@@ -40,6 +45,13 @@ class Candidate:
     prompt: Prompt = field(compare=False)
     demonstrations: tuple[Subject, ...] = field(default=(), compare=False)
     reason: bool = field(default=False, compare=False)
+
+    @property
+    def way(self) -> str:
+        """What the judge is asked, spaces aside: two candidates can be the same."""
+        shown = [str(texts_of(subject)) for subject in self.demonstrations]
+        words = [self.prompt.text.split(), sorted(self.prompt.answer.items()), shown, self.reason]
+        return content_hash([str(part) for part in words])
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from typing import Any
 
-from adjudge.errors import ArgumentError, DataError
+from adjudge.data.rows import Rows
+from adjudge.data.steps.labels import MAKERS, take_labels
+from adjudge.data.tables import columns_frame
+from adjudge.errors import ArgumentError
 from adjudge.judges.protocols.grade import human_of
 from adjudge.judges.subjects import question_of, texts_of
 from adjudge.present.result import Count
@@ -27,13 +32,6 @@ PARTS = ("propose", "select", CERTIFY)
 SHARES = (20, 30, 50)
 #: Fewer labels leave too little for three parts.
 FEWEST = 100
-_REFUSED = {
-    "sampled_by": (
-        ("doubt", "surest", "audit"),
-        "such labels depend on the judge's doubt: align with labels that were drawn at random",
-    ),
-    "labelled_by": (("model",), "align with people's labels"),
-}
 _DIGITS = 20
 _POLL_S = 0.05
 
@@ -55,26 +53,44 @@ class Labelled:
         return texts_of(self.subject)
 
 
-def read_labelled(subjects: Iterable[Subject]) -> tuple[list[Labelled], dict[str, int]]:
-    """The rows with a usable label, each content once; the others counted by reason."""
-    rows: dict[str, Labelled] = {}
-    dropped: Counter[str] = Counter()
-    for subject in subjects:
-        for column, (values, remedy) in _REFUSED.items():
-            if (value := subject.extra.get(column)) in values:
-                row = f"row {subject.id!r}"
-                raise DataError(row, f"is {value}", column=column, remedy=remedy)
-        label: object = subject.label if isinstance(subject, Pair) else human_of(subject)
+def read_labelled(
+    subjects: Iterable[Subject], source: str = "the rows"
+) -> tuple[list[Labelled], dict[str, int]]:
+    """The rows with a usable label, each content once; the others counted by reason.
+
+    Labels that depend on the judge's doubt, and those of a model, are refused: a prompt is aligned
+    with people's labels of rows that were drawn at random.
+    """
+    labels = [(subject, _label_of(subject)) for subject in subjects]
+    labelled = [(subject, label) for subject, label in labels if label is not None]
+    dropped = Counter({"no label": len(labels) - len(labelled)})
+    if not labelled:
+        return [], +dropped
+    columns: dict[str, list[Any]] = {
+        "id": [subject.id for subject, _ in labelled],
+        "label": [label for _, label in labelled],
+        **{c: [subject.extra.get(c) for subject, _ in labelled] for c in (*MAKERS, "sampled_by")},
+    }
+    rows = Rows(columns_frame(columns, source))
+    taken = take_labels(rows, "label", source, model_labels=None, refused=True).rows
+    dropped.update(taken.dropped)
+    used = taken.frame["label"].is_not_null()
+    chosen: dict[str, Labelled] = {}
+    for subject, label in compress(labelled, used):
         if label not in ("A", "B", 0, 1):
-            dropped["no label" if label is None else "label is a tie or a share"] += 1
+            dropped["label is a tie or a share"] += 1
             continue
         prompt, *responses = texts_of(subject).values()
         key = content_hash([prompt, *sorted(responses)])
-        if key in rows:
+        if key in chosen:
             dropped["the same texts again"] += 1
         shown = label if isinstance(label, str) else f"{label:g}"
-        rows.setdefault(key, Labelled(subject, shown, question_of(subject)))
-    return list(rows.values()), dict(dropped)
+        chosen.setdefault(key, Labelled(subject, shown, question_of(subject)))
+    return list(chosen.values()), dict(+dropped)
+
+
+def _label_of(subject: Subject) -> str | float | None:
+    return subject.label if isinstance(subject, Pair) else human_of(subject)
 
 
 def check_labels(rows: Sequence[Labelled]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -16,11 +17,23 @@ from adjudge.atomic import make_folder, replacing
 from adjudge.data import write_result, write_rows
 from adjudge.judges.interface import Prompt
 from adjudge.policy.result import Policy
-from adjudge.present.blocks import Block, Figure, Headline, Note, explain, notes_of, table_of
+from adjudge.present.blocks import (
+    Block,
+    Columns,
+    Figure,
+    Headline,
+    Note,
+    explain,
+    notes_of,
+    table_of,
+)
 from adjudge.present.figure import ForestRow, forest_figure
 from adjudge.present.result import Correlation, Count, NotNegative, Proportion, Result, frozen
 from adjudge.present.text import count, number, percent, show_interval
 from adjudge.records import Interval, Subject
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 #: Rows of a long list that a page shows.
 _SHOWN = 40
@@ -126,31 +139,36 @@ class Alignment(_Parts):
             f"{count(len(self.suspects), 'label')} to check: all good prompts disagree with them. "
             f"Relabel them without showing this list, mixed with other rows: {listed}"
         )
-        checked = Note([suspects], detail=True, title="Suspect labels")
+        columns: Columns[TriedPrompt] = {
+            "prompt": lambda tried: tried.name,
+            "rows of select": lambda tried: f"{tried.rows:,}",
+            "accuracy": lambda tried: number(tried.accuracy),
+            "dropped": lambda tried: tried.dropped or "",
+        }
+        caption = "All prompts that were tried"
+        blocks: list[Block] = [_headline(self)]
+        if self.gain is not None:
+            blocks += _compared(self)
+        blocks.append(table_of(self.tried, columns, caption=caption, detail=True))
+        if self.suspects:
+            blocks.append(Note([suspects], detail=True, title="Suspect labels"))
+        if looks:
+            blocks.append(Note(looks, detail=True, title="Looks at these labels"))
+        warnings = [f"warning: {text}" for text in self.warnings]
         return [
-            _headline(self),
-            *(() if self.gain is None else _compared(self)),
-            table_of(
-                self.tried,
-                {
-                    "prompt": lambda tried: tried.name,
-                    "rows of select": lambda tried: f"{tried.rows:,}",
-                    "accuracy": lambda tried: number(tried.accuracy),
-                    "dropped": lambda tried: tried.dropped or "",
-                },
-                caption="All prompts that were tried",
-                detail=True,
-            ),
-            *([checked] if self.suspects else ()),
-            *([Note(looks, detail=True, title="Looks at these labels")] if looks else ()),
+            *blocks,
             *notes_of(dropped),
             *explain(self.assumptions),
-            *notes_of([f"warning: {text}" for text in self.warnings], tone="bad"),
+            *notes_of(warnings, tone="bad"),
         ]
 
 
 def _headline(result: Alignment) -> Headline:
-    prompts = f"{count(len(result.tried), 'prompt')} tried, {count(result.calls, 'call')}"
+    asked = sum(tried.rows > 0 for tried in result.tried)
+    prompts = f"{count(asked, 'prompt')} tried"
+    if unusable := len(result.tried) - asked:
+        prompts += f", {count(unusable, 'rewrite')} not usable"
+    prompts += f", {count(result.calls, 'call')}"
     if result.cost is not None:
         prompts += f", ${result.cost:,.2f}"
     if result.gain is None or result.interval is None:
@@ -163,10 +181,10 @@ def _headline(result: Alignment) -> Headline:
         unused = result.can_show("kept for the final number were not used; they")
         action = f"{prompts}. The {unused}."
         return Headline(text, action, "bad", "Keep your own prompt: no gain shown")
+    ends = f"{percent(result.interval.level)} interval {show_interval(result.interval)}"
     text = (
-        f"Gain {number(result.gain)}, {percent(result.interval.level)} interval "
-        f"{show_interval(result.interval)}, on {count(result.n_certify, 'label')} that the search "
-        f"never saw (look {result.look} of {result.looks})"
+        f"Gain {number(result.gain)}, {ends}, on {count(result.n_certify, 'label')} that the "
+        f"search never saw (look {result.look} of {result.looks})"
     )
     if not result.shown:
         text = f"No gain shown: {text[0].lower()}{text[1:]}"
@@ -188,43 +206,39 @@ def _compared(result: Alignment) -> list[Block]:
     """Both prompts on certify."""
     accepted = percent(result.accepted_share)
     policy = f"policy: {result.guarantee} accepts {accepted} at alpha {result.alpha:g}"
-    costs = [number(cost, 5) for cost in (result.own_cost_per_row, result.aligned_cost_per_row)]
-    both = {"own": (result.own_accuracy, result.own_interval)}
-    both["aligned"] = (result.aligned_accuracy, result.aligned_interval)
-    fixed = sum(row.change == "fixed" for row in result.changed)
-    title = f"Gain {number(result.gain)} {show_interval(result.interval)} on {result.n_certify}"
-    blocks: list[Block] = [
-        Note([policy]),
-        Note([f"Dollars a row: own {costs[0]}, aligned {costs[1]}"], detail=True, title="Cost"),
-        table_of(
-            result.changed[:_SHOWN],
-            {
-                "row": lambda row: row.id,
-                "change": lambda row: row.change,
-                "people": lambda row: row.label,
-                "before": lambda row: row.before or "none",
-                "after": lambda row: row.after or "none",
-            },
-            caption=f"Changed verdicts: {fixed} fixed, {len(result.changed) - fixed} broken",
-            text_columns=5,
-            detail=True,
-        ),
-        Figure(
-            "alignment",
-            lambda: forest_figure(
-                [ForestRow(f"{name} prompt", x or 0.0, ends) for name, (x, ends) in both.items()],
-                title=f"{title} labels",
-                axis="right verdicts, %",
-            ),
-            "Accuracy on labels that the search never saw, with both intervals.",
-        ),
-    ]
-    own, aligned = (text.splitlines() for text in (result.own_prompt, result.aligned_prompt or ""))
-    changes = list(difflib.unified_diff(own, aligned, lineterm="", n=0))[2:]
+    own_cost = number(result.own_cost_per_row, 5)
+    aligned_cost = number(result.aligned_cost_per_row, 5)
+    costs = f"Dollars a row: own {own_cost}, aligned {aligned_cost}"
+    blocks: list[Block] = [Note([policy]), Note([costs], detail=True, title="Cost")]
+    before = result.own_prompt.splitlines()
+    after = (result.aligned_prompt or "").splitlines()
+    changes = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
     lines = [line for line in changes if not line.startswith("@@")][:_SHOWN]
     if lines:
-        blocks.insert(2, Note(lines, detail=True, title="What changed in the prompt"))
-    return blocks
+        blocks.append(Note(lines, detail=True, title="What changed in the prompt"))
+    columns: Columns[ChangedRow] = {
+        "row": lambda row: row.id,
+        "change": lambda row: row.change,
+        "people": lambda row: row.label,
+        "before": lambda row: row.before or "none",
+        "after": lambda row: row.after or "none",
+    }
+    fixed = sum(row.change == "fixed" for row in result.changed)
+    caption = f"Changed verdicts: {fixed} fixed, {len(result.changed) - fixed} broken"
+    shown = result.changed[:_SHOWN]
+    blocks.append(table_of(shown, columns, caption=caption, text_columns=5, detail=True))
+    accuracies = "Accuracy on labels that the search never saw, with both intervals."
+    return [*blocks, Figure("alignment", partial(_accuracy_figure, result), accuracies)]
+
+
+def _accuracy_figure(result: Alignment) -> Drawing:
+    rows = [
+        ForestRow("own prompt", result.own_accuracy or 0.0, result.own_interval),
+        ForestRow("aligned prompt", result.aligned_accuracy or 0.0, result.aligned_interval),
+    ]
+    gain = f"{number(result.gain)} {show_interval(result.interval)}"
+    title = f"Gain {gain} on {result.n_certify} labels"
+    return forest_figure(rows, title=title, axis="right verdicts, %")
 
 
 @frozen
@@ -242,12 +256,13 @@ class AlignmentPlan(_Parts):
         cost = "no price is known"
         if self.most_cost is not None:
             cost = f"about ${self.most_cost:,.2f} at most"
+        looks = count(self.looks_left, "look")
+        calls = f"{count(self.candidates, 'candidate')}, {count(self.most_calls, 'call')} at most"
         parts = (
             f"{self.n_propose:,} labels to propose, {self.n_select:,} to select, "
-            f"{self.n_certify:,} to certify; {count(self.looks_left, 'look')} left. "
-            f"{count(self.candidates, 'candidate')}, {count(self.most_calls, 'call')} at most; "
+            f"{self.n_certify:,} to certify; {looks} left. {calls}; {cost}."
         )
-        return [Headline(self.can_show("for the final number"), f"{parts}{cost}.")]
+        return [Headline(self.can_show("for the final number"), parts)]
 
 
 @dataclass(frozen=True)
@@ -270,9 +285,10 @@ class AlignmentRun:
         written = [place / "prompt.txt"]
         with replacing(written[0]) as scratch:
             scratch.write_text(with_answer(self.prompt.text, self.prompt), encoding="utf-8")
+        changed = [{**row.pop("texts"), **row} for row in map(asdict, self.result.changed)]
         tables: dict[str, Sequence[Mapping[str, Any]]] = {
             "demonstrations": [_row(subject) for subject in self.demonstrations],
-            "changed": [{**row.pop("texts"), **row} for row in map(asdict, self.result.changed)],
+            "changed": changed,
             "suspects": self.suspects,
         }
         for name, rows in tables.items():

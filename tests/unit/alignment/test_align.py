@@ -11,20 +11,20 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from prompted_judge import PromptedJudge, Proposer, labelled_items, labelled_pairs
+from prompted_judge import Breaking, PromptedJudge, Proposer, labelled_items, labelled_pairs
 
 from adjudge.alignment import align, plan_alignment
-from adjudge.alignment.align import Asking
+from adjudge.alignment.asking import Asking
 from adjudge.alignment.candidates import Candidate, Mistake, Rewriting
 from adjudge.alignment.parts import SHARES, assign, open_partition, read_labelled
-from adjudge.errors import AdjudgeError, ArgumentError, DataError
+from adjudge.errors import AdjudgeError, ArgumentError, DataError, JudgeRefusedError
 from adjudge.judges.interface import Choice, Question
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Pair, Reply, Subject
-from adjudge.selection import calibrate, evaluate, read_policy
+from adjudge.selection import calibrate, evaluate_doubt, read_policy
 
 MAGIC = ["MAGIC rule", "nothing", "!no prompt here", "other words"]
 
@@ -85,7 +85,7 @@ def test_calibrate_and_evaluate_warn_of_certify_rows(tmp_path: Path) -> None:
         )
         source = judged if output is None else output
         assert warning in calibrate(source, alpha=0.3).warnings
-        assert warning in evaluate(source, splits=10).warnings
+        assert warning in evaluate_doubt(source, splits=10).warnings
         new = judged.filter(pl.col("alignment_part").is_null())
         assert not [line for line in calibrate(new, alpha=0.3).warnings if "certify" in line]
     other = judge_pairs(labelled_pairs(300), judge=judge, store=tmp_path / "b.db").judgments
@@ -157,7 +157,19 @@ def test_parts_follow_the_text_and_new_prompts_go_to_certify() -> None:
         ),
         (
             [replace(pair, extra={"labelled_by": "model"}) for pair in labelled_pairs(200)],
-            "people's labels",
+            "200 labels of 200 were made by a model; use labels of people$",
+        ),
+        (
+            [replace(pair, extra={"labelled_by": " MODEL "}) for pair in labelled_pairs(200)],
+            "200 labels of 200 were made by a model",
+        ),
+        (
+            [replace(pair, extra={"sampled_by": "Browsed"}) for pair in labelled_pairs(200)],
+            "200 labels were sampled by browsed",
+        ),
+        (
+            [replace(pair, extra={"sampled_by": "at will"}) for pair in labelled_pairs(200)],
+            "'at will' is not known",
         ),
     ],
 )
@@ -168,9 +180,33 @@ def test_labels_that_cannot_align(pairs: list[Pair], message: str, tmp_path: Pat
     assert judge.asked == []
 
 
+def test_labels_that_started_from_the_judge_are_left_out_and_counted() -> None:
+    pairs = labelled_pairs(200)
+    pairs += [replace(pair, id=f"{pair.id}-2", prompt="other") for pair in pairs[:30]]
+    started = [replace(pair, extra={"started_from": "Judge"}) for pair in pairs[-30:]]
+    unlabelled = [replace(pairs[0], id="none", prompt="none", label=None)]
+    rows, dropped = read_labelled([*pairs[:-30], *started, *unlabelled])
+    assert len(rows) == 200
+    assert dropped == {
+        "label started from the judge's answer: not used, its row is unlabelled": 30,
+        "no label": 1,
+    }
+
+
 def test_too_little_headroom_names_the_labels_needed(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="about [0-9,]+ labels are needed"):
-        align(labelled_pairs(120), judge=PromptedJudge(0.98, {}), store=tmp_path / "a.db")
+    message = "61 labels of certify cannot show that: labels of about 228 different questions are"
+    with pytest.raises(ArgumentError, match=f"{message} needed, and there are 120"):
+        align(labelled_pairs(120), judge=PromptedJudge(0.93, {}), store=tmp_path / "a.db")
+
+
+def test_too_few_questions_are_the_cause_that_is_named(tmp_path: Path) -> None:
+    """104 of 208 labels are in certify, but of 20 questions: more labels of these do not help."""
+    pairs = [
+        replace(pair, prompt=f"question {at % 40}") for at, pair in enumerate(labelled_pairs(208))
+    ]
+    message = "labels of certify are of only 20 questions, which cannot show that"
+    with pytest.raises(ArgumentError, match=message):
+        align(pairs, judge=PromptedJudge(0.8, {}), store=tmp_path / "a.db")
 
 
 def test_a_proposer_must_write_text(tmp_path: Path) -> None:
@@ -184,15 +220,6 @@ def test_a_proposer_must_write_text(tmp_path: Path) -> None:
         )
 
 
-class Breaking(PromptedJudge):
-    """Writes something else if its prompt has the word BROKEN."""
-
-    async def ask(self, question: Question) -> Reply:
-        if any("BROKEN" in message.text for message in question.messages):
-            return Reply(status="no_logprobs", error="no letters")
-        return await super().ask(question)
-
-
 def test_a_candidate_is_dropped_by_its_failures(tmp_path: Path) -> None:
     judge = Breaking(0.6, {"MAGIC": 0.25, "BROKEN": 0.4})
     run = align(
@@ -202,9 +229,74 @@ def test_a_candidate_is_dropped_by_its_failures(tmp_path: Path) -> None:
         store=tmp_path / "a.db",
     )
     broken = [row for row in run.result.tried if row.name == "rewrite 1.1"]
-    assert broken[0].dropped is not None
+    assert broken[0].dropped == (
+        "the first 5 rows have no usable score (5 no_logprobs): no letters"
+    )
     assert "MAGIC" in run.prompt.text
     assert "BROKEN" not in run.prompt.text
+
+
+def test_a_finished_search_with_a_dropped_candidate_asks_nothing(tmp_path: Path) -> None:
+    judge = Breaking(0.6, {"MAGIC": 0.25})
+    proposer = Proposer(["BROKEN", "MAGIC", "x", "y"])
+    how = {"judge": judge, "proposer": proposer, "store": tmp_path / "a.db"}
+    first = align(labelled_pairs(120), **how).result
+    asked = judge.requests
+    assert first.calls == asked + proposer.asked  # a dropped candidate's calls were paid too
+    assert align(labelled_pairs(120), **how).result == first
+    assert judge.requests == asked
+
+
+class Refusing(Breaking):
+    """The server refuses all that have the word BROKEN: no retry would help."""
+
+    async def answer(self, question: Question) -> Reply:
+        if self.requests % 3:
+            return Reply(status="ok", logprobs={"A": -0.1, "B": -2.4}, prompt_tokens=100)
+        raise JudgeRefusedError("not with this prompt", http_status=400)
+
+
+def test_calls_of_a_candidate_that_the_server_refuses_are_counted(tmp_path: Path) -> None:
+    judge = Refusing(0.6, {"MAGIC": 0.25})
+    judge.concurrency = 1
+    proposer = Proposer(["BROKEN", "MAGIC", "x", "y"])
+    result = align(
+        labelled_pairs(120), judge=judge, proposer=proposer, store=tmp_path / "a.db"
+    ).result
+    (refused,) = [row for row in result.tried if row.name == "rewrite 1.1"]
+    assert refused.dropped is not None
+    # A refusal itself has no reply that could be counted.
+    refusals = [row for row in result.tried if row.dropped == "not with this prompt"]
+    assert result.calls == judge.requests - len(refusals) + proposer.asked
+
+
+def test_a_proposer_that_writes_no_prompt_is_named(tmp_path: Path) -> None:
+    judge = PromptedJudge(0.6, {})
+    result = align(
+        labelled_pairs(120), judge=judge, proposer=Proposer(["!no tags"]), store=tmp_path / "a.db"
+    ).result
+    assert [warning.partition(" (")[0] for warning in result.warnings] == [
+        "test:proposer wrote no usable prompt in round 1",
+        "test:proposer wrote no usable prompt in round 2",
+    ]
+    assert "times: the reply has no text between <prompt> and </prompt>" in result.warnings[0]
+    assert "rewrites not usable" in str(result)
+
+
+def test_no_two_candidates_are_the_same(tmp_path: Path) -> None:
+    """The proposer writes one prompt again and again, with other spaces."""
+    judge = PromptedJudge(0.6, {"demonstrations": 0.1})
+    result = align(
+        labelled_pairs(300),
+        judge=judge,
+        proposer=Proposer(["x", "x ", "x  ", "x"]),
+        store=tmp_path / "a.db",
+        rounds=3,
+    ).result
+    again = [row for row in result.tried if row.dropped == "the same prompt as rewrite 1.1"]
+    assert len(again) >= 3
+    named = [row.name for row in result.tried if "demonstrations with" in row.name]
+    assert not named  # the same examples under the same prompt, found in the next round
 
 
 def test_suspect_labels_are_those_that_were_planted(tmp_path: Path) -> None:
@@ -356,3 +448,47 @@ def test_killed_and_started_again_gives_the_same_and_repeats_nothing(
     # Replies that had not reached the store when the process died are asked again.
     in_flight = 64
     assert len(other.asked) - after <= len(judge.asked) <= len(other.asked) - after + in_flight
+
+
+KILLED_IN_A_DROPPED_CANDIDATE = """
+import os, sys
+sys.path.insert(0, {support!r})
+from prompted_judge import Breaking, Proposer, labelled_pairs
+from adjudge.alignment import align
+
+class Killed(Breaking):
+    async def answer(self, question):
+        self.broken = getattr(self, "broken", 0) + 1
+        if self.broken == {after}:
+            os.kill(os.getpid(), 9)
+        return await super().answer(question)
+
+judge = Killed(0.6, {{"MAGIC": 0.25}})
+judge.concurrency = 1
+align(labelled_pairs(120), judge=judge, proposer=Proposer({words!r}), store={store!r})
+"""
+
+
+@pytest.mark.parametrize("after", [2, 7, 10])
+def test_a_kill_within_a_dropped_candidate_changes_nothing(tmp_path: Path, after: int) -> None:
+    """The first replies after the kill are later ones: the same rows decide as without it."""
+    support = str(Path(__file__).parents[2] / "support")
+    words = ["BROKEN", "MAGIC", "x", "y"]
+    store = str(tmp_path / "a.db")
+    script = KILLED_IN_A_DROPPED_CANDIDATE.format(
+        support=support, after=after, words=words, store=store
+    )
+    ended = subprocess.run([sys.executable, "-c", script], env=dict(os.environ), check=False)
+    assert ended.returncode == -9
+    runs = [
+        align(
+            labelled_pairs(120),
+            judge=Breaking(0.6, {"MAGIC": 0.25}),
+            proposer=Proposer(words),
+            store=place,
+        )
+        for place in (store, tmp_path / "b.db")
+    ]
+    resumed, whole = (run.result for run in runs)
+    assert replace(resumed, store=whole.store) == whole
+    assert any(row.dropped and "no letters" in row.dropped for row in whole.tried)

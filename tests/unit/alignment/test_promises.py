@@ -16,7 +16,8 @@ import pytest
 from prompted_judge import PromptedJudge, Proposer, labelled_items, labelled_pairs
 
 from adjudge.alignment import align, plan_alignment
-from adjudge.alignment.align import AlignmentOptions, Asking, _Search
+from adjudge.alignment.align import AlignmentOptions, _Search
+from adjudge.alignment.asking import Asking
 from adjudge.alignment.candidates import Candidate, Mistake
 from adjudge.errors import AdjudgeError, ArgumentError, DataError, JudgeError
 from adjudge.judges.interface import Choice, Question, Reasoned

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from aiohttp import web
 from prompted_judge import Proposer, labelled_pairs
 
 from adjudge.alignment import align
 from adjudge.alignment.parts import SHARES, open_partition, read_labelled
 from adjudge.cli import run
 from adjudge.data import write_rows
-from adjudge.errors import UnusableRepliesError
+from adjudge.errors import AdjudgeError, ArgumentError, JudgeError, UnusableRepliesError
 from adjudge.judges.judging import judge_pairs
 from adjudge.store import use_store
 
@@ -79,6 +85,49 @@ def test_a_judge_that_cannot_answer_the_own_prompt_divides_nothing(
         assert store.monitors() == {}
 
 
+def test_one_server_serves_judge_and_proposer(judge_server: Any, how: dict[str, Any]) -> None:
+    """Without an address of its own the proposer is asked where the judge is, with its key."""
+    judge_server.script("ok", rules=[{"contains": "[Case 1 begins]", "steps": [f"text:{BETTER}"]}])
+    result = align(labelled_pairs(120), proposer="openai:big", concurrency=3, **how).result
+    assert "rewrite 1.1" in [row.name for row in result.tried if row.rows]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_concurrency_is_taken_for_judge_and_proposer(
+    judge_server: Any, how: dict[str, Any], concurrency: int
+) -> None:
+    judge_server.script("ok")
+    how = {**how, "concurrency": concurrency}
+    result = align(labelled_pairs(120), proposer=Proposer(["x"]), rounds=1, **how).result
+    assert result.calls > 0
+
+
+def test_a_key_of_the_proposer_that_is_not_set_is_seen_before_the_first_call(
+    judge_server: Any, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_server.reset()
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.raises(JudgeError, match="ANTHROPIC_API_KEY is not set"):
+        align(labelled_pairs(120), proposer="anthropic:claude", **how)
+    assert judge_server.log() == []
+
+
+def test_a_proposer_that_cannot_be_reached_is_seen_before_the_first_call(
+    judge_server: Any, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROPOSERS_KEY", "the-proposers-key")
+    how = {**how, "proposer_api_key_env": "PROPOSERS_KEY"}
+    judge_server.reset()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}/v1"
+    with pytest.raises(JudgeError, match=f"openai:big: no connection to 127.0.0.1:{port} .*start"):
+        align(labelled_pairs(120), proposer="openai:big", proposer_base_url=address, **how)
+    assert judge_server.log() == []
+    with use_store(how["store"]) as store:
+        assert store.monitors() == {}
+
+
 #: The rewrite that the server proposes; its judge is right with it.
 BETTER = "<prompt>Better\n{prompt}\n{response_a}\n{response_b}</prompt>"
 
@@ -137,3 +186,77 @@ def test_the_command_by_its_exit_codes(
     assert message == (
         "adjudge: rows = '60 labels': label at least 100 rows, drawn at random; there are 60\n"
     )
+
+
+async def _keys_of(address: list[str], keys: list[str | None]) -> web.AppRunner:
+    """A server at another address that keeps the key of every request."""
+
+    async def keep(request: web.Request) -> web.Response:
+        keys.append(request.headers.get("Authorization"))
+        return web.json_response({"error": {"message": "no"}}, status=400)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", keep)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    address.append(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
+    return runner
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[tuple[str, list[str | None]]]:
+    address: list[str] = []
+    keys: list[str | None] = []
+    loop = asyncio.new_event_loop()
+    runner = loop.run_until_complete(_keys_of(address, keys))
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    yield address[0], keys
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+@pytest.mark.attack("keys")
+@pytest.mark.parametrize("judges_variable", [None, "JUDGES_KEY"])
+def test_the_judges_key_is_not_sent_to_a_proposer_elsewhere(
+    judge_server: Any,
+    how: dict[str, Any],
+    elsewhere: tuple[str, list[str | None]],
+    monkeypatch: pytest.MonkeyPatch,
+    judges_variable: str | None,
+) -> None:
+    judge_server.script("ok")
+    monkeypatch.setenv("JUDGES_KEY", "the-judges-key")
+    monkeypatch.setenv("PROPOSERS_KEY", "the-proposers-key")
+    address, keys = elsewhere
+    asked: dict[str, Any] = {
+        "proposer": "openai:big",
+        "proposer_base_url": address,
+        "rounds": 1,
+        "api_key_env": judges_variable,
+        **how,
+    }
+    if judges_variable is None:
+        with pytest.raises(ArgumentError, match="judge's key would be sent to http://127.0.0.1"):
+            align(labelled_pairs(120), **asked)
+        assert not keys
+        assert not judge_server.log()
+    with suppress(AdjudgeError):
+        align(labelled_pairs(120), proposer_api_key_env="PROPOSERS_KEY", **asked)
+    assert set(keys) == {"Bearer the-proposers-key"}
+
+
+@pytest.mark.attack("keys")
+def test_a_proposer_at_the_judges_address_has_its_key(
+    how: dict[str, Any], elsewhere: tuple[str, list[str | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGES_KEY", "the-judges-key")
+    address, keys = elsewhere
+    asked = {**how, "base_url": address, "api_key_env": "JUDGES_KEY"}
+    with suppress(AdjudgeError):
+        align(labelled_pairs(120), proposer="openai:big", proposer_base_url=address, **asked)
+    assert set(keys) == {"Bearer the-judges-key"}
