@@ -122,7 +122,7 @@ def test_every_hostile_text_is_labelled_as_text(label: Service, context: Browser
     places: set[str] = set()
     while page.is_visible("#stage"):
         before = page.text_content("#count")
-        for box in ("#prompt", "#left", "#right"):
+        for box in ("#stage .asked .text", "#left", "#right"):
             shown = page.locator(box).evaluate(LOOK)
             assert set(shown["tags"]) <= TAGS
             assert set(shown["attributes"]) <= {"class", "href", "rel", "target", "title", "start"}

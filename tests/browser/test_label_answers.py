@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from label_pages import done, enter, until
 from serving import running
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext
 
 HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'> **bold**"
 
@@ -25,29 +25,6 @@ def write_items(folder: Path, n: int = 4) -> None:
         for k in range(n)
     ]  # fmt: skip
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
-
-
-def until(page: Page, holds: Callable[[], bool]) -> None:
-    for _ in range(200):
-        if holds():
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("it did not happen within ten seconds")
-
-
-def enter(page: Page, port: int) -> list[str]:
-    complaints: list[str] = []
-    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(f"http://127.0.0.1:{port}/")
-    page.fill("#name", "ann")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#stage:not([hidden])")
-    return complaints
-
-
-def done(page: Page) -> int:
-    return int((page.text_content("#count") or "").split("/")[0])
 
 
 def test_answers_pass_and_fail_by_key_and_by_click(tmp_path: Path, context: BrowserContext) -> None:
@@ -65,9 +42,9 @@ def test_answers_pass_and_fail_by_key_and_by_click(tmp_path: Path, context: Brow
         shown: dict[str, str] = {}
         for turn, act in enumerate(("1", "f", "click", "s")):
             page.set_viewport_size({"width": 390 if turn % 2 else 1280, "height": 800})
-            name = (page.text_content("#prompt") or "").split()[-1]
+            name = (page.text_content("#stage .asked .text >> nth=0") or "").split()[-1]
             assert (page.text_content("#response") or "").startswith(f"Answer {name}")
-            assert page.is_visible("#reference") == bool(int(name) % 2)
+            assert page.is_visible("h2:text('Reference answer')") == bool(int(name) % 2)
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
             shown[f"i{name}"] = {"1": "pass", "f": "fail", "click": "fail", "s": ""}[act]
             if act == "click":

@@ -227,6 +227,14 @@ def test_the_page_fits_phone_and_desktop(
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
         assert box["y"] + box["height"] <= height
+    names = ["Upper", "Lower"] if width <= 800 else ["Left", "Right"]
+    for side, name in zip(("left", "right"), names, strict=True):
+        # Headings are in capitals by their style.
+        assert name.upper() in page.inner_text(f"#{side}-head").upper()
+        assert name in page.inner_text(f"[data-side={side}]")
+    answer(page, "1")
+    page.click("#bar .undo")
+    page.wait_for_selector(f"#notice:has-text('Undone: your answer “{names[0]}”')")
     if folder := os.environ.get("ADJUDGE_SCREENSHOTS"):
         page.screenshot(path=f"{folder}/label-{scheme}-{width}.png")
 
@@ -284,6 +292,23 @@ def test_the_last_one_can_be_taken_back_without_a_keyboard_and_is_read_out(
         assert page.input_value("#comment") == "1 s 0 u c <b>2</b>"
         assert page.is_visible("#comment")
         assert count(page) == 0
+
+
+def test_every_state_has_one_main_landmark_and_one_heading(
+    shared: LabelServer, context: BrowserContext
+) -> None:
+    page = context.new_page()
+    page.goto(shared.address)
+    headings = []
+    page.wait_for_selector("#name-form:not([hidden])")
+    headings.append([h.text_content() for h in page.query_selector_all("h1") if h.is_visible()])
+    page.fill("#name", "landmark")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#stage:not([hidden])")
+    headings.append([h.text_content() for h in page.query_selector_all("h1") if h.is_visible()])
+    assert headings == [["Who is labelling?"], ["Label"]]
+    assert len(page.query_selector_all("main")) == 1
+    assert page.query_selector("main .asked") is not None
 
 
 def test_names_with_markup_are_only_names(shared: LabelServer, context: BrowserContext) -> None:

@@ -23,9 +23,9 @@ OTHER = PaperItem(
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [
-        PaperRun(name="scope", title="SCOPE", given="nothing", items=(OTHER,)),
+        PaperRun(name="scope", title="SCOPE", data="nothing", items=(OTHER,)),
         PaperRun(
-            name="reporting", title="How to Correctly Report", given="on simulated data",
+            name="reporting", title="How to Correctly Report", data="on simulated data",
             result=PAPER, items=PAPER.items,
         ),
     ]  # fmt: skip
@@ -52,7 +52,7 @@ def test_every_item_is_there_and_nothing_is_asked_for(
         f"{item.name}: {item.about} ({item.status})" for item in (OTHER, *PAPER.items)
     ]
     assert page.locator("#summary tbody tr").all_inner_texts() == [
-        "scope\t1\t0\t0\t0\t1", "reporting\t3\t1\t0\t1\t1",
+        "scope\t1\t0\t0\t0\t0\t1", "reporting\t3\t1\t0\t0\t1\t1",
     ]  # fmt: skip
     place = page.locator("h4", has_text="Figure 3").locator("xpath=following-sibling::*[2]")
     assert place.locator("svg").count() == 1

@@ -12,7 +12,7 @@ import pytest
 from adjudge.data import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.report import write_report
-from adjudge.selection import calibrate, evaluate
+from adjudge.selection import calibrate, evaluate_doubt
 from adjudge.simulate.pairs import simulate_pairs
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     write_result(judged.summary, folder / "judging.json")
     write_result(calibrate(folder / "judgments.jsonl", alpha=0.1), folder / "policy.json")
-    write_result(evaluate(folder / "judgments.jsonl", splits=50), folder / "evaluation.json")
+    write_result(evaluate_doubt(folder / "judgments.jsonl", splits=50), folder / "evaluation.json")
     return write_report(folder, folder / "report.html", title=f"Report {HOSTILE}")
 
 

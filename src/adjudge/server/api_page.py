@@ -66,14 +66,15 @@ def _route(path: str, method: str, route: Schema, schemas: Schema, address: str)
     if request:
         body = json.dumps(_example(request, schemas), ensure_ascii=False)
         command += f" -H 'content-type: application/json' -d '{body}'"
-    parts = [
+    description = escape(route.get("description", ""))
+    elements = [
         f"<h2><code>{method.upper()} {escape(path)}</code></h2>",
-        f"<p>{escape(route.get('description', ''))}</p>",
+        f"<p>{description}</p>",
         f"<pre>{escape(command)}</pre>",
         _table("Request", request, schemas),
         _table("Answer", answer, schemas),
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(filter(None, elements))
 
 
 def _schema_of(body: Schema, schemas: Schema) -> Schema:
@@ -113,9 +114,12 @@ def _example(schema: Schema, schemas: Schema) -> Any:
     if schema.get("type") == "array":
         return [_example(_resolve(schema.get("items", {}), schemas), schemas)]
     fields = schema.get("properties", {})
-    return {
-        name: _TEXTS.get(name, "...")
-        if "string" in {kind.get("type") for kind in fields[name].get("anyOf", [fields[name]])}
-        else _example(_resolve(fields[name], schemas), schemas)
-        for name in schema.get("required", ())
-    }
+    example = {}
+    for name in schema.get("required", ()):
+        field = fields[name]
+        kinds = {kind.get("type") for kind in field.get("anyOf", [field])}
+        if "string" in kinds:
+            example[name] = _TEXTS.get(name, "...")
+        else:
+            example[name] = _example(_resolve(field, schemas), schemas)
+    return example

@@ -99,11 +99,13 @@ class AuditTrail:
         content |= dict.fromkeys(("extra", "label", "human"))  # labels come from people alone
         whose = "judge" if isinstance(ruling.judgment, Judgment) else "judge_name"
         judge = self._judges[ruling.asked - 1]  # for a cascade, the judge at which it ended
+        fingerprint = ruling.judgment.judge_fingerprint or judge.fingerprint
         content |= {
             "id": name,
             whose: judge.backend.name,
             "protocol": judge.protocol.name,
-            "judge_fingerprint": ruling.judgment.judge_fingerprint or judge.fingerprint,
+            "judge_fingerprint": fingerprint,
+            "served_model": ruling.judgment.extra.get("served_model"),
             **ruling.describe(),
             "audit_rate": self._coin.rate,
             _TEXTS: digest,
@@ -141,7 +143,8 @@ class MonitorMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The gauges of the state as it is now."""
-        monitor, readable = None, True
+        monitor = None
+        readable = True
         try:
             monitor = self._read()
         except (AdjudgeError, OSError) as error:

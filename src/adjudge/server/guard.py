@@ -315,14 +315,15 @@ class Refusal(Exception):  # noqa: N818  (it is an answer, not a failure)
 
     def headers(self, *, closing: bool) -> list[tuple[bytes, bytes]]:
         """The headers of the answer: the common ones, and those of this status."""
-        return [
-            *_HEADERS,
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(self.body)).encode()),
-            *([(b"connection", b"close")] if closing else []),
-            *([(b"retry-after", b"1")] if self.status == 503 else []),
-            *([(b"www-authenticate", b"Bearer")] if self.status == 401 else []),
-        ]
+        length = str(len(self.body)).encode()
+        headers = [*_HEADERS, (b"content-type", b"application/json"), (b"content-length", length)]
+        if closing:
+            headers.append((b"connection", b"close"))
+        if self.status == 503:
+            headers.append((b"retry-after", b"1"))
+        if self.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        return headers
 
 
 class _GoneError(Exception):

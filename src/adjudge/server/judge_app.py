@@ -27,12 +27,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adjudge.errors import ArgumentError, DataError, JudgeError, StoreError
+from adjudge.policy.result import PolicyGroup
 from adjudge.records import About, Item, Pair, Verdict
 from adjudge.server.api_page import STYLE, render_api_page
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.guard import Guard, Limits, explain_in_one_line, replay
 from adjudge.server.service import Case, FileState, JudgeService, PolicyFile, Ruling
-from adjudge.server.webhook import ABSTAINED, TEXT_LIMIT, add_webhook, describe_ruling
+from adjudge.server.webhook import ABSTAINED_CODE, TEXT_LIMIT, add_webhook, describe_ruling
 from adjudge.store.interface import content_hash
 
 #: The header of the usual request; any other spelling goes to the route.
@@ -233,10 +234,10 @@ class PolicyOut(BaseModel):
     groups: list[dict[str, Any]]
 
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem}
-    for status in (400, 401, 403, 408, ABSTAINED, 413, 415, 421, 422, 500, 502, 503, 504)
-}
+_FAILURES = (400, 401, 403, 408, ABSTAINED_CODE, 413, 415, 421, 422, 500, 502, 503, 504)
+_PROBLEMS: dict[int | str, dict[str, Any]] = {status: {"model": Problem} for status in _FAILURES}
+#: Rules on cases, and describes each ruling.
+Describe = Callable[[Sequence[Case]], Awaitable[list[dict[str, Any]]]]
 
 
 def judge_app(
@@ -279,36 +280,6 @@ def judge_app(
         responses=_PROBLEMS,
     )
 
-    if service.policy.about == "grades":
-
-        @app.post("/v1/judge", response_model=GradeOut)
-        async def grade(answer: AnswerIn) -> Response:
-            """Grade one answer."""
-            return _as_json(GradeOut(**(await describe([answer.case()]))[0]))
-
-        app.add_middleware(Shortcut, path="/v1/judge", model=AnswerIn, answer=grade)
-
-        @app.post("/v1/judge/batch", response_model=GradesOut)
-        async def grade_batch(batch: AnswersIn) -> Response:
-            """Grade several answers, each separately."""
-            rulings = await describe([answer.case() for answer in batch.items])
-            return _as_json(GradesOut(rulings=[GradeOut(**ruling) for ruling in rulings]))
-
-    else:
-
-        @app.post("/v1/judge", response_model=RulingOut)
-        async def judge(pair: PairIn) -> Response:
-            """Judge one pair."""
-            return _as_json(RulingOut(**(await describe([pair.case()]))[0]))
-
-        app.add_middleware(Shortcut, path="/v1/judge", model=PairIn, answer=judge)
-
-        @app.post("/v1/judge/batch", response_model=BatchOut)
-        async def judge_batch(batch: BatchIn) -> Response:
-            """Judge several pairs, each separately."""
-            rulings = await describe([pair.case() for pair in batch.pairs])
-            return _as_json(BatchOut(rulings=[RulingOut(**ruling) for ruling in rulings]))
-
     async def rule(cases: Sequence[Case]) -> list[Ruling]:
         began = time.perf_counter()
         try:
@@ -335,6 +306,8 @@ def judge_app(
     async def describe(cases: Sequence[Case]) -> list[dict[str, Any]]:
         return [describe_ruling(ruling, service) for ruling in await rule(cases)]
 
+    add_routes = _grade_answers if service.policy.about == "grades" else _judge_pairs
+    add_routes(app, describe)
     add_webhook(app, service, rule)
 
     @app.get("/v1/policy")
@@ -360,6 +333,40 @@ def judge_app(
         app.router.routes.append(Route(path, answer, methods=["GET"]))
     explain_in_one_line(app)
     return Guard(app, host=host, port=port, token=token, limits=limits or Limits())
+
+
+def _grade_answers(app: FastAPI, describe: Describe) -> None:
+    """The routes of a policy about single answers."""
+
+    @app.post("/v1/judge", response_model=GradeOut)
+    async def grade(answer: AnswerIn) -> Response:
+        """Grade one answer."""
+        return _as_json(GradeOut(**(await describe([answer.case()]))[0]))
+
+    app.add_middleware(Shortcut, path="/v1/judge", model=AnswerIn, answer=grade)
+
+    @app.post("/v1/judge/batch", response_model=GradesOut)
+    async def grade_batch(batch: AnswersIn) -> Response:
+        """Grade several answers, each separately."""
+        rulings = await describe([answer.case() for answer in batch.items])
+        return _as_json(GradesOut(rulings=[GradeOut(**ruling) for ruling in rulings]))
+
+
+def _judge_pairs(app: FastAPI, describe: Describe) -> None:
+    """The routes of a policy about pairs."""
+
+    @app.post("/v1/judge", response_model=RulingOut)
+    async def judge(pair: PairIn) -> Response:
+        """Judge one pair."""
+        return _as_json(RulingOut(**(await describe([pair.case()]))[0]))
+
+    app.add_middleware(Shortcut, path="/v1/judge", model=PairIn, answer=judge)
+
+    @app.post("/v1/judge/batch", response_model=BatchOut)
+    async def judge_batch(batch: BatchIn) -> Response:
+        """Judge several pairs, each separately."""
+        rulings = await describe([pair.case() for pair in batch.pairs])
+        return _as_json(BatchOut(rulings=[RulingOut(**ruling) for ruling in rulings]))
 
 
 class _Metrics:
@@ -393,24 +400,25 @@ def _as_json(answer: BaseModel) -> Response:
 
 def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
     policy = service.policy
-    names = ("about", "guarantee", "alpha", "delta", "promise", "not_promised", "worth", "others")
+    names = "about guarantee alpha delta promise not_promised worth others by"
     return PolicyOut(
-        **{name: getattr(policy, name) for name in (*names, "by")},
+        **{name: getattr(policy, name) for name in names.split()},
         policy_id=service.policy_id,
         policy_file=source.state(),
         judge=", ".join(judge.backend.name for judge in service.judges),
         protocol=service.judge.protocol.name,
         judge_fingerprint=", ".join(judge.fingerprint for judge in service.judges),
         assumptions=list(policy.assumptions),
-        groups=[
-            {
-                "group": group.group,
-                "values": [value for value in group.covers if value is not None],
-                "accepts": group.accepts,
-                "threshold": group.threshold,
-                "n_calibration": group.n_calibration,
-                "coverage": group.coverage,
-            }
-            for group in service.rules
-        ],
+        groups=[_describe_rule(group) for group in service.rules],
     )
+
+
+def _describe_rule(group: PolicyGroup) -> dict[str, Any]:
+    return {
+        "group": group.group,
+        "values": [value for value in group.covers if value is not None],
+        "accepts": group.accepts,
+        "threshold": group.threshold,
+        "n_calibration": group.n_calibration,
+        "coverage": group.coverage,
+    }

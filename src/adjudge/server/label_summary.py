@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, ClassVar, Literal
@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Literal
 import polars as pl
 
 from adjudge.data import read_table
+from adjudge.data.shown import SHOWN_TEXTS, hashes_in
 from adjudge.data.tables import TableLike, as_text
 from adjudge.diagnosis.agreement import agreement
-from adjudge.present.blocks import Block, Headline, Table, notes_of, table_of
+from adjudge.present.blocks import Block, Columns, Headline, Table, notes_of, table_of
 from adjudge.present.result import Count, Proportion, Result, frozen
 from adjudge.present.text import DASH, clip, count, number, percent
 from adjudge.records import CUT_COLUMNS, Label, Subject
@@ -107,20 +108,16 @@ class LabellingSummary(Result):
         if self.raters:
             blocks.append(table_of(self.raters, _rater_columns(self.about)))
         if self.agreement:
-            agreement = table_of(
-                self.agreement,
-                {
-                    "rater": lambda pair: pair.rater_1,
-                    "and": lambda pair: pair.rater_2,
-                    f"{self._noun}s": lambda pair: number(pair.pairs),
-                    "agree": lambda pair: percent(pair.raw, 0),
-                    "kappa": lambda pair: number(pair.kappa, 2),
-                    "Krippendorff's alpha": lambda pair: number(pair.alpha, 2),
-                },
-                caption=f"Agreement on {self._noun}s that both labelled",
-                text_columns=2,
-            )
-            blocks.append(agreement)
+            columns: Columns[RaterAgreement] = {
+                "rater": lambda pair: pair.rater_1,
+                "and": lambda pair: pair.rater_2,
+                f"{self._noun}s": lambda pair: number(pair.pairs),
+                "agree": lambda pair: percent(pair.raw, 0),
+                "kappa": lambda pair: number(pair.kappa, 2),
+                "Krippendorff's alpha": lambda pair: number(pair.alpha, 2),
+            }
+            caption = f"Agreement on {self._noun}s that both labelled"
+            blocks.append(table_of(self.agreement, columns, caption=caption, text_columns=2))
         if self.comments:
             blocks.append(self._comments_table())
         return blocks
@@ -129,17 +126,14 @@ class LabellingSummary(Result):
         """The first comments, each on one line; the file of the summary has all of them."""
         n = len(self.comments)
         shown = self.comments[:_MOST_COMMENTS]
-        return table_of(
-            shown,
-            {
-                self._noun: lambda comment: comment.id,
-                "rater": lambda comment: comment.rater,
-                "label": lambda comment: comment.label or "skipped",
-                "comment": lambda comment: clip(" ".join(comment.comment.split()), _LONGEST),
-            },
-            caption="Comments" if len(shown) == n else f"The first {len(shown)} of {n:,} comments",
-            text_columns=4,
-        )
+        columns: Columns[RaterComment] = {
+            self._noun: lambda comment: comment.id,
+            "rater": lambda comment: comment.rater,
+            "label": lambda comment: comment.label or "skipped",
+            "comment": lambda comment: clip(" ".join(comment.comment.split()), _LONGEST),
+        }
+        caption = "Comments" if len(shown) == n else f"The first {len(shown)} of {n:,} comments"
+        return table_of(shown, columns, caption=caption, text_columns=4)
 
 
 def labels_frame(
@@ -147,22 +141,23 @@ def labels_frame(
 ) -> pl.DataFrame:
     """The labels file: one row per label that counts, oldest first; `comment` if there is one.
 
+    `shown_texts` has a hash of each text that the person was shown, so that the label is joined to
+    no other text with the same id.
     Grades are also in `human`, as 1 and 0, and scores in `human_score`, for `estimate` and
     `diagnose scores`. With the plan that was labelled, `sampling_probability` is added, which
     `estimate` needs for rows that were not all equally likely to be drawn, and the cut, which
     `calibrate` needs for rows that were drawn among the surest.
     """
     labels = [click for click in book.answers() if click.label is not None]
-    columns = ("label", "rater", "sampled_by", "shown_order", "created_at", "comment")
-    frame = pl.DataFrame(
-        [[click.subject_id, *(getattr(click, name) for name in columns)] for click in labels],
-        schema=dict.fromkeys(("id", *columns), pl.String) | {"created_at": pl.Float64},
-        orient="row",
+    columns = (
+        *("label", "rater", "sampled_by", "shown_order", "created_at", "comment", SHOWN_TEXTS),
     )
+    rows = [[click.subject_id, *(getattr(click, name) for name in columns)] for click in labels]
+    schema = dict.fromkeys(("id", *columns), pl.String) | {"created_at": pl.Float64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
     at = (1000 * pl.col("created_at")).cast(pl.Int64).cast(pl.Datetime("ms"))
     frame = frame.with_columns(at).rename({"created_at": "labelled_at"})
-    if frame["comment"].is_null().all():
-        frame = frame.drop("comment")
+    frame = frame.drop(c for c in ("comment", SHOWN_TEXTS) if frame[c].is_null().all())
     if kind.name == "grades":
         frame = frame.with_columns(human=(pl.col("label") == "pass").cast(pl.Int8))
     elif kind.name == "scores":
@@ -186,7 +181,9 @@ def records(frame: pl.DataFrame) -> tuple[list[Label], list[str | None]]:
     labels = labelled.select(name for name in names if name in frame.columns)
     commented = "comment" in frame.columns
     comments = labelled["comment"].to_list() if commented else [None] * len(labelled)
-    return [Label(**row) for row in labels.to_dicts()], comments
+    texts = hashes_in(labelled)
+    rows = zip(labels.iter_rows(named=True), texts, strict=True)
+    return [Label(**row, shown_texts=shown) for row, shown in rows], comments
 
 
 def summarise(
@@ -198,29 +195,31 @@ def summarise(
     labels = [click for click in clicks if click.label is not None]
     raters = sorted({click.rater for click in clicks})
     sampled = Counter(click.sampled_by or "unknown" for click in labels)
-    by_rater = {
-        rater: {click.subject_id: click.label for click in labels if click.rater == rater}
-        for rater in raters
-    }
+    by_rater: dict[str, dict[str, str | None]] = {rater: {} for rater in raters}
+    for click in labels:
+        by_rater[click.rater][click.subject_id] = click.label
+    couples = [
+        two for two in combinations(raters, 2) if by_rater[two[0]].keys() & by_rater[two[1]].keys()
+    ]
+    comments = [
+        RaterComment(
+            id=click.subject_id, rater=click.rater, label=click.label, comment=click.comment
+        )
+        for click in clicks
+        if click.comment is not None
+    ]
+    agreement = [_agreement(two, by_rater, kind) for two in couples]
+    labelled = {click.subject_id for click in labels}
+    summaries = tuple(_rater(rater, clicks, kind) for rater in raters)
     return LabellingSummary(
         about=kind.name,
         pairs=len(ids),
-        pairs_labelled=len({click.subject_id for click in labels}),
+        pairs_labelled=len(labelled),
         n_labels=len(labels),
         sampled_by=dict(sorted(sampled.items())),
-        raters=tuple(_rater(rater, clicks, kind) for rater in raters),
-        agreement=tuple(
-            _agreement(two, by_rater, kind)
-            for two in combinations(raters, 2)
-            if by_rater[two[0]].keys() & by_rater[two[1]].keys()
-        ),
-        comments=tuple(
-            RaterComment(
-                id=click.subject_id, rater=click.rater, label=click.label, comment=click.comment
-            )
-            for click in clicks
-            if click.comment is not None
-        ),
+        raters=summaries,
+        agreement=tuple(agreement),
+        comments=tuple(comments),
     )
 
 
@@ -231,11 +230,12 @@ def _rater(rater: str, clicks: Sequence[LabelEvent], kind: LabelKind) -> RaterSu
     sided = [click for click in labels if click.label != "tie" and click.shown_order]
     left = sum((click.label == "A") == (click.shown_order == "ab") for click in sided)
     low, high = binomial_interval(left, len(sided), 0.95) if sided else (None, None)
+    ties = sum(click.label == "tie" for click in labels)
     return RaterSummary(
         rater=rater,
         labels=len(labels),
         skipped=len(answers) - len(labels),
-        ties=sum(click.label == "tie" for click in labels),
+        ties=ties,
         left_share=left / len(sided) if sided else None,
         left_low=low,
         left_high=high,
@@ -255,22 +255,22 @@ def _mean(labels: Sequence[LabelEvent], kind: LabelKind) -> float | None:
 def _agreement(
     raters: tuple[str, str], labels: Mapping[str, Mapping[str, str | None]], kind: LabelKind
 ) -> RaterAgreement:
-    one, other = raters
-    both = sorted(labels[one].keys() & labels[other].keys())
+    first, second = raters
+    both = sorted(labels[first].keys() & labels[second].keys())
     shared: list[list[Any]] = [[labels[rater][name] for name in both] for rater in raters]
     if kind.name == "scores":
         shared = [[int(label) for label in scores] for scores in shared]
     agreed = agreement(*shared, level="interval" if kind.name == "scores" else "nominal")
     numbers = {name: getattr(agreed, name) for name in ("raw", "kappa", "alpha")}
-    return RaterAgreement(rater_1=one, rater_2=other, pairs=len(both), **numbers)
+    return RaterAgreement(rater_1=first, rater_2=second, pairs=len(both), **numbers)
 
 
 _MOST_COMMENTS = 20
 _LONGEST = 200
 
 
-def _rater_columns(about: str) -> dict[str, Callable[[RaterSummary], str]]:
-    columns: dict[str, Callable[[RaterSummary], str]] = {
+def _rater_columns(about: str) -> Columns[RaterSummary]:
+    columns: Columns[RaterSummary] = {
         "rater": lambda rater: rater.rater,
         "labels": lambda rater: number(rater.labels),
     }

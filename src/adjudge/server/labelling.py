@@ -9,11 +9,13 @@ not shown again, and its label then counts as random.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal, NamedTuple
 
+from adjudge.data.shown import hashes_of
 from adjudge.errors import ArgumentError
 from adjudge.records import Item, Order, Pair, SampledBy, Subject
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, clean_comment, score_labels
@@ -75,13 +77,31 @@ class LabelKind:
         }
 
 
+def side_first(seed: int, reader: str, row: str) -> Order:
+    """Which response is left: a coin fixed by seed, reader and pair, the same after a reload."""
+    coin = hashlib.sha256(f"{seed}\x00{reader}\x00{row}".encode()).digest()[0]
+    return "ab" if coin % 2 == 0 else "ba"
+
+
+#: What the two sides are called where the answers are stacked.
+STACKED = {"left": "upper", "right": "lower"}
+
+
+def place_of(word: str) -> str:
+    """The HTML for a side of a pair, next to or below the other; the style shows one of them."""
+    stacked = STACKED[word.lower()]
+    stacked = stacked.capitalize() if word[0].isupper() else stacked
+    return f'<span class="sideways">{word}</span><span class="stacked">{stacked}</span>'
+
+
 def _button(side: str, keys: str, word: str, *, main: bool = False, long: str = "") -> str:
     style = ' class="main"' if main else ""
     more = f'<span class="long">{long}</span>' if long else ""
     shown = f"<kbd>{keys[0]}</kbd> " if keys and keys[0] != word else ""
+    word = place_of(word) if side in STACKED else escape(word)
     return (
         f'<button type="button" data-side="{escape(side)}" data-keys="{keys}"{style}>'
-        f"{shown}{escape(word)}{more}</button>"
+        f"{shown}{word}{more}</button>"
     )
 
 
@@ -95,7 +115,8 @@ PAIRS = LabelKind(
     "pairs",
     PAIR_LABELS,
     "For each pair choose the better answer. The sides are shuffled; models are not named.\n"
-    f"  Keys: <kbd>1</kbd> left, <kbd>2</kbd> right, <kbd>0</kbd> tie, {_ALWAYS}",
+    f"  Keys: <kbd>1</kbd> {place_of('left')}, <kbd>2</kbd> {place_of('right')}, "
+    f"<kbd>0</kbd> tie, {_ALWAYS}",
     "\n  ".join(
         [
             _button("left", "1", "Left", main=True, long=" is better"),
@@ -190,6 +211,8 @@ class LabellingRound:
         self.share_out = share_out
         #: Called after each label; it can change the queue.
         self.on_label: Callable[[], None] = lambda: None
+        #: When the page closes by itself, by the monotonic clock.
+        self.closes_at = math.inf
 
     def next(self, rater: str) -> LabelTask | None:
         """The first row of the queue that this rater has not answered."""
@@ -232,6 +255,7 @@ class LabellingRound:
             shown_order=shown_order,
             sampled_by=draw.sampled_by,
             comment=comment,
+            shown_texts=hashes_of(self.subjects[subject_id]),
         )
         stored = [
             (answer.subject_id, answer.label, answer.comment) for answer in self.book.answers(rater)
@@ -279,11 +303,8 @@ class LabellingRound:
         return LabelTask(id=draw.id, texts=texts, shown_order=order, draw=draw)
 
     def order_for(self, rater: str, subject_id: str) -> Order | None:
-        """Which response is left: a coin fixed by seed, rater and pair, the same after a reload."""
-        if self.kind is not PAIRS:
-            return None
-        coin = hashlib.sha256(f"{self.seed}\x00{rater}\x00{subject_id}".encode()).digest()[0]
-        return "ab" if coin % 2 == 0 else "ba"
+        """Which response of a pair is left; see `side_first`."""
+        return side_first(self.seed, rater, subject_id) if self.kind is PAIRS else None
 
     def _answered(self, rater: str) -> list[LabelEvent]:
         if not self.share_out:

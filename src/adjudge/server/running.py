@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import closing
@@ -61,8 +62,9 @@ class _OneSend:
 
     def _send(self) -> None:
         if self._written:
-            written, self._written = b"".join(self._written), []
-            self._transport.write(written)
+            joined = b"".join(self._written)
+            self._written = []
+            self._transport.write(joined)
 
 
 class _Connection(H11Protocol):
@@ -71,7 +73,7 @@ class _Connection(H11Protocol):
         self._limits = limits
         self._head_wait: asyncio.TimerHandle | None = None
         self._read_wait: asyncio.TimerHandle | None = None
-        self._heard = False
+        self._received = False
         self._too_many = False
         self._hung_up = False
 
@@ -86,7 +88,7 @@ class _Connection(H11Protocol):
             self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        self._heard = True
+        self._received = True
         if self._hung_up:
             return  # read and discarded, so that the client receives our answer
         if self._too_many:
@@ -133,7 +135,7 @@ class _Connection(H11Protocol):
             self._head_wait = None
 
     def _give_up(self) -> None:
-        if self._heard:
+        if self._received:
             self._hang_up(Refusal(408, "the request came too slowly"))
         else:
             self.transport.close()  # a browser that connected in advance expects no answer
@@ -189,8 +191,11 @@ def serve(
     port: int,
     token: str | None,
     ready: Callable[[str], None],
+    is_over: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Port 0 takes a free one; `ready` gets the address.
+    """Serve until SIGINT or SIGTERM, or until it `is_over`. Port 0 takes a free one.
+
+    `ready` gets the address.
 
     Requests in flight then have the guard's `stop_seconds` to finish; the others get 503. A second
     signal ends that time immediately.
@@ -226,17 +231,27 @@ def serve(
         # Loaded objects stay: garbage collections during requests can skip them.
         gc.collect()
         gc.freeze()
-        server = _Server(config, guard, ready=lambda: ready(f"http://{shown}:{taken}/"))
+        server = _Server(
+            config, guard, ready=lambda: ready(f"http://{shown}:{taken}/"), is_over=is_over
+        )
         server.run(sockets=[bound])
 
 
 class _Server(uvicorn.Server):
     """Calls `ready` once it answers requests and signals; stops by its guard's time limit."""
 
-    def __init__(self, config: uvicorn.Config, guard: Guard, *, ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        guard: Guard,
+        *,
+        ready: Callable[[], None],
+        is_over: Callable[[], bool],
+    ) -> None:
         super().__init__(config)
         self._guard = guard
         self._ready = ready
+        self._is_over = is_over
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -246,6 +261,12 @@ class _Server(uvicorn.Server):
             bound.listen(_QUEUE)  # uvicorn's `backlog` is both; clients can wait in a longer queue
         if self.started:
             self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called ten times a second; true ends the server."""
+        if self._is_over() and not self.should_exit:
+            self.handle_exit(signal.SIGTERM, None)
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # uvicorn's handler would raise the signal again after shutdown, and end the process before

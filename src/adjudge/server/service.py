@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +16,15 @@ from adjudge.data.files import open_regular
 from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.judges.criteria import read_criteria
 from adjudge.judges.interface import Judge, Question
-from adjudge.judges.judge import PROTOCOLS, make_judge, parse_judge, parse_protocol
+from adjudge.judges.judge import (
+    PROTOCOLS,
+    make_judge,
+    parse_judge,
+    parse_protocol,
+    refuse_images,
+)
 from adjudge.judges.prompting import read_prompt
+from adjudge.judges.rows import models_of
 from adjudge.policy.result import Policy, PolicyGroup, names_of, own_cuts
 from adjudge.records import Grade, Judgment, Reply, Subject
 from adjudge.selection.doubts.base import (
@@ -31,6 +39,7 @@ from adjudge.selection.selecting import reason_to_abstain
 from adjudge.selection.verifying import check_about, levels_of, read_policy
 from adjudge.statistics.entropy import INFINITE_DOUBT
 
+_log = logging.getLogger("adjudge.server")
 #: The state of the policy's file.
 FileState = Literal["unchanged", "changed", "missing"]
 
@@ -54,7 +63,8 @@ class PolicyFile:
             return "missing"
         version = (file.st_ino, file.st_size, file.st_mtime_ns)
         if self._seen != version:
-            self._seen, self._same = version, self._read() == self._digest
+            self._seen = version
+            self._same = self._read() == self._digest
         return "unchanged" if self._same else "changed"
 
     def _read(self) -> str | None:
@@ -125,17 +135,20 @@ class JudgeService:
     ) -> None:
         check_servable(policy)
         judges = (judge,) if isinstance(judge, Judge) else tuple(judge)
-        for given in judges:
-            check_about(policy, "grades" if given.protocol.record is Grade else "pairs")
-            _refuse_columns(given)
+        for asked in judges:
+            check_about(policy, "grades" if asked.protocol.record is Grade else "pairs")
+            _refuse_columns(asked)
         self._guarantee = find_guarantee(policy.guarantee)
         self._levels = levels_of(policy)
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self._doubt = load_doubt(policy)
         self._by_orders = is_by_orders(policy)
+        self._calibrated_on = frozenset(policy.calibrated_on.get("served_model", ()))
+        self._other_models: set[str] = set()
         routed, rules = self._doubt.take_judges(policy, judges)
-        self.judges, self.rules = tuple(routed), list(rules)
+        self.judges = tuple(routed)
+        self.rules = list(rules)
         cuts = [own_cuts(policy.cuts, rule.judge, rule.protocol) for rule in self.rules]
         if any(len(rule_cuts) < len(policy.cuts) for rule_cuts in cuts):
             raise InputError(
@@ -224,15 +237,36 @@ class JudgeService:
         """One judge's judgment of a subject, asked in every order of the protocol."""
         protocol = self.judges[stage].protocol
         questions = protocol.questions(subject)
-        rows = protocol.judge(subject, await self._ask_all(subject, questions, stage))
+        refuse_images(self.judges[stage].backend, questions)
+        replies = await self._ask_all(subject, questions, stage)
+        rows = protocol.judge(subject, replies)
         if len(rows) != 1 or not isinstance(rows[0], Judgment | Grade):
             raise ArgumentError("protocol", protocol.name, "serve one with one verdict per request")
-        least, mass = self.policy.min_answer_mass, rows[0].answer_mass
+        row = self._with_model(rows[0], replies)
+        least = self.policy.min_answer_mass
+        mass = row.answer_mass
         if least is not None and mass is not None and mass < least:
-            return _off_answer(rows[0])
-        if self._by_orders and isinstance(rows[0], Judgment):
-            return read_orders(rows[0])
-        return rows[0]
+            return _off_answer(row)
+        if self._by_orders and isinstance(row, Judgment):
+            return read_orders(row)
+        return row
+
+    def _with_model(self, row: Judgment | Grade, replies: Sequence[Reply]) -> Judgment | Grade:
+        """The row with the model that answered; another than the policy's is logged once."""
+        models = models_of(replies)
+        if not models:
+            return row
+        served = " and ".join(models)
+        unlike = bool(self._calibrated_on) and served not in self._calibrated_on
+        if unlike and served not in self._other_models:
+            self._other_models.add(served)
+            expected = ", ".join(sorted(self._calibrated_on))
+            _log.warning(
+                "%s answered, but the policy was calibrated on answers of %s: its promise is about "
+                "that; to test whether the judge changed: adjudge monitor judge",
+                *(served, expected),
+            )
+        return replace(row, extra={**row.extra, "served_model": served})
 
     async def rule_many(self, cases: Sequence[Case]) -> list[Ruling]:
         """Several subjects in parallel, returned in their order."""
@@ -325,8 +359,9 @@ def make_service(
     if (protocol := options.get("protocol")) is None:
         calibrated = (stages or policy.groups)[0].protocol or ""
         protocol = calibrated if calibrated in PROTOCOLS else "preference"
-    prompt, criteria = options.get("prompt"), options.get("criteria")
-    asked: dict[str, object] = {
+    prompt = options.get("prompt")
+    criteria = options.get("criteria")
+    asking: dict[str, object] = {
         "samples": options.get("samples"),
         "max_tokens": options.get("max_tokens"),
         "prompt": None if prompt is None else read_prompt(prompt),
@@ -335,12 +370,13 @@ def make_service(
     }
     if "min_answer_mass" in PROTOCOLS.load(protocol).options:
         # As calibrated; a policy from before this limit existed has none.
-        asked["min_answer_mass"] = policy.min_answer_mass or 0.0
-    base_url, concurrency = options.get("base_url"), options.get("concurrency")
+        asking["min_answer_mass"] = policy.min_answer_mass or 0.0
+    base_url = options.get("base_url")
+    concurrency = options.get("concurrency")
     judges = [
         make_judge(
             parse_judge(spec, base_url=base_url, concurrency=concurrency),
-            parse_protocol(protocol, **asked),
+            parse_protocol(protocol, **asking),
         )
         for spec in specs
     ]

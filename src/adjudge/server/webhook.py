@@ -15,12 +15,13 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from fastapi import FastAPI, HTTPException
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from adjudge.data.conversations import NotTextError, from_text
+from adjudge.data.conversations import from_text
 from adjudge.errors import ArgumentError
+from adjudge.images import NotTextError
 from adjudge.judges.prompting import write_value
 from adjudge.policy.result import Policy
 from adjudge.present.text import number
-from adjudge.records import Grade, Item, Judgment, Pair, Subject
+from adjudge.records import ABSTAINED, Grade, Item, Judgment, Pair, Subject
 from adjudge.server.service import Case as Case
 from adjudge.server.service import JudgeService, Ruling
 from adjudge.store.interface import content_hash
@@ -56,9 +57,10 @@ def read_case(
 
     Lists of chat messages become conversations; other values that are not text become JSON.
     """
-    asked, answer = _text(prompt, "prompt"), _text(response, "response")
-    if asked is None or answer is None:
-        raise ArgumentError("response" if asked else "prompt", None, "give its text")
+    question = _text(prompt, "prompt")
+    answer = _text(response, "response")
+    if question is None or answer is None:
+        raise ArgumentError("response" if question else "prompt", None, "give its text")
     extra = {column: value for column, value in columns.items() if column not in _NOT_JUDGED}
     subject: Subject
     if policy.about == "pairs":
@@ -66,12 +68,12 @@ def read_case(
         if other is None:
             remedy = "this policy is about pairs: give the other answer in this column"
             raise ArgumentError("response_b", None, remedy)
-        name = _id(columns, asked, answer, other)
-        subject = Pair(id=name, prompt=asked, response_a=answer, response_b=other, extra=extra)
+        name = _id(columns, question, answer, other)
+        subject = Pair(id=name, prompt=question, response_a=answer, response_b=other, extra=extra)
     else:
         shown = {column: _text(columns.get(column), column) for column in ("reference", "context")}
-        name = _id(columns, asked, answer, *(text or "" for text in shown.values()))
-        subject = Item(id=name, prompt=asked, response=answer, extra=extra | shown)
+        name = _id(columns, question, answer, *(text or "" for text in shown.values()))
+        subject = Item(id=name, prompt=question, response=answer, extra=extra | shown)
     return Case(
         subject=subject, group=_value(columns, policy.by), category=_value(columns, policy.category)
     )
@@ -79,7 +81,8 @@ def read_case(
 
 def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
     """The accepted verdict, or an abstention with its reason and the refused verdict."""
-    judgment, policy = ruling.judgment, service.policy
+    judgment = ruling.judgment
+    policy = service.policy
     judge = service.judges[ruling.asked - 1]  # of a cascade, the one at which it ended
     verdict = ruling.verdict
     name, p = probability_of(judgment)
@@ -88,10 +91,10 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
         held = f"accepted by {policy.guarantee} at error level {policy.alpha:g}"
         explanation = f"{_SAYS[verdict]}: {held} ({numbers})"
     elif verdict is None:
-        explanation = f"abstained: {ruling.reason}"
+        explanation = f"{ABSTAINED}: {ruling.reason}"
     else:
         refused = f"the refused verdict is {_SAYS[verdict]}"
-        explanation = f"abstained: {ruling.reason}; {refused} ({numbers})"
+        explanation = f"{ABSTAINED}: {ruling.reason}; {refused} ({numbers})"
     return Outcome(
         passed=PASSES[verdict] if ruling.accepted and verdict is not None else None,
         explanation=explanation,
@@ -112,8 +115,9 @@ def probability_of(judgment: Judgment | Grade) -> tuple[str, float | None]:
 def describe_ruling(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
     """A ruling and its rule, with the field names of the judge API."""
     judgment = ruling.judgment
+    name, probability = probability_of(judgment)
     return {
-        **dict([probability_of(judgment)]),
+        name: probability,
         "id": judgment.id,
         **ruling.describe(),
         "uncertainty": judgment.uncertainty,
@@ -131,7 +135,7 @@ def _text(value: object, name: str) -> str | None:
     try:
         return from_text(value) if isinstance(value, str) else write_value(value)
     except NotTextError as error:
-        raise ArgumentError(name, type(value).__name__, f"{error}: give text") from None
+        raise ArgumentError(name, type(value).__name__, f"{error}: {error.remedy}") from None
 
 
 def _value(columns: Mapping[str, object], name: str | None) -> str | None:
@@ -144,7 +148,7 @@ def _id(columns: Mapping[str, object], *words: str) -> str:
 
 
 #: The status of an abstention that counts as an error; no other error has it.
-ABSTAINED = 409
+ABSTAINED_CODE = 409
 _Text = Annotated[str, Field(max_length=TEXT_LIMIT)]
 _Words = _Text | dict[str, JsonValue] | list[JsonValue] | bool | int | float
 
@@ -191,7 +195,7 @@ class WebhookOut(BaseModel):
 
 Abstain = Annotated[
     Literal["pass", "fail", "error"],
-    Field(description=f"What an abstention counts as; an error is status {ABSTAINED}."),
+    Field(description=f"What an abstention counts as; an error is status {ABSTAINED_CODE}."),
 ]
 
 
@@ -210,7 +214,7 @@ def add_webhook(
             raise HTTPException(422, str(error)) from None
         outcome = outcome_of((await rule([case]))[0], service)
         if outcome.passed is None and abstain == "error":
-            raise HTTPException(ABSTAINED, outcome.explanation)
+            raise HTTPException(ABSTAINED_CODE, outcome.explanation)
         passed = abstain == "pass" if outcome.passed is None else outcome.passed
         return WebhookOut(passed=passed, score=1 if passed else 0, reason=outcome.explanation)
 

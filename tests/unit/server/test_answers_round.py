@@ -19,7 +19,7 @@ from adjudge.judges.interface import Question
 from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.judges.judging import judge_pairs
 from adjudge.records import Item, Reply, Subject
-from adjudge.selection import calibrate, read_policy, select
+from adjudge.selection import Learned, calibrate, read_policy, select
 from adjudge.server.label_summary import labels_frame, summarise
 from adjudge.server.labelling import GRADES, LabellingRound, scores
 from adjudge.server.rounds import random_queue
@@ -72,7 +72,7 @@ def test_a_doubt_learned_from_grades_is_that_of_select(tmp_path: Path) -> None:
     graded = pl.read_ndjson(out).with_columns(
         kind=pl.when(pl.int_range(200) % 2 == 0).then(pl.lit("code")).otherwise(pl.lit("math"))
     )
-    policy = calibrate(graded, alpha=0.25, doubt="learned", category="kind")
+    policy = calibrate(graded, alpha=0.25, doubt=Learned(category="kind"))
     chosen = select(graded.drop("human"), policy).rows
     service = JudgeService(make_judge(parse_judge(JUDGE), parse_protocol("grade")), policy)
     for at in (0, 1, 50, 199):
@@ -145,7 +145,7 @@ def test_a_round_over_http_with_instructions(tmp_path: Path) -> None:
         assert state["instructions"] == (
             "<p>Be <em>fair</em>. &lt;script&gt;alert(1)&lt;/script&gt;</p>\n"
         )
-        assert state["item"]["response"] == "<p>&lt;b&gt;R&lt;/b&gt;</p>\n"
+        assert "<p>&lt;b&gt;R&lt;/b&gt;</p>" in state["item"]["texts"]
         click = {"rater": "ann", "id": state["item"]["id"], "nonce": "nonce-0001"}
         for side, code in (("101", 409), ("pass", 409), ("A", 422), ("-1", 422), ("7.5", 422)):
             assert ask(service.port, "/api/label", {**click, "side": side})[0] == code, side

@@ -21,8 +21,11 @@ from adjudge.auditing import check_audits
 from adjudge.cli import run
 from adjudge.data import read_labels, read_result
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
+from adjudge.judges.backends.simulated import SimulatedBackend
+from adjudge.judges.interface import Question
 from adjudge.monitoring.drawing import AuditCoin, read_served_audits
 from adjudge.policy.audits import Monitor
+from adjudge.records import Reply, Subject
 from adjudge.selection import read_policy, select
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.rounds import audits_of, queue_of, rows_of
@@ -193,6 +196,10 @@ def test_a_check_reads_audits_labels_and_state_from_the_store(
     late = check_audits("store.db", "policy.json", now=max(monitor.pending_since.values()) + 15e5)
     assert late.outcomes[-1] == "missing"
     assert late.groups[0].worst.n == late.groups[0].rate.n + 1
+    again = ["monitor", "recalibrate", "store.db", "--state", "store.db", "-o", "again.json"]
+    assert run(again) == 2  # all of them were wrong
+    policy = read_policy("again.json")
+    assert (policy.n_calibration, policy.accepts) == (drawn - 4 - 1, "none")
 
 
 def test_the_service_exports_the_last_check(folder: Path) -> None:
@@ -305,3 +312,42 @@ def test_what_serve_refuses_before_it_serves(
     monkeypatch.setenv("AUDIT_SECRET", "short")
     assert run([*command, "--audit-rate", "0.1", "--secret-env", "AUDIT_SECRET"]) == 1
     assert "short" not in capsys.readouterr().err
+
+
+class Moved(SimulatedBackend):
+    """Answers as the model that its server names."""
+
+    model: str
+
+    async def ask_about(self, subject: Subject, question: Question) -> Reply:
+        return replace(await super().ask_about(subject, question), served_model=self.model)
+
+
+def test_another_served_model_than_the_policys_is_logged_once_and_stored(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = read_policy(folder / "policy.json")
+    policy = replace(policy, calibrated_on={"served_model": ("m-1",)})
+    backend = Moved.parse(JUDGE.partition(":")[2])
+    service = JudgeService(make_judge(backend, parse_protocol("preference")), policy)
+    trail = AuditTrail(AuditCoin(1, SECRET), service, tmp_path / "s.db")
+
+    async def serve(models: list[str]) -> None:
+        await trail.start()
+        for model, pair in zip(models, PAIRS, strict=False):
+            backend.model = model
+            case = Case(subject=pair)
+            await trail.keep([case], [await service.rule(pair)])
+        await trail.close()
+
+    asyncio.run(serve(["m-1"] * 20))
+    assert "calibrated" not in caplog.text
+    asyncio.run(serve(["m-1"] * 20 + ["m-2"] * 40))
+    told = "m-2 answered, but the policy was calibrated on answers of m-1"
+    assert caplog.text.count(told) == 1
+    assert "to test whether the judge changed: adjudge monitor judge" in caplog.text
+    audits = read_served_audits(tmp_path / "s.db").rows
+    assert set(audits["served_model"]) == {"m-1", "m-2"}
+    monitor = check_audits(tmp_path / "s.db", policy)
+    remark = "served_model is m-2 in some rows, but the policy was calibrated on m-1"
+    assert any(text.startswith(remark) for text in monitor.warnings)

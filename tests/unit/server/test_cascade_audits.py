@@ -19,7 +19,7 @@ from adjudge.errors import PolicyMismatchError
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin, draw_audits, read_served_audits
 from adjudge.policy.result import Policy
-from adjudge.selection import calibrate, select
+from adjudge.selection import Cascade, calibrate, select
 from adjudge.selection.cascade_judging import judge_cascade
 from adjudge.server.audits import AuditTrail
 from adjudge.server.service import Case, JudgeService
@@ -38,7 +38,7 @@ def make_policy(about: str = "pairs") -> Policy:
     protocol = "grade" if grades else "preference"
     rows = judge_pairs(subjects, judge=STAGES, protocol=protocol, store=None).judgments
     names = rows["judge_name" if grades else "judge"].unique(maintain_order=True).to_list()
-    return calibrate(rows, cascade=names, costs=(1, 30), alpha=0.1)
+    return calibrate(rows, doubt=Cascade(names, costs=(1, 30)), alpha=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,8 @@ def test_a_cascade_that_rang_is_exported_and_calibrates_on_other_labels(
     check = ["--labels", "labels.csv", "--policy", "cascade.json", "--state", "s.json"]
     assert run(["monitor", "check", "audits.jsonl", *check]) == 2
     assert "calibrate on rows labelled at random: the policy accepts by" in capsys.readouterr().out
-    again = ["calibrate", "audits.jsonl", "--labels", "labels.csv", "--from-audits", "s.json"]
+    again = ["monitor", "recalibrate", "audits.jsonl", "--labels", "labels.csv"]
+    again += ["--state", "s.json"]
     assert run(again) == 1
     error = capsys.readouterr().err.strip()
     assert error.endswith("calibrate on rows labelled at random")

@@ -16,7 +16,7 @@ from adjudge.judges.interface import Judge, Question
 from adjudge.judges.judge import make_judge, parse_protocol
 from adjudge.policy.result import Policy
 from adjudge.records import Item, Pair, Reply, Subject
-from adjudge.selection import calibrate, select
+from adjudge.selection import Cascade, calibrate, select
 from adjudge.selection.cascade_judging import judge_cascade
 from adjudge.server.service import Case, JudgeService, Ruling
 from adjudge.simulate.pairs import simulate_pairs
@@ -53,7 +53,7 @@ def in_protocol(asked: Sequence[Counted], protocol: str = "preference") -> list[
 def policy() -> Policy:
     rows = judge_pairs(OLD, judge=backends(), store=None).judgments
     names = rows["judge"].unique(maintain_order=True).to_list()
-    return calibrate(rows, cascade=names, costs=COSTS, alpha=0.1)
+    return calibrate(rows, doubt=Cascade(names, costs=COSTS), alpha=0.1)
 
 
 def rule_all(
@@ -107,7 +107,7 @@ def test_other_judges_and_batches_are_refused(policy: Policy) -> None:
     with pytest.raises(PolicyMismatchError, match="this stage of the cascade"):
         JudgeService(in_protocol(other), policy)
     rows = judge_pairs(OLD, judge=backends(), store=None).judgments
-    batch = calibrate(rows, cascade=list(policy.judges), costs=COSTS, guarantee="fdr")
+    batch = calibrate(rows, doubt=Cascade(list(policy.judges), costs=COSTS), guarantee="fdr")
     with pytest.raises(InputError, match="batch decided together"):
         JudgeService(in_protocol(backends()), batch)
 
@@ -121,7 +121,7 @@ def test_grades_lengths_and_categories() -> None:
     ]  # fmt: skip
     rows = judge_pairs(items, judge=backends(), protocol="grade", store=None).judgments
     names = rows["judge_name"].unique(maintain_order=True).to_list()
-    made = calibrate(rows, cascade=names, costs=COSTS, alpha=0.1, category="kind")
+    made = calibrate(rows, doubt=Cascade(names, costs=COSTS, category="kind"), alpha=0.1)
     assert (made.about, made.cascade is not None) == ("grades", True)
     asked = backends()
     again = judge_cascade(items[:40], made, judge=asked, store=None)
@@ -151,7 +151,7 @@ def test_texts_give_the_lengths_in_a_run_and_a_service() -> None:
     names = rows["judge"].unique(maintain_order=True).to_list()
     table = pl.DataFrame([{"id": one.id, "prompt": one.prompt, "response_a": one.response_a,
                            "response_b": one.response_b} for one in pairs])  # fmt: skip
-    made = calibrate(rows, pairs=table, cascade=names, costs=COSTS, alpha=0.1)
+    made = calibrate(rows, pairs=table, doubt=Cascade(names, costs=COSTS), alpha=0.1)
     assert made.cascade is not None
     assert made.cascade.rule.lengths == "response"
     run = judge_cascade(pairs[:30], made, judge=backends(), store=None)

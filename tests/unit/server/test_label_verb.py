@@ -51,6 +51,7 @@ def test_the_summary_counts_and_compares(capsys: pytest.CaptureFixture[str]) -> 
     told = json.loads(capsys.readouterr().out)
     kept = json.loads(Path("labelling.json").read_text())
     assert kept.pop("command").startswith("adjudge label pairs.jsonl")
+    assert kept.pop("digest").startswith("sha256:")
     assert kept == told
     assert told["kind"] == "labelling"
     assert (told["n_labels"], told["pairs_labelled"], told["pairs"]) == (4, 2, 6)
@@ -150,3 +151,23 @@ def test_rows_that_cannot_be_shown_are_counted(capsys: pytest.CaptureFixture[str
     Path("pairs.json").write_text(json.dumps(rows))
     assert run(["label", "pairs.json", "--export-only"]) == 0
     assert "pairs.json: left out 1 row: chosen and rejected are the same" in capsys.readouterr().err
+
+
+def test_imported_labels_of_ids_that_are_alike_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("alike.csv").write_text("id,label,rater\np0,A,ann\n P1 ,B,ann\n P1 ,B,bob\nnone,A,ann\n")
+    command = ["label", "pairs.jsonl", "--import", "alike.csv", "--export-only", "-o", "out.csv"]
+    assert run(command) == 0
+    named = "1 times: label of an id that would match up to blanks, case, Unicode or number form"
+    assert named in capsys.readouterr().err
+    assert run([*command, "--store", "other.db", "--alike-ids"]) == 0
+    assert "would match" not in capsys.readouterr().err
+    assert sorted(read_labels(Path("out.csv"))["id"]) == ["none", "p0", "p1", "p1"]
+
+
+def test_words_about_the_origin_of_labels_are_read_in_any_case() -> None:
+    Path("origin.csv").write_text("id,label,sampled_by,labelled_by\np0,A, Doubt ,PERSON\n")
+    run(["label", "pairs.jsonl", "--import", "origin.csv", "--export-only", "-o", "out.csv"])
+    assert read_labels(Path("out.csv"))["sampled_by"].to_list() == ["doubt"]
+    assert read_labels(Path("origin.csv"))["labelled_by"].to_list() == ["person"]

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from adjudge.errors import ArgumentError
-from adjudge.server.rounds import doubt_queue, planned_queue, random_queue
+from adjudge.errors import ArgumentError, DataError
+from adjudge.server.rounds import abstained_ids, doubt_queue, planned_queue, random_queue
 
 IDS = [f"p{i}" for i in range(40)]
 
@@ -59,3 +59,25 @@ def test_the_random_share_is_neither_nothing_nor_all(share: float) -> None:
 def test_strangers_among_the_abstentions_are_named() -> None:
     with pytest.raises(ArgumentError, match="'zz'.*not among the rows"):
         doubt_queue(IDS, ["zz"], seed=0)
+
+
+def test_abstentions_are_read_as_decisions() -> None:
+    said: list[str] = []
+    rows = {
+        "ID": ["p0", "p1", "p2", "p3", "p1"],
+        "Accepted": [True, False, False, True, False],
+        "uncertainty": [0.1, 0.2, 0.6, 0.1, 0.2],
+        "status": ["ok", "ok", "ok", "error", "ok"],
+    }
+    # p3 failed, so that it was not accepted.
+    assert abstained_ids(rows, said.append) == ["p3", "p2", "p1"]
+    assert said == [
+        "the dict of columns: left out 1 row: the same row again",
+        "the dict of columns: 1 abstention without an answer of the judge: status error",
+    ]
+    other = {**rows, "uncertainty": [0.1, 0.2, 0.6, 0.1, 0.4]}
+    with pytest.raises(DataError, match="id 'p1' is in the file twice"):
+        abstained_ids(other, said.append)
+    del rows["uncertainty"]
+    with pytest.raises(DataError, match="column uncertainty: is missing; give the rows that"):
+        abstained_ids(rows, said.append)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.server.label_page import highlight_styles, render_markdown
+from adjudge.data.conversations import Turn, write_turns
+from adjudge.server.rendering import highlight_styles, render_markdown, render_response
 
 XSS = [
     "<script>alert(1)</script>",
@@ -142,3 +143,24 @@ def test_codes_that_turn_or_hide_text_are_shown() -> None:
 
 def test_code_has_colours_for_light_and_dark() -> None:
     assert "prefers-color-scheme: dark" in highlight_styles()
+
+
+def test_turns_have_headings_and_what_tools_do_is_folded() -> None:
+    hostile = "<img src=x onerror=alert(1)>\u202e"
+    text = write_turns([
+        Turn("user", f"**Hi** {hostile}"),
+        Turn("assistant", f'Look.\n[calls find] {{"q": "{hostile}"}}\n[calls pay] {{}}', "planner"),
+        Turn("tool", hostile, "find", failed=True),
+    ])  # fmt: skip
+    html = render_response(text)
+    assert "<h3>user</h3><p><strong>Hi</strong>" in html
+    assert "<h3>assistant planner</h3><p>Look.</p>" in html
+    assert html.count('<details class="call"><summary>calls <b>') == 2
+    assert '<details class="turn tool failed"><summary>tool find: error <span>' in html
+    assert "<img" not in html
+    assert "\u202e" not in html
+
+
+@pytest.mark.parametrize("text", ["[1]\nA list.", "Hello\n\n[user]\nHi", "[note]\nx", "[user] Hi"])
+def test_text_that_is_no_conversation_has_no_turns(text: str) -> None:
+    assert "turn" not in render_response(text)

@@ -26,7 +26,7 @@ from adjudge.judges.interface import Question
 from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.judges.judging import judge_pairs
 from adjudge.records import Reply, Subject
-from adjudge.selection import calibrate, read_policy, select
+from adjudge.selection import Learned, calibrate, read_policy, select
 from adjudge.server.judge_app import judge_app
 from adjudge.server.service import JudgeService, PolicyFile
 from adjudge.simulate.pairs import simulate_pairs
@@ -192,7 +192,7 @@ def test_a_learned_doubt_is_that_of_select(tmp_path: Path) -> None:
     judged = pl.read_ndjson(tmp_path / "j.jsonl").with_columns(
         kind=pl.when(pl.int_range(200) % 2 == 0).then(pl.lit("code")).otherwise(pl.lit("math"))
     )
-    options = {"alpha": 0.25, "doubt": "learned", "category": "kind"}
+    options = {"alpha": 0.25, "doubt": Learned(category="kind")}
     policy = calibrate(judged, pairs=rows, **options)
     assert {"sign x order gap", "length ratio", "sign x category code"} <= set(policy.doubt.columns)
     chosen = select(judged.drop("label"), policy, pairs=rows).rows

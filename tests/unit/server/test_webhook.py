@@ -83,7 +83,7 @@ def test_the_answer_has_promptfoos_names_alone(port: int) -> None:
             "",
             {"output": [{"role": "user", "content": [{"type": "image_url"}]}]},
             422,
-            "response = 'list': message 1 contains a part of type 'image_url', not text: give text",
+            "response = 'list': message 1 contains an image without bytes: give a path, a data",
         ),
     ],
 )

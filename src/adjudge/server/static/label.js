@@ -2,61 +2,13 @@
 // neither a lost answer nor a reload can lose a label or count it twice.
 "use strict";
 
-const $ = (id) => document.getElementById(id);
 // Which label each key gives: every button names its own keys.
 const SIDES = {};
 
-// Kept for this tab, and never in an address: those end up in histories and process lists.
-let token = sessionStorage.getItem("adjudge-token") || "";
 let rater = localStorage.getItem("adjudge-rater") || "";
 let item = null;
 let nonce = null;
 let busy = false;
-
-function newNonce() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function say(message, calm = false) {
-  $("notice").textContent = message;
-  $("notice").classList.toggle("calm", calm);
-  $("notice").hidden = !message;
-}
-
-async function call(path, body) {
-  const headers = {};
-  if (token) headers["Authorization"] = `Bearer ${token}`;
-  if (body) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, {
-    method: body ? "POST" : "GET",
-    headers,
-    body: body ? JSON.stringify(body) : undefined,
-  });
-  const reply = await answer.json().catch(() => ({}));
-  if (!answer.ok) {
-    const error = new Error(reply.detail || `the server answered ${answer.status}`);
-    error.status = answer.status;
-    error.final = answer.status >= 400 && answer.status < 500 && answer.status !== 408;
-    throw error;
-  }
-  return reply;
-}
-
-// Keeps trying while the server is away; a refusal is shown and not repeated.
-async function insist(path, body) {
-  for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
-    try {
-      const reply = await call(path, body);
-      say("");
-      return reply;
-    } catch (error) {
-      if (error.final) throw error;
-      say("Not saved yet: the server does not answer. Trying again…");
-      await new Promise((resolve) => setTimeout(resolve, wait));
-    }
-  }
-}
 
 function show(view) {
   for (const id of ["instructions", "stage", "bar", "done", "name-form", "token-form"]) $(id).hidden = true;
@@ -67,13 +19,6 @@ function askName() {
   show(["name-form"]);
   $("name").value = rater;
   $("name").focus();
-}
-
-function askToken() {
-  show(["token-form"]);
-  $("token").value = "";
-  $("token").focus();
-  return token ? "That is not the server's token." : "";
 }
 
 async function advance() {
@@ -100,12 +45,9 @@ async function advance() {
     return;
   }
   // The server made this HTML from Markdown with raw HTML off; the page's policy runs no script in it.
-  for (const part of ["prompt", "left", "right", "response", "reference", "context"]) {
-    $(part).innerHTML = item[part] || "";
-    $(part).scrollTop = 0;
-  }
-  for (const part of ["reference", "context"]) $(`${part}-part`).hidden = !item[part];
-  for (const side of document.querySelectorAll(".side")) side.classList.remove("chosen");
+  $("texts").innerHTML = item.texts;
+  // The end of a conversation is what is answered.
+  if ($("prompt")?.querySelector(".turn")) $("prompt").scrollTop = $("prompt").scrollHeight;
   show(["instructions", "stage", "bar"]);
   window.scrollTo(0, 0);
   if ($("score")) $("score").value = "";
@@ -158,6 +100,7 @@ async function guarded(work) {
   try {
     await work();
   } catch (error) {
+    if (error.status === 401) show(["token-form"]);
     say(error.status === 401 ? askToken() : error.message);
   } finally {
     busy = false;
@@ -170,8 +113,7 @@ function choose(side) {
   if (!measureComment()) return writeComment();
   guarded(async () => {
     $("comment").readOnly = true;
-    const chosen = { left: "left", right: "right" }[side];
-    if (chosen) $(chosen).closest(".side").classList.add("chosen");
+    $(side)?.closest(".card").classList.add("chosen");
     await insist("/api/label", {
       rater, id: item.id, side, shown_order: item.shown_order, nonce,
       comment: $("comment").value.trim() || null,
@@ -183,6 +125,8 @@ function choose(side) {
 // A button's own word, without its key; a score is its number.
 function wordOf(side) {
   const button = document.querySelector(`[data-side="${CSS.escape(side)}"]`);
+  const places = Array.from(button?.querySelectorAll(".sideways, .stacked") || []);
+  if (places.length) return places.find((place) => getComputedStyle(place).display !== "none").textContent;
   return button ? Array.from(button.childNodes).filter((node) => node.nodeType === Node.TEXT_NODE)
     .map((node) => node.textContent).join("").trim() : side;
 }
@@ -239,12 +183,7 @@ document.addEventListener("DOMContentLoaded", () => {
     localStorage.setItem("adjudge-rater", rater);
     guarded(advance);
   });
-  $("token-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    token = $("token").value.trim();
-    sessionStorage.setItem("adjudge-token", token);
-    guarded(advance);
-  });
+  takeToken(() => guarded(advance));
   if (rater) guarded(advance);
   else askName();
 });

@@ -1,0 +1,119 @@
+"""What the pages of people share: static files, templates, an application behind its guard."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import Response
+from starlette.routing import Route
+
+from adjudge.present.text import safe
+from adjudge.server.guard import Guard, Limits, explain_in_one_line
+from adjudge.server.rendering import highlight_styles
+
+_TYPES = {"js": "text/javascript", "css": "text/css"}
+
+
+def read_static(name: str) -> bytes:
+    """A file of the pages."""
+    return (files("adjudge.server") / "static" / name).read_bytes()
+
+
+def page_app(name: str, **values: Any) -> FastAPI:
+    """An application with the page of a verb and its static files, sent without the token.
+
+    The page sends the token with every other call. Its template gets these values.
+    """
+    page = templates().get_template(f"{name}.html").render(name=name, **values)
+    answers: dict[str, Response] = {
+        "/": Response(page, media_type="text/html"),
+        "/code.css": Response(highlight_styles(), media_type="text/css"),
+        "/favicon.ico": Response(status_code=204),
+        "/healthz": JSONResponse({"status": "ok"}),
+    }
+    for file in ("page.css", "page.js", f"{name}.css", f"{name}.js"):
+        kind = _TYPES[file.rpartition(".")[2]]
+        answers[f"/{file}"] = Response(read_static(file), media_type=kind)
+    app = FastAPI(
+        title=f"adjudge {name}", docs_url=None, redoc_url=None, openapi_url=None,
+        redirect_slashes=False,
+        routes=[Route(path, answer, methods=["GET"]) for path, answer in answers.items()],
+    )  # fmt: skip
+    explain_in_one_line(app)
+    return app
+
+
+def guard_page(app: FastAPI, *, host: str, port: int, token: str | None) -> Guard:
+    """The guard of a page: all that `page_app` sends is open, every call needs the token."""
+    open_paths = frozenset(route.path for route in app.routes if type(route) is Route)
+    limits = Limits(body_bytes=20_000)
+    return Guard(app, host=host, port=port, token=token, limits=limits, open_paths=open_paths)
+
+
+@cache
+def templates() -> Environment:
+    """Templates that escape every text, and refuse a missing name."""
+    made = Environment(
+        loader=PackageLoader("adjudge.server"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_show,
+    )
+    made.filters |= {
+        "percent": share,
+        "count": lambda n: f"{n:,}",
+        "small": small,
+        "along": lambda x: f"{100 * x:.2f}%",
+        # 1 is the left end.
+        "place": lambda p: f"{100 * (1 - p):.1f}%",
+    }
+    return made
+
+
+def macros(name: str) -> Any:
+    """The parts that a template can render."""
+    return templates().get_template(name).module
+
+
+def _show(value: Any) -> Any:
+    """Control codes and codes that change the direction of writing are shown, not obeyed."""
+    return safe(value) if type(value) is str else value
+
+
+def share(value: float) -> str:
+    r"""A share in few words, on one line.
+
+    >>> share(0.705), share(0.17)
+    ('70.5\xa0%', '17\xa0%')
+    """
+    return f"{f'{100 * value:.1f}'.removesuffix('.0')}\xa0%"
+
+
+def small(value: float) -> str:
+    """A doubt with two digits.
+
+    >>> small(0.5623), small(0.0000042), small(0)
+    ('.56', '< .0001', '0')
+    """
+    if value == 0 or math.isinf(value):
+        return "0" if value == 0 else "without limit"
+    return "< .0001" if value < 1e-4 else f"{float(f'{value:.2g}'):f}".rstrip("0").removeprefix("0")
+
+
+def likely(p: float) -> str:
+    """A probability with two digits.
+
+    >>> likely(0.754), likely(0.999), likely(0.001)
+    ('.75', '> .99', '< .01')
+    """
+    if p >= 0.995:
+        return "> .99"
+    return "< .01" if p <= 0.005 else f"{p:.2f}".removeprefix("0")

@@ -1,0 +1,677 @@
+"""The rows behind the viewer: what every judge and people said, and which rows a choice shows.
+
+Everything that a filter or an order needs is a column, made once: a choice of rows is an "and" of
+columns of true and false, and an order is sorted once. Texts are read for the rows on screen alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from adjudge.data.columns import TEXT_COLUMNS, UNNAMED
+from adjudge.data.conversion import read_public, sniff
+from adjudge.data.formats import NATIVE, kinds_of
+from adjudge.data.grades import names_sides
+from adjudge.data.judgments import IS_ERROR, WORDS, Judgments, prepare_judgments
+from adjudge.data.labels import open_labels, with_labels
+from adjudge.data.names import has_order_verdicts, recognise, shorten
+from adjudge.data.pairs import join_pairs, read_items, read_pairs
+from adjudge.data.rows import (
+    FAIL,
+    PASS,
+    Rows,
+    add_absent,
+    code_column,
+    judge_names,
+    merge_dropped,
+    pass_or_fail,
+)
+from adjudge.data.source import Reading, Source, open_table
+from adjudge.data.steps.labels import BROUGHT, LABELS_OF
+from adjudge.data.tables import Table, TableLike, as_text
+from adjudge.errors import AdjudgeError, ArgumentError, DataError
+from adjudge.evaluation.rows import in_rows
+from adjudge.policy.result import Policy, PolicyGroup
+from adjudge.records import MEASURED, About
+from adjudge.selection import calibrate, read_policy, select
+from adjudge.statistics.entropy import INFINITE_DOUBT
+from adjudge.validation import BoolArray, FloatArray, IntArray
+
+#: The error level of the threshold that is shown if the caller has no policy.
+ALPHA = 0.1
+#: A column with more different values than this is not used as a filter.
+_MOST_VALUES = 50
+#: Above this share of the labelled rows, a row is called doubtful.
+_DOUBTFUL = 0.9
+_TEXTS = tuple(column.name for column in TEXT_COLUMNS)
+#: Columns about one judge's answer; all others are about the row.
+_OF_JUDGE = (
+    *("judge", "protocol", "status", "detail", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty"),
+    *("verdict", "verdict_fwd", "verdict_rev", "judge_verdict", "judge_fingerprint", "answer_mass"),
+    *("accepted", "reason", "repeat", "served_model", "tokens", "cost", "confidence"),
+)
+#: The chips: key, name, and the kind within which they are alternatives.
+CHIPS: Mapping[str, tuple[str, str]] = {
+    "wrong": ("against people", "people"),
+    "false_pass": ("false pass", "people"),
+    "false_fail": ("false fail", "people"),
+    "agree": ("with people", "people"),
+    "tie": ("people tie", "people"),
+    "unlabelled": ("unlabelled", "people"),
+    "accepted": ("accepted", "policy"),
+    "abstained": ("to people", "policy"),
+    "flips": ("order flips", "flips"),
+    "doubtful": ("most doubtful tenth", "doubt"),
+    "every": ("all judges against", "every"),
+}
+#: Words of `--only` that are not the key of a chip.
+ONLY = {"disagreements": "wrong", "disagree": "wrong", "flip": "flips"}
+ORDERS = {
+    "jury": "all judges against",
+    "disagreement": "most against people",
+    "doubt": "most doubtful",
+    "file": "order of the file",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The labelled rows of one judge, surest first: how many are wrong among the first k.
+
+    `ends` are the k after which the doubt changes: rows of one doubt are accepted together.
+    """
+
+    scores: FloatArray
+    errors: IntArray
+    group: PolicyGroup | None = None
+
+    @classmethod
+    def of(cls, scores: Any, errors: Any, group: PolicyGroup | None = None) -> Curve:
+        """The curve of these doubts and errors, in any order."""
+        values = np.asarray(scores, float)
+        order = np.argsort(values, kind="stable")
+        return cls(values[order], np.asarray(errors, int)[order], group)
+
+    @cached_property
+    def wrong(self) -> IntArray:
+        """Errors among the first 1, 2, ... rows."""
+        return np.cumsum(self.errors)
+
+    @cached_property
+    def ends(self) -> IntArray:
+        last = np.flatnonzero(np.append(np.diff(self.scores) > 0, True))
+        return last + 1
+
+    @cached_property
+    def errors_at(self) -> FloatArray:
+        """The places of the errors, as shares of the rows."""
+        return (np.flatnonzero(self.errors) + 1) / max(1, len(self))
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def place(self, doubt: FloatArray) -> FloatArray:
+        """The share of these rows with no more doubt: the one unit of doubt on the page."""
+        places = np.searchsorted(self.scores, doubt, side="right") / max(1, len(self))
+        return np.where(np.isnan(doubt), np.nan, places)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JudgeRows:
+    """What one judge said of every row, in the order of the rows.
+
+    `against` is the distance of its probability from the label of people. `curve` is None if its
+    verdicts have no doubt or no labels, and `why` then has the reason.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    marks: dict[str, BoolArray]
+    against: FloatArray
+    doubt: FloatArray
+    place: FloatArray
+    has_doubt: bool
+    curve: Curve | None = None
+    policy: Policy | None = None
+    why: str = ""
+
+    @property
+    def error_share(self) -> float:
+        wrong, right = (int(self.marks[key].sum()) for key in ("wrong", "agree"))
+        return wrong / (wrong + right) if wrong + right else 0.0
+
+    @property
+    def labels(self) -> pl.Series:
+        """The labels of people for what this judge was asked."""
+        return self.frame["label"]
+
+    @cached_property
+    def n_doubts(self) -> int:
+        """How many rows have a doubt."""
+        return int(np.isfinite(self.doubt).sum())
+
+    @cached_property
+    def judged(self) -> BoolArray:
+        """Which rows have a verdict."""
+        return self.frame["verdict"].is_not_null().to_numpy()
+
+    @cached_property
+    def p(self) -> FloatArray:
+        return self.frame["p_a"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    @lru_cache(maxsize=3)  # noqa: B019  # a judge lives as long as its page
+    def order(self, name: str) -> IntArray:
+        """The rows in one of the `ORDERS`; those without a value come last."""
+        if name == "file":
+            return np.arange(self.frame.height, dtype=np.int32)
+        values = self.against if name == "disagreement" else self.doubt
+        return np.argsort(-values, kind="stable").astype(np.int32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which rows are shown, of which judge, in which order."""
+
+    judge: str = ""
+    only: tuple[str, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
+    find: str = ""
+    order: str = ""
+
+
+class Viewing:
+    """Rows with the verdicts of all judges and the labels of people; see `read_viewing`."""
+
+    def __init__(
+        self,
+        items: pl.DataFrame,
+        judges: Sequence[JudgeRows],
+        *,
+        about: About,
+        name: str,
+        raters: pl.DataFrame | None = None,
+        dropped: Mapping[str, int] | None = None,
+    ) -> None:
+        self.items = items
+        # The best judge first: it is the one that is shown.
+        self.judges = {
+            rows.name: rows for rows in sorted(judges, key=lambda rows: rows.error_share)
+        }
+        self.about = about
+        self.name = name
+        self.raters = raters
+        self.dropped = dict(dropped or {})
+        if len(judges) > 1 and not self.by_metric:
+            every = np.logical_and.reduce([rows.marks["wrong"] for rows in judges])
+            for rows in judges:
+                rows.marks["every"] = every
+        self._find = lru_cache(maxsize=8)(self._search)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The columns that are searched: id and the texts of the rows."""
+        return ["id", *(name for name in _TEXTS if name in self.items.columns)]
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
+        """Columns that a reader can filter by: the code of each row, and the name of each code."""
+        groups = {}
+        for column in self.items.columns:
+            values = self.items[column]
+            if (
+                column in {"id", "label", "human", LABELS_OF, *_TEXTS, *BROUGHT}
+                or values.dtype.is_nested()
+            ):
+                continue
+            if values.dtype.is_float() or not 1 < values.n_unique() <= _MOST_VALUES:
+                continue
+            groups[column] = code_column(as_text(values).fill_null("(none)"))
+        return groups
+
+    @property
+    def by_metric(self) -> bool:
+        """Whether what the judges were asked differs: then they are not compared as one."""
+        return any(_METRIC in rows.frame.columns for rows in self.judges.values())
+
+    @property
+    def labelled(self) -> bool:
+        return any(not rows.labels.is_null().all() for rows in self.judges.values())
+
+    @property
+    def usual(self) -> Choice:
+        """The first view: the best judge, its disagreements first, else its doubt."""
+        rows = next(iter(self.judges.values()))
+        order = "doubt" if rows.has_doubt else "file"
+        if self.labelled:
+            order = next(iter(self.orders))
+        return Choice(judge=rows.name, order=order)
+
+    @property
+    def orders(self) -> dict[str, str]:
+        """The orders of these rows, by name."""
+        several = len(self.judges) > 1 and not self.by_metric
+        return {key: words for key, words in ORDERS.items() if several or key != "jury"}
+
+    @cached_property
+    def _by_all(self) -> IntArray:
+        """The rows whose label is farthest from the mean probability of all judges first.
+
+        Wrong labels are higher in this order than in that of the best judge alone.
+        """
+        means = pl.DataFrame([rows.frame["p_a"].alias(name) for name, rows in self.judges.items()])
+        distance = (means.mean_horizontal() - _worth(self.items["label"])).abs()
+        return np.argsort(-distance.fill_null(np.nan).to_numpy(), kind="stable").astype(np.int32)
+
+    def table(self, judge: str) -> pl.DataFrame:
+        """The rows of one judge with their texts, in columns that every verb reads."""
+        frame = self.judges[judge].frame
+        if self.about == "grades":
+            ours = {"judge": "judge_name", "p_a": "p_pass", "label": "human", "verdict": "judge"}
+            frame = frame.drop("p_fwd", "p_rev", "human", strict=False).rename(ours)
+        taken = {*frame.columns, "label", "human"}
+        more = [name for name in self.items.columns if name not in taken]
+        frame = frame.with_columns(self.items[name] for name in more)
+        return frame.select(name for name in frame.columns if not name.startswith("__"))
+
+    def position(self, name: str) -> int | None:
+        """The position of the row with an id."""
+        places = (self.items["id"] == name).arg_true()
+        return int(places[0]) if len(places) else None
+
+    def chips(self, judge: str) -> dict[str, tuple[str, str]]:
+        """The chips of this judge: those that some row has; name and kind by key."""
+        marks = self.judges[judge].marks
+        words = {key: CHIPS.get(key, (f"failed: {key}", "people")) for key in marks}
+        shown = [*CHIPS, *(key for key in marks if key not in CHIPS)]
+        hidden = {"wrong"} if self.about == "grades" else set()
+        return {
+            key: words[key]
+            for key in shown
+            if key in marks and key not in hidden and marks[key].any()
+        }
+
+    def masks(self, choice: Choice) -> dict[str, BoolArray]:
+        """What each kind of filter lets through; a kind that filters nothing is absent."""
+        masks: dict[str, BoolArray] = {}
+        marks = self.judges[choice.judge].marks
+        for key in choice.only:
+            if key in marks:
+                kind = CHIPS.get(key, ("", "people"))[1]
+                masks[kind] = marks[key] | masks.get(kind, False)
+        for column, value in choice.groups.items():
+            codes, names = self.groups.get(column, (None, ()))
+            if codes is not None:
+                masks[f"by.{column}"] = codes == (names.index(value) if value in names else -1)
+        if words := choice.find.strip():
+            masks["find"] = self._find(words)
+        return masks
+
+    def matching(self, masks: Mapping[str, BoolArray], without: str = "") -> BoolArray:
+        """Which rows pass all filters, but those of one kind."""
+        mask = np.ones(self.items.height, bool)
+        for kind, passes in masks.items():
+            if kind != without:
+                mask &= passes
+        return mask
+
+    def listed(self, choice: Choice, mask: BoolArray) -> IntArray:
+        """The positions of the rows that a filter lets through, in the order chosen."""
+        by_all = choice.order == "jury"
+        order = self._by_all if by_all else self.judges[choice.judge].order(choice.order)
+        return order[mask[order]]
+
+    def _search(self, words: str) -> BoolArray:
+        columns = [pl.col(name).str for name in self.texts]
+        if words.isascii():  # twice as fast
+            hits = [text.contains_any([words], ascii_case_insensitive=True) for text in columns]
+        else:
+            hits = [text.contains("(?i)" + pl.escape_regex(words)) for text in columns]
+        hit = pl.any_horizontal(hits).fill_null(False)
+        return self.items.select(hit).to_series().to_numpy()
+
+
+def read_viewing(
+    rows: Sequence[TableLike],
+    *,
+    labels: TableLike | None = None,
+    policy: Policy | str | Path | None = None,
+    pairs: TableLike | None = None,
+    judges: Sequence[str] = (),
+    alpha: float = ALPHA,
+    **reading: Unpack[Reading],
+) -> Viewing:
+    """Read judgments or grades of one or several files, with labels, texts and a policy.
+
+    >>> rows = {"id": [1, 2], "p_a": [0.9, 0.8], "label": ["A", "B"]}
+    >>> viewing = read_viewing([rows])
+    >>> viewing.judges["the judge"].marks["wrong"].tolist()
+    [False, True]
+    """
+    prepared: list[Judgments] = []
+    raters = None
+    for table in rows:
+        with Source(table, labels=labels, others={"texts": pairs}, **reading) as source:
+            texts = source.other("texts")
+            ids_made = not recognise(open_table(source.rows).frame.columns, "judgments", ["id"])
+            for judged in _read_file(source, judges):
+                frame = judged.frame
+                if texts is not None:
+                    read = read_items if judged.about == "grades" else read_pairs
+                    frame = join_pairs(frame, texts, _TEXTS, read)
+                # After the texts: a label of another text with the id of a row is not of that row.
+                labelled = with_labels(
+                    Rows(frame, judged.dropped), source, judged.about, ids_made=ids_made
+                )
+                prepared.append(replace(judged, frame=labelled.frame, dropped=labelled.dropped))
+            if source.labels is not None:
+                raters = open_labels(source.labels, prepared[-1].about).frame
+    everything = _join_files(prepared)
+    if judges:
+        everything = _of_judges(everything, judges)
+    frame = everything.frame
+    rules = None if policy is None else _rules(policy)
+    if rules is not None:
+        decided = select(replace(everything, frame=frame.with_row_index(_ROW)), rules).rows
+        taken = decided.sort(_ROW)["accepted"]
+        everything = replace(everything, frame=frame.with_columns(taken))
+    items = frame.select(pl.exclude(*_OF_JUDGE, *_METRICS, _SHOWN, _METRIC))
+    # Texts are in memory once, whatever the number of judges.
+    by_judge = [everything.frame.drop(_TEXTS, strict=False)]
+    if frame[_SHOWN].n_unique() > 1:
+        by_judge = by_judge[0].partition_by(_SHOWN, maintain_order=True)
+        label = pl.col("label").drop_nulls().first().over("id")
+        items = items.with_columns(label).unique("id", keep="first", maintain_order=True)
+    judge_rows = [
+        _read_judge(replace(everything, frame=part), items, rules, alpha) for part in by_judge
+    ]
+    return Viewing(
+        items,
+        judge_rows,
+        about=everything.about,
+        name=everything.name,
+        raters=raters,
+        dropped=everything.dropped,
+    )
+
+
+def _read_file(source: Source, judges: Sequence[str]) -> list[Judgments]:
+    """The rows of a file; those of each metric or criterion by themselves.
+
+    `judges` are the judges to read: names in the rows, or columns of their verdicts. A metric whose
+    answers are no verdicts, such as a score, is left out and counted.
+    """
+    unjudged = _unjudged(source)
+    if unjudged is not None:
+        return [unjudged]
+    table = open_table(source.rows)
+    if judges and {*judges} <= {*table.frame.columns}:
+        table = in_rows(table, judges)
+    for column in _METRICS:
+        if column not in table.frame.columns:
+            continue
+        metrics = as_text(table.frame[column])
+        names = metrics.drop_nulls().unique(maintain_order=True).to_list()
+        if len(names) > 1:
+            parts = {name: table.frame.filter(metrics == name) for name in names}
+            return _read_metrics(table, parts)
+    if _has_grades(table):
+        frame = table.frame
+        if "judge" in frame.columns:  # the names of several judges, which a column of the file has
+            frame = frame.drop("judge_name", strict=False)
+        frame = frame.rename({own: our for our, own in _GRADES.items() if own in frame.columns})
+        table = replace(table, frame=frame, fields=None, kind=None, format="binary")
+    elif _has_bare_grades(table):
+        table = replace(table, frame=add_absent(table.frame, ["human"]), fields=None)
+    return [prepare_judgments(table, doubt_needed=False)]
+
+
+#: Grades in the columns of judgments, as `evaluate --errors` writes them.
+_GRADES = {"judge": "verdict", "p_pass": "p_a", "judge_name": "judge", "human": "label"}
+
+
+def _has_grades(table: Table) -> bool:
+    if not {"verdict", "label"} <= {*table.frame.columns} or "human" in table.frame.columns:
+        return False
+    verdicts = set(as_text(table.frame["verdict"]).drop_nulls().unique())
+    return bool(verdicts) and verdicts <= {PASS, FAIL}
+
+
+def _has_bare_grades(table: Table) -> bool:
+    """Whether the judge's verdicts on single answers are here, and people's in another file."""
+    here = table.frame.columns
+    if recognise(here, "judgments", [*_VERDICTS, "uncertainty"]) or has_order_verdicts(here):
+        return False
+    return recognise(here, "grades", ["judge", "human"]) == {"judge"} and not names_sides(table)
+
+
+_VERDICTS = ("p_a", "p_fwd", "verdict", "verdict_fwd")
+_METRICS = ("metric", "criterion")
+#: Which of several metrics a row is about.
+_METRIC = "__metric"
+
+
+def _read_metrics(table: Table, parts: Mapping[str, pl.DataFrame]) -> list[Judgments]:
+    prepared = []
+    left_out: dict[str, int] = {}
+    errors = []
+    for name, frame in parts.items():
+        part = replace(table, frame=frame, fields=None)
+        try:
+            judged = prepare_judgments(part, doubt_needed=False)
+        except DataError as error:
+            errors.append(error)
+            left_out[f"metric {name}: {error.problem}"] = frame.height
+            continue
+        both = pl.format("{} · {}", "judge", pl.lit(name))
+        shown = pl.when(pl.col("judge") == name).then(pl.lit(name)).otherwise(both).alias(_SHOWN)
+        frame = judged.frame.with_columns(shown, pl.lit(name).alias(_METRIC))
+        prepared.append(replace(judged, frame=frame))
+    if not prepared:
+        raise errors[0]
+    dropped = merge_dropped(prepared[0].dropped, left_out)
+    return [replace(prepared[0], dropped=dropped), *prepared[1:]]
+
+
+def _unjudged(source: Source) -> Judgments | None:
+    """Pairs or items that no judge has judged yet, as rows without a verdict; None for others."""
+    table = open_table(source.rows)
+    here = table.frame.columns
+    verdicts = recognise(here, "judgments", _VERDICTS)
+    if verdicts or recognise(here, "grades", ["p_pass", "judge"]):
+        return None
+    kinds = kinds_of(sniff(table))
+    if not kinds & {"pairs", "items"} or kinds & {"judgments", "grades", "binary"}:
+        return None
+    about: About = "pairs" if "pairs" in kinds else "grades"
+    if sniff(table) not in NATIVE:
+        frame = read_public(table, kind="pairs" if about == "pairs" else "items").frame
+    else:
+        frame = read_pairs(table) if about == "pairs" else read_items(table)
+    if "human" in frame.columns:
+        people = pass_or_fail(frame["human"], table.name, table.labels_as)
+        frame = frame.drop("human").with_columns(people.alias("label"))
+    frame = add_absent(frame, ["verdict", "status", "label", "judge_fingerprint"])
+    frame = add_absent(frame, ["p_fwd", "p_rev", "p_a", "uncertainty"], dtype=pl.Float64)
+    frame = frame.with_columns(judge=pl.lit(NO_JUDGE), protocol=pl.lit(UNNAMED))
+    return Judgments(frame=frame, name=table.name, dropped={}, about=about)
+
+
+#: The name of the judge of rows that none has judged.
+NO_JUDGE = "no judge"
+
+
+#: The name of a judge on the page, with the protocol or the file if the name alone is not enough.
+_SHOWN = "__judge"
+_ROW = "__row"
+_ORDERS = ("p_fwd", "p_rev")
+
+
+def _rules(policy: Policy | str | Path) -> Policy:
+    return policy if isinstance(policy, Policy) else read_policy(policy)
+
+
+def _join_files(prepared: Sequence[Judgments]) -> Judgments:
+    """The rows of all files; a judge that two files have is a judge of each of them."""
+    first = prepared[0]
+    frames = []
+    taken: set[str] = set()
+    for judged in prepared:
+        if judged.about != first.about:
+            problem = f"has {judged.about}, {first.name} has {first.about}"
+            raise DataError(judged.name, problem, remedy="view one of them")
+        named = judge_names(judged.frame)["judge"].replace(UNNAMED, "the judge").alias(_SHOWN)
+        if _SHOWN in judged.frame.columns:
+            named = judged.frame[_SHOWN].str.replace(UNNAMED, "the judge", literal=True)
+        names = set(named.unique())
+        if names & taken:
+            named = pl.select(pl.format(f"{{}} ({Path(judged.name).stem})", named)).to_series()
+        taken |= names
+        frames.append(judged.frame.with_columns(named.alias(_SHOWN)))
+    frame = pl.concat(frames, how="diagonal_relaxed")
+    if not frame.height:
+        raise DataError(first.name, "has no judged rows", remedy="give rows with verdicts")
+    return Judgments(
+        frame=add_absent(frame, ["label"]),
+        name=" and ".join(Path(judged.name).name for judged in prepared),
+        dropped=merge_dropped(*(judged.dropped for judged in prepared)),
+        about=first.about,
+    )
+
+
+def _of_judges(rows: Judgments, judges: Sequence[str]) -> Judgments:
+    names = rows.frame["judge"].unique(maintain_order=True).to_list()
+    for judge in judges:
+        if judge not in names:
+            raise ArgumentError("judges", judge, f"choose of the judges: {shorten(names)}")
+    return replace(rows, frame=rows.frame.filter(pl.col("judge").is_in([*judges])))
+
+
+def _read_judge(
+    judged: Judgments, items: pl.DataFrame, rules: Policy | None, alpha: float
+) -> JudgeRows:
+    """The columns of one judge for every row; where it said nothing they are empty."""
+    frame = judged.frame
+    if judged.about == "grades":  # such a column of the file is another
+        frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in _ORDERS)
+    certain = (
+        frame["p_fwd"].is_null().all() and frame["p_a"].drop_nulls().is_in([0.0, 0.5, 1.0]).all()
+    )
+    has_doubt = not certain and not frame["uncertainty"].is_null().all()
+    why = "Verdicts alone have no doubt: there is no threshold to choose."
+    if frame["verdict"].is_null().all():
+        why = "These rows have no verdict of a judge yet."
+    policy = rules
+    curve = None
+    if has_doubt:
+        policy, curve, why = _calibrated(judged, rules, alpha)
+    name = frame[_SHOWN][0]
+    aligned = frame
+    if frame.height != items.height or not frame["id"].equals(items["id"]):
+        # Each metric has labels of its own; of one metric, a label is of the row.
+        by_metric = frame[_METRIC].is_not_null().all() if _METRIC in frame.columns else False
+        shared = items.select("id") if by_metric else items.select("id", "label")
+        own = [name for name in frame.columns if name not in {*items.columns} - {"label"}]
+        own = [name for name in own if name not in shared.columns]
+        aligned = shared.join(frame.select("id", *own), on="id", how="left", maintain_order="left")
+    if "accepted" in aligned.columns:
+        accepted = as_text(aligned["accepted"]).str.to_lowercase().is_in(["true", "1"])
+        aligned = aligned.with_columns(accepted=accepted.fill_null(False))
+    elif curve is not None and curve.group is not None:
+        rule = curve.group.rule
+        scores = aligned["uncertainty"].fill_null(INFINITE_DOUBT).to_numpy()
+        usable = pl.col("verdict").is_in(list(WORDS[judged.about]))
+        taken = pl.Series(rule.accept(scores)) if rule.accepts != "batch" else pl.lit(None)
+        aligned = aligned.with_columns(accepted=pl.lit(taken) & usable.fill_null(False))
+    doubt = aligned["uncertainty"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    against = (aligned["p_a"] - _worth(aligned["label"])).abs().fill_null(np.nan).to_numpy()
+    scale = curve or Curve.of(doubt[~np.isnan(doubt)], np.zeros(int((~np.isnan(doubt)).sum())))
+    place = scale.place(doubt)
+    return JudgeRows(
+        name=name,
+        frame=aligned,
+        marks=_marks(aligned, judged.about, place if has_doubt else None),
+        against=against,
+        doubt=doubt,
+        place=place,
+        has_doubt=has_doubt,
+        curve=curve,
+        policy=policy,
+        why=why,
+    )
+
+
+#: Labels as the probability that a judge who agrees gives.
+_WORTH = {"A": 1.0, "pass": 1.0, "tie": 0.5, "B": 0.0, "fail": 0.0}
+
+
+def _worth(labels: pl.Series) -> pl.Series:
+    return labels.replace_strict(_WORTH, default=None, return_dtype=pl.Float64)
+
+
+def _marks(frame: pl.DataFrame, about: About, place: FloatArray | None) -> dict[str, BoolArray]:
+    """Columns of true and false, by the key of their chip."""
+    label = pl.col("label")
+    verdict = pl.col("verdict")
+    wrong = verdict.is_not_null() & (label != "tie") & (verdict != label)
+    marks = {
+        "wrong": wrong,
+        "agree": verdict == label,
+        "tie": (label == "tie") & (verdict != label),
+        "unlabelled": label.is_null(),
+        "flips": (pl.col("p_fwd") - 0.5) * (pl.col("p_rev") - 0.5) < 0,
+    }
+    if about == "grades":
+        marks["false_pass"] = wrong & (verdict == PASS)
+        marks["false_fail"] = wrong & (verdict != PASS)
+    if "accepted" in frame.columns and frame["accepted"].dtype == pl.Boolean:
+        judged = pl.col("status").is_in(list(MEASURED))
+        marks["accepted"] = pl.col("accepted")
+        marks["abstained"] = judged & ~pl.col("accepted")
+    failures = frame["status"].drop_nulls().unique().sort()
+    for status in failures:
+        if status not in MEASURED:
+            marks[status] = pl.col("status") == status
+    columns = frame.select(mark.fill_null(False).alias(key) for key, mark in marks.items())
+    arrays = {key: columns[key].to_numpy() for key in marks}
+    if place is not None:
+        arrays["doubtful"] = np.nan_to_num(place) > _DOUBTFUL
+    return arrays
+
+
+def _calibrated(
+    judged: Judgments, rules: Policy | None, alpha: float
+) -> tuple[Policy | None, Curve | None, str]:
+    """The policy for this judge, its curve, and why there is none."""
+    frame = judged.frame
+    if rules is None:
+        if frame["label"].is_null().all():
+            return None, None, "No row has a label of people: add them with --labels FILE."
+        try:
+            rules = calibrate(judged, alpha=alpha)
+        except AdjudgeError as error:
+            return None, None, str(error)
+    key = (frame["judge"][0], frame["protocol"][0])
+    for group in rules.groups:
+        if (group.judge, group.protocol) == key and group.weights is None:
+            whole = len(group.scores) == group.n_calibration
+            if whole:
+                return rules, Curve.of(group.scores, group.errors, group), ""
+            return rules, _whole_curve(frame, group), ""
+    return rules, None, "The policy has no rule for this judge alone."
+
+
+def _whole_curve(frame: pl.DataFrame, group: PolicyGroup) -> Curve:
+    """The curve of all labelled rows: a policy keeps 20,000 of them."""
+    labelled = frame.filter(
+        pl.col("uncertainty").is_not_null()
+        & pl.col("label").is_in(list(_WORTH))
+        & (pl.col("label") != "tie")
+    )
+    return Curve.of(labelled["uncertainty"], labelled.select(IS_ERROR).to_series(), group)
