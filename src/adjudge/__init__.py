@@ -10,22 +10,24 @@ from typing import Any
 #: line start fast.
 _ROOMS: dict[str, str] = {
     "adjudge.alignment": "align",
-    "adjudge.auditing": "check_audits",
+    "adjudge.auditing": "check_audits recalibrate renew",
     "adjudge.data": "convert_log",
     "adjudge.diagnosis": "diagnose_bias diagnose_prompts diagnose_scores diagnose_transitivity",
     "adjudge.errors": (
         "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
     ),
-    "adjudge.estimation": "compare estimate plan_compare plan_rate",
+    "adjudge.estimation": "abtest compare estimate estimate_runs plan_compare plan_rate",
+    "adjudge.evaluation": "evaluate",
+    "adjudge.gating": "gate make_card",
     "adjudge.judges": "JudgingOptions judge_pairs judge_pairs_async plan_judging read_replies",
-    "adjudge.monitoring": "draw_audits",
+    "adjudge.monitoring": "monitor_judge draw_audits",
     "adjudge.present.result": "Result",
     "adjudge.ranking": "plan_battles rank",
     "adjudge.report": "write_report",
     "adjudge.selection": (
-        "calibrate evaluate plan_cascade plan_labels plan_selection read_policy select "
-        "verify_policy"
+        "calibrate plan_cascade plan_labels plan_selection read_policy select verify_policy"
     ),
+    "adjudge.server.viewer": "view",
     "adjudge.store": "open_store",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,23 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem, get_completion_class
 
 from adjudge.cli.output import (
-    BAD_FINDING,
-    DONE,
     FAILED,
     read_no_further,
     reader_remarks,
     remark,
     running,
 )
-from adjudge.cli.table import VERBS
-from adjudge.cli.verb import OTHER, PANEL_OF, PANELS, Group, Option, Verb
+from adjudge.cli.verb import OPTION_PANELS, OTHER, Group, Option, Verb
+from adjudge.cli.verbs import entries, find_entry
 from adjudge.errors import AdjudgeError, ArgumentError
 from adjudge.present.text import has_password
 
+EXIT_CODES = (
+    ("0", "done"),
+    ("1", "could not run; one line on standard error names the remedy"),
+    ("2", "done, and the finding is bad: infeasible, drift, an alarm, no estimate"),
+    ("3", "done, and not known yet: a gate or abtest needs more rows or labels"),
+)
 #: What `adjudge --help` adds about all verbs.
 _EPILOG = {
     "First steps": [
@@ -37,11 +42,7 @@ _EPILOG = {
         ("adjudge VERB --help-all", "all options of a verb"),
     ],
     "Files": [("-", "as an input file: standard input")],
-    "Exit codes": [
-        ("0", "done"),
-        ("1", "could not run; one line on standard error names the remedy"),
-        ("2", "done, and the finding is bad: infeasible, drift, an alarm, no estimate"),
-    ],
+    "Exit codes": EXIT_CODES,
 }
 _ALL = "adjudge.all_options"
 #: The environment variable by which a shell asks for completions.
@@ -96,24 +97,25 @@ class VerbCommand(click.Command):
             for name, value in ctx.params.items()
             if ctx.get_parameter_source(name) not in defaults
         }
-        return BAD_FINDING if self.verb(values) else DONE
+        return self.verb(values)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         main = self.verb.main.split()
         arguments = [self.verb.parameters[name] for name in self.verb.positional]
-        groups: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (OTHER, *PANELS)}
+        panels: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (OTHER, *OPTION_PANELS)}
         for parameter in self._parameters:
             name = parameter.name or ""
             if isinstance(parameter, click.Option) and (
                 not main or ctx.meta.get(_ALL) or name in main
             ):
-                groups[PANEL_OF.get(name, OTHER)] += filter(None, [parameter.get_help_record(ctx)])
-        groups["Output"] += [
+                record = parameter.get_help_record(ctx)
+                panels[self.verb.panel_of(name)] += [record] if record else []
+        panels["Output"] += [
             ("--help", "Show the main options." if main else "Show this message."),
             *([("--help-all", "Show all options.")] if main else []),
         ]
         texts = [(_metavar(option), option.help or "") for option in arguments]
-        for title, records in (("Arguments", texts), *groups.items()):
+        for title, records in (("Arguments", texts), *panels.items()):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
@@ -128,12 +130,13 @@ def _argument(option: Option) -> click.Argument:
         [option.name],
         type=_CLICK_TYPES[option.type or str],
         required=bool(option.required),
+        nargs=-1 if option.repeats else 1,
         metavar=_metavar(option),
     )
 
 
 def _metavar(option: Option) -> str:
-    name = option.metavar or option.name.upper()
+    name = option.metavar or option.name.upper() + " ..." * bool(option.repeats)
     return name if option.required else f"[{name}]"
 
 
@@ -164,6 +167,7 @@ def _option(option: Option) -> click.Option:
     default = option.default if option.words is None else option.words
     if isinstance(default, tuple):
         default = " ".join(map(str, default))
+    metavar = option.metavar or " ".join([f"<{kind.__name__.lower()}>"] * values)
     return _ShownOption(
         names,
         type=_CLICK_TYPES[kind],
@@ -173,7 +177,7 @@ def _option(option: Option) -> click.Option:
         show_default=False if default is None else str(default),
         envvar=option.environment,
         show_envvar=option.environment is not None,
-        metavar=option.metavar or " ".join([f"<{kind.__name__.lower()}>"] * values),
+        metavar=metavar,
         help=option.help,
     )
 
@@ -192,21 +196,21 @@ class VerbGroup(click.Group):
 
 
 class _Root(VerbGroup):
-    """All verbs. Those of packages are looked for when they can be meant."""
+    """All verbs. The file of a verb is imported when it is called or listed."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.commands:
-            self._add_packages()
+        if cmd_name not in self.commands and (entry := find_entry(cmd_name)) is not None:
+            self.add_command(_command(entry))
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        self._add_packages()
-        return super().list_commands(ctx)
+        return [entry.name for entry in entries()]
 
-    def _add_packages(self) -> None:
-        for entry in entries():
-            if entry.name not in self.commands:
-                self.add_command(_command(entry))
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(len(entry.name) for entry in entries())
+        for panel, listed in groupby(entries(), lambda entry: entry.panel):
+            with formatter.section(panel):
+                formatter.write_dl([(entry.name.ljust(width), entry.summary) for entry in listed])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, records in _EPILOG.items():
@@ -217,7 +221,7 @@ class _Root(VerbGroup):
 @cache
 def build() -> click.Group:
     """The complete command line. It is built once, for programs that call `run` many times."""
-    root = _Root(
+    return _Root(
         "adjudge",
         help="Trustworthy LLM-as-a-judge evaluation.",
         context_settings={"max_content_width": 100},
@@ -226,9 +230,6 @@ def build() -> click.Group:
             _eager("--show-completion", "Print completion for this shell.", _show_completion),
         ],
     )
-    for entry in VERBS:
-        root.add_command(_command(entry))
-    return root
 
 
 def _command(entry: Verb | Group) -> click.Command:
@@ -238,30 +239,6 @@ def _command(entry: Verb | Group) -> click.Command:
     for verb in entry.verbs:
         group.add_command(VerbCommand(verb))
     return group
-
-
-@cache
-def entries() -> tuple[Verb | Group, ...]:
-    """The built-in verbs and groups, in the order of `adjudge --help`, and those of packages."""
-    from importlib.metadata import entry_points
-
-    names = {entry.name for entry in VERBS}
-    added = []
-    for entry in sorted(entry_points(group="adjudge.verbs"), key=lambda entry: entry.name):
-        if entry.name in names:
-            continue
-        try:
-            added.append(entry.load())
-        except (ImportError, AttributeError) as error:
-            package = entry.dist.name if entry.dist else entry.value
-            remark(f"{entry.name}: {error}; repair or remove the package {package}")
-    return (*VERBS, *added)
-
-
-def all_verbs() -> dict[str, Verb]:
-    """Every verb by its whole name."""
-    groups = [[entry] if isinstance(entry, Verb) else entry.verbs for entry in entries()]
-    return {verb.name: verb for verbs in groups for verb in verbs}
 
 
 def _eager(flag: str, text: str, action: Callable[[click.Context], None]) -> click.Option:
@@ -314,7 +291,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line and return its exit code: 0 done, 2 bad finding, 1 could not run."""
+    """Run the command line and return its exit code, as `cli.output` lists them."""
     if any(map(has_password, arguments)):
         remark(
             "a password in a command is visible to everybody on this machine in the list of"

@@ -70,7 +70,10 @@ def read_arguments(target: str) -> dict[str, Argument]:
 def _arguments(module: str, node: ast.AST) -> Iterator[Argument]:
     texts = _texts(node)
     declared: list[tuple[str, ast.expr | None, ast.expr | None]] = []
-    optional, rest, spread, inherited = False, None, set[str](), list[ast.expr]()
+    optional = False
+    rest = None
+    spread = set[str]()
+    inherited = list[ast.expr]()
     if isinstance(node, ast.ClassDef):
         for base in node.bases:
             yield from _arguments(*_definition(module, ast.unparse(base)))
@@ -79,7 +82,8 @@ def _arguments(module: str, node: ast.AST) -> Iterator[Argument]:
         optional = any(keyword.arg == "total" for keyword in node.keywords)  # of a TypedDict
         inherited = [base for base in node.bases if optional and ast.unparse(base) != "TypedDict"]
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        declared, rest = _parameters(node.args), node.args.kwarg
+        declared = _parameters(node.args)
+        rest = node.args.kwarg
         calls = [line for line in node.decorator_list if isinstance(line, ast.Call)]
         spread = {ast.unparse(value) for call in calls for value in call.args}
     for name, annotation, default in declared:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -15,25 +15,37 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import polars as pl
 
+from adjudge.cli.guessing import guess_columns
 from adjudge.cli.output import reader_remarks
 from adjudge.data import (
+    FORMATS,
     Reading,
+    convert_log,
     iter_items,
     iter_pairs,
+    open_items,
     prepare_battles,
     prepare_grades,
     prepare_judgments,
     prepare_scores,
     prepare_tournaments,
+    sniff,
 )
 from adjudge.data.names import columns_here, shorten
 from adjudge.data.tables import TableLike, read_table
 from adjudge.errors import AdjudgeError, DataError, FileError
+from adjudge.evaluation import evaluate, prepare_evaluation
+from adjudge.evaluation.rows import LABEL
 from adjudge.present.blocks import Block, Commands, Headline, Note
 from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import count
 
+#: What every kind takes: names of columns, words and whose metrics are.
+_READ = ("columns", "labels_as", "human_metrics")
+_HOW_GOOD = "How good is the judge, and where is it wrong?"
 _LABELS = ("labels", "labels_columns")
+#: Columns that are about no text.
+_VERDICTS = ("judge", "judge_score", "human")
 _LABEL_FIRST = {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"}
 
 
@@ -51,10 +63,16 @@ class _Kind:
     unlabelled: Mapping[str, str] = field(default_factory=lambda: _LABEL_FIRST)
     #: What its commands take in addition to names of columns and words.
     takes: tuple[str, ...] = _LABELS
+    #: Whether it is about texts alone, which no judge and no person has to have seen.
+    texts: bool = False
 
     def taken(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Those of these options that it takes."""
-        return {name: options.get(name) for name in ("columns", "labels_as", *self.takes)}
+        taken = {name: options.get(name) for name in (*_READ, *self.takes)}
+        if self.texts and taken["columns"]:
+            columns = taken["columns"].items()
+            taken["columns"] = {ours: theirs for ours, theirs in columns if ours not in _VERDICTS}
+        return taken
 
 
 def _judgments(file: Path, about: str = "pairs", **reading: Any) -> tuple[int, int]:
@@ -74,11 +92,12 @@ def _grades(
     # A plan needs rows without a label, and labels of both classes.
     both = grades.scale == "binary" and {*np.unique(grades.human[labelled])} == {0.0, 1.0}
     planned = both and not labelled.all()
+    scored = grades.scale == "scores"
     fits = {
         "verdicts to plan labels for": planned,
-        "grades": grades.scale != "scores" and not planned,
-        "scores": grades.scale == "scores" and "criterion" not in grades.frame.columns,
-        "grades of two metrics": grades.scale != "scores" and several,
+        "grades": not scored and not planned,
+        "scores": scored and "criterion" not in grades.frame.columns,
+        "grades of two metrics": not scored and several,
         "numbers of two systems": grades.scale != "classes" and several,
     }
     if not fits[rows]:
@@ -105,6 +124,14 @@ def _texts(read: Callable[..., Iterable[Any]], file: Path, **reading: Any) -> tu
     return sum(1 for _ in read(file, **reading)), None
 
 
+def _answers(file: Path, **reading: Any) -> tuple[int, None]:
+    """Single answers; a data set of them is converted, a log has more than that."""
+    format = sniff(file) or ""
+    known = format is not None and format in FORMATS
+    published = known and next(iter(FORMATS.load(str(format)).gives)) == "items"
+    return _texts(open_items if published else iter_items, file, **reading)
+
+
 #: In the order of trying. {} stands for the file.
 _KINDS = (
     _Kind(
@@ -112,7 +139,6 @@ _KINDS = (
         _judgments,
         {
             "Which verdicts can I trust?": "calibrate {} --alpha 0.1 -o policy.json",
-            "Does the judge know when it is wrong?": "evaluate {}",
             "Is it biased?": "diagnose bias {}",
         },
         {**_LABEL_FIRST, "Is the judge biased?": "diagnose bias {}"},
@@ -174,22 +200,26 @@ _KINDS = (
             "And by people?": "label {} -o labels.csv",
         },
         takes=(),
+        texts=True,
     ),
     _Kind(
         "single answers",
-        partial(_texts, iter_items),
+        _answers,
         {
             "Does each pass, by a judge?": "judge {} --judge openai:MODEL --protocol grade "
             "-o judged.jsonl",
             "And by people?": "label {} -o labels.csv",
         },
         takes=(),
+        texts=True,
     ),
 )
+_TEXTS = {kind.name for kind in _KINDS if kind.texts}
 _NOTHING = {
     "See all of it in seconds": "demo --judge simulated",
     "Pairs of answers, no verdicts": "judge pairs.jsonl --judge openai:MODEL -o judged.jsonl",
     "A judge's preferences, some labels": "calibrate judged.jsonl --alpha 0.1 -o policy.json",
+    "Any verdicts of a judge, some labels": "evaluate answers.csv",
     "Pass or fail by a judge, some labels": "estimate grades.csv",
     "Scores by a judge and by people": "diagnose scores scores.csv",
     "Battles of models": "rank battles.csv",
@@ -231,6 +261,10 @@ class Guide(Result):
     def view(self) -> list[Block]:
         if self.file is None:
             headline = Headline("What you have, and the command for it")
+        elif not self.read_as:
+            headline = Headline(
+                f"{self.file} does not say whether judges or people gave its scores"
+            )
         else:
             kinds = "; ".join(map(_describe, self.read_as))
             headline = Headline(f"{self.file} can be read as {kinds}")
@@ -272,9 +306,41 @@ def start(
     if file is None:
         listed = (Answer(question=q, command=f"adjudge {c}") for q, c in _NOTHING.items())
         return Guide(file=None, answers=tuple(listed), refused={})
+    options: dict[str, Any] = {**reading, "labels": labels, "raters": raters}
+    guide, errors = _read(file, options)
+    only_texts = all(each.rows_kind in _TEXTS for each in guide.read_as)
+    if not only_texts or (guide.answers and not guide.read_as):
+        return guide
+    error = _unreadable(file, errors)
+    if error in errors and not guide.read_as:
+        raise error  # a reader knows the file, and says what it lacks
+    try:
+        guess = guess_columns(file, options)
+    except AdjudgeError:
+        guess = None
+    if guess is not None:
+        options["columns"] = {**(options.get("columns") or {}), **guess.columns}
+        of_labels = {**(options.get("labels_columns") or {}), **guess.labels_columns}
+        options["labels_columns"] = of_labels or None
+        options["raters"] = guess.raters or options["raters"]
+        guessed, _ = _read(file, options, guess.judges)
+        # Among texts, a column is a judge's only if people labelled what it says.
+        labelled = any(answer.question == _HOW_GOOD for answer in guessed.answers)
+        if labelled or (guessed.answers and not guide.read_as):
+            first = guessed.read_as[0]
+            first = replace(first, remarks=(*guess.remarks, *first.remarks))
+            return replace(guessed, read_as=(first, *guessed.read_as[1:]))
+    if not guide.read_as:
+        raise error
+    return guide
+
+
+def _read(
+    file: Path, options: Mapping[str, Any], judges: Sequence[str] = ()
+) -> tuple[Guide, list[AdjudgeError]]:
+    """What the file can be read as with these options, and what the readers said otherwise."""
     readable: dict[_Kind, ReadAs] = {}
     refused: dict[str, AdjudgeError] = {}
-    options: dict[str, Any] = {**reading, "labels": labels, "raters": raters}
     for kind in _KINDS:
         remarks: list[str] = []
         with reader_remarks(remarks.append):  # a kind that is only tried must not print any
@@ -289,29 +355,105 @@ def start(
             readable[kind] = ReadAs(
                 rows_kind=kind.name, rows=rows, labels=labelled, remarks=tuple(remarks)
             )
+    how_good = _how_good(file, options, judges)
     # A column that happens to have a usual name: rows of that kind have no labels.
     labelled_kinds = {kind: read_as for kind, read_as in readable.items() if read_as.labels != 0}
-    readable = labelled_kinds or readable
-    if not readable:
-        raise _unreadable(file, list(refused.values()))
-    answers = []
-    for kind, read_as in readable.items():
-        commands = kind.unlabelled if read_as.labels == 0 else kind.commands
+    if how_good is not None or not all(kind.texts for kind in labelled_kinds):
+        readable = labelled_kinds
+    answers = _questions(file) if options.get("human_metrics") is None else []
+    read_as = list(readable.values())
+    if how_good is not None:
+        answers.append(how_good[1])
+        if all(kind.texts for kind in readable):
+            read_as = [how_good[0], *read_as]
+    for kind, each in readable.items():
+        commands = kind.unlabelled if each.labels == 0 else kind.commands
         again = _typed_again(kind.taken(options))
         for question, command in commands.items():
             typed = f"adjudge {command.format(shlex.quote(str(file)))}{again}"
             answers.append(Answer(question=question, command=typed))
     names = {kind.name for kind in readable}
-    return Guide(
+    guide = Guide(
         file=str(file),
-        read_as=tuple(readable.values()),
+        read_as=tuple(read_as),
         answers=tuple(dict.fromkeys(answers)),
         refused={name: str(why) for name, why in refused.items() if name not in names},
     )
+    return guide, list(refused.values())
+
+
+def _how_good(
+    file: Path, options: Mapping[str, Any], judges: Sequence[str]
+) -> tuple[ReadAs, Answer] | None:
+    """The command that evaluates the judge, if there is one and some rows have labels."""
+    taken = {
+        name: options[name]
+        for name in ("columns", "labels", "labels_columns", "labels_as", "raters")
+        if options.get(name)
+    }
+    if options.get("human_metrics") is not None:  # an empty one says that people gave none
+        taken["human_metrics"] = options["human_metrics"]
+    remarks: list[str] = []
+    with reader_remarks(remarks.append):
+        try:
+            rows = prepare_evaluation(file, judges=judges, **taken)
+            if len(judges) > 1 and rows.frame[LABEL].count():
+                evaluate(rows, splits=1)
+        except AdjudgeError:
+            # Labels that were drawn by one judge's verdict can be about that judge alone.
+            return _how_good(file, options, judges[:1]) if len(judges) > 1 else None
+    first = rows.of_judge(rows.judges[0])
+    labelled = first[LABEL].count()
+    if not labelled:
+        return None
+    words = [word for judge in judges for word in ("--judge", judge)]
+    named = "".join(f" {shlex.quote(word)}" for word in words)
+    again = _typed_again({"labels_as": None, **taken})
+    command = f"adjudge evaluate {shlex.quote(str(file))}{named}{again}"
+    several = len(rows.judges)
+    kind = count(several, "judge") if several > 1 else "a judge"
+    read_as = ReadAs(
+        rows_kind=f"{rows.unit}s with {kind}",
+        rows=first.height,
+        labels=labelled,
+        remarks=tuple(remarks),
+    )
+    return read_as, Answer(question=_HOW_GOOD, command=command)
+
+
+def _questions(file: Path) -> list[Answer]:
+    """What only the user knows of a log: whose the scores are of which it does not say it."""
+    metrics: list[list[str]] = []
+    answers: tuple[Mapping[str, str] | None, ...] = ({}, None)
+    for human_metrics in answers:
+        with reader_remarks(lambda _: None):
+            try:
+                made = convert_log(file, human_metrics=human_metrics).summary
+            except AdjudgeError:
+                metrics.append([])
+                continue
+        metrics.append([row.metric for row in made.metrics if row.metric is not None])
+    every, known = metrics
+    unknown = [name for name in dict.fromkeys(every) if name not in known]
+    if not unknown:
+        return []
+    again = f"adjudge start {shlex.quote(str(file))} --human-metric "
+    # An example of an answer: names that say it first.
+    named = sorted(unknown, key=lambda name: "human" not in name.lower())
+    others = [name for name in (*known, *unknown) if name != named[0]]
+    questions = [Answer(question=f"No person gave {', '.join(unknown)}?", command=f"{again}none")]
+    if others:
+        answer = shlex.quote(f"{named[0]}={others[0]}")
+        question = f"Or are they people's labels, such as {named[0]} of {others[0]}?"
+        questions.append(Answer(question=question, command=again + answer))
+    return questions
 
 
 def _unreadable(file: Path, errors: list[AdjudgeError]) -> AdjudgeError:
     """What all readers say, or one that knew the columns; else how to name the columns."""
+    for error in errors:
+        if getattr(error, "argument", None) == "human_metrics":
+            return error
     for error in errors:
         if len({*map(str, errors)}) == 1 or getattr(error, "row", None) is not None:
             return error
@@ -330,6 +472,9 @@ def _typed_again(taken: Mapping[str, Any]) -> str:
     for name, flag in (("columns", "--column"), ("labels_columns", "--labels-column")):
         for ours, theirs in (taken.get(name) or {}).items():
             words += [flag, f"{ours}={theirs}"]
+    if (metrics := taken.get("human_metrics")) is not None:
+        for name, metric in metrics.items() or [("none", "")]:
+            words += ["--human-metric", f"{name}={metric}" if metric else name]
     if meaning := taken["labels_as"]:
         words += ["--labels-as", ",".join(f"{theirs}={ours}" for theirs, ours in meaning.items())]
     if (labels := taken.get("labels")) is not None:

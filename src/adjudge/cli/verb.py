@@ -17,7 +17,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from adjudge.atomic import check_writable
-from adjudge.cli.output import deliver, remark
+from adjudge.cli.output import BAD_FINDING, DONE, INCONCLUSIVE, deliver, remark
 from adjudge.cli.signature import COMPUTED, REQUIRED, Argument, read_arguments
 from adjudge.cli.steps import Step, Typed, no_step
 from adjudge.errors import ArgumentError
@@ -40,6 +40,8 @@ class Option:
         help: Its line of help.
         type: str, int, float, Path, or bool for a flag.
         argument: Argument of the function that it sets. None for an option of the command line.
+        field: Field of a class, as "package.module:Class.field", that says its type, default and
+            help. For an object that the verb makes of several options.
         default: Default. The function has its own; of other options it is the value.
         words: Default as text, shown instead of it.
         values: Number of values.
@@ -60,6 +62,7 @@ class Option:
     help: str | None = None
     type: type | None = None
     argument: str | None = None
+    field: str | None = None
     default: Any = None
     words: str | None = None
     values: int | None = None
@@ -130,6 +133,15 @@ def option_for(argument: Argument, stated: Option | None = None) -> Option | Non
     return spelled.over(declared)
 
 
+def _of_field(option: Option) -> Option:
+    """The option, with the type, default and help of its field wherever it has none."""
+    if option.field is None:
+        return option
+    target, _, name = option.field.rpartition(".")
+    declared = option_for(read_arguments(target)[name], option)
+    return option if declared is None else replace(declared, argument=None)
+
+
 def _typed(argument: Argument) -> dict[str, Any]:
     """The type of the option and its number of values; empty if it has none."""
     for name, kind in _TYPES.items():
@@ -156,7 +168,7 @@ def named(
     def read(texts: Sequence[str]) -> dict[str, Any]:
         values = {}
         for text in texts:
-            name, equals, value = (part.strip() for part in text.partition("="))
+            name, equals, value = map(str.strip, text.partition("="))
             if not (name and equals and value):
                 raise ArgumentError(option, text, remedy)
             if name in values:
@@ -199,11 +211,6 @@ def _families(path: Path) -> dict[str, str]:
     return families
 
 
-def _mix(text: str) -> dict[str, float]:
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    return {name.strip(): float(share) for name, _, share in pairs}
-
-
 def _folder(path: Path) -> Path:
     """A folder that files can be written to; it need not exist."""
     check_writable(path / "picture.png")
@@ -230,6 +237,13 @@ def _bytes(size: str) -> int:
     return int(written[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[written[2].upper()]
 
 
+def required_secret(secret: str | None) -> str:
+    """The secret for drawing audits, which must be given."""
+    if secret is None:
+        raise ArgumentError("secret_env", None, "name a variable with a secret: --secret-env NAME")
+    return secret
+
+
 def _secret(name: str) -> str:
     """The secret for drawing audits, from the environment: process lists show options."""
     secret = os.environ.get(name, "")
@@ -245,23 +259,9 @@ def files_by_name(option: str) -> Callable[[Sequence[str]], dict[str, Path]]:
     return named(option, "write it as NAME=FILE", Path)
 
 
-def thresholds(default: str, *names: str) -> Option:
-    """--fail-above for measures by name. A number without a name is the threshold of `default`."""
-    measures = (default, *names)
-    number = parsed("--fail-above", "give a number, like 0.05", float)
-
-    def read(texts: Sequence[str]) -> dict[str, float]:
-        limits = {}
-        for text in texts:
-            name, equals, value = text.rpartition("=")
-            name = name.strip() if equals else default
-            if name not in measures:
-                raise ArgumentError("--fail-above", text, "name one of " + ", ".join(measures))
-            limits[name] = number(value)
-        return limits
-
-    text = "VALUE or NAME=VALUE. Exit with code 2 if a group is above it."
-    return Option("fail_above", text, str, repeats=True, read=read)
+def written(name: str, text: str) -> Option:
+    """A file that the verb writes."""
+    return Option(name, text, Path, written=True)
 
 
 def share(name: str) -> Callable[[float], float]:
@@ -281,6 +281,18 @@ def scale_option(text: str) -> Option:
     return Option("scale", text, str, values=1, words="1-5", read=read)
 
 
+def _mix(text: str) -> dict[str, float]:
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    return {name.strip(): float(share) for name, _, share in pairs}
+
+
+#: --mix as shares by value.
+MIX = Option(
+    "mix",
+    type=str,
+    metavar="VALUE=SHARE,...",
+    read=parsed("--mix", "write VALUE=SHARE,..., such as en=0.3,de=0.7", _mix),
+)
 #: A URL in the environment is not in the list of processes.
 _STORE = Option("store", type=str, default="adjudge.db", always=True, environment="ADJUDGE_STORE")
 
@@ -296,6 +308,14 @@ def _renaming(name: str, text: str) -> Option:
     return Option(name, text, str, metavar="OURS=YOURS", repeats=True, read=read)
 
 
+def _human_metrics(texts: Sequence[str]) -> dict[str, str]:
+    """NAME=METRIC, or NAME alone; the word none alone says that people gave none."""
+    if [*texts] == ["none"]:
+        return {}
+    pairs = [text.partition("=") for text in texts]
+    return {name.strip(): metric.strip() for name, _, metric in pairs}
+
+
 #: Arguments that are written differently on the command line than in Python, in every verb.
 SPELLED: Mapping[str, Option] = {
     "columns": _renaming(
@@ -303,6 +323,14 @@ SPELLED: Mapping[str, Option] = {
     ),
     "labels_columns": _renaming(
         "labels_column", "Columns of the labels file with other names: OURS=YOURS; repeatable."
+    ),
+    "human_metrics": Option(
+        "human_metric",
+        "A metric of a log that is people's label of another; repeatable. none: people gave none.",
+        str,
+        metavar="NAME[=METRIC]",
+        repeats=True,
+        read=_human_metrics,
     ),
     "labels_as": Option(
         "labels_as",
@@ -317,22 +345,13 @@ SPELLED: Mapping[str, Option] = {
         Path,
         read=_families,
     ),
-    "mix": Option(
-        "mix",
-        type=str,
-        metavar="VALUE=SHARE,...",
-        read=parsed("--mix", "write VALUE=SHARE,..., such as en=0.3,de=0.7", _mix),
-    ),
-    "judges": Option("judge"),
     "alphas": Option("alpha"),
     "costs": Option("costs", type=str, repeats=False, read=numbers("costs", "1,5,30")),
-    "accuracies": Option(
-        "accuracies", type=str, repeats=False, read=numbers("accuracies", "0.97,0.9,0.7")
-    ),
     "raters": Option("raters", read=_names),
+    "control": Option("control", read=_names),
+    "slices": Option("slices", read=_names),
     "seed": Option("seed", least=0),
     "store": _STORE,
-    "state": Option("state", type=str),
     "secret": Option(
         "secret_env",
         "Environment variable with the secret for drawing audits (16 characters or more).",
@@ -359,7 +378,9 @@ SPELLED: Mapping[str, Option] = {
 
 _check_picture = read_by("adjudge.present.figure:check_picture")
 _DELIVERED = (
-    Option("output", "Write the result to this file (JSON).", Path, short="-o", written=True),
+    Option(
+        "output", "Write the result: .json, or to read .md, .html.", Path, short="-o", written=True
+    ),
     Option("summary", "Write the summary here as JSON, for `adjudge report`.", Path, written=True),
     Option("plot", "Save a picture (.png, .svg or .pdf).", Path, written=True, read=_check_picture),
     Option("figures", "Save all pictures into this folder.", Path, read=_folder),
@@ -369,25 +390,21 @@ _DELIVERED = (
 #: Options that the command line adds, by name.
 DELIVERED: Mapping[str, Option] = {option.name: option for option in _DELIVERED}
 
-#: The groups of a verb's help, and the options in each.
-PANELS: Mapping[str, str] = {
-    "Rows": "labels model_labels best format baseline column labels_column labels_as judge_column "
-    "human_column raters positive human verdict score pairs limit families cluster strata weights "
-    "by choose_on leave_out scale target import abstentions plan sample scores earlier from_audits "
-    "since_change",
-    "Judge": "judge protocol prompt criteria demonstrations samples reason "
-    "min_answer_mass keep_going max_tokens base_url api_key_env extra_body concurrency rpm timeout "
-    "max_reply batch batch_folder retry store no_raw",
+
+#: The panels of a verb's help, and the options in each that several verbs have.
+OPTION_PANELS: Mapping[str, str] = {
+    "Rows": "labels model_labels best format column labels_column labels_as judge_column "
+    "human_column human_metric raters positive pairs limit families cluster by scale plan",
+    "Judge": "judge protocol prompt criteria demonstrations samples reason min_answer_mass "
+    "keep_going max_tokens base_url api_key_env extra_body concurrency rpm timeout max_reply "
+    "store no_raw",
     "Cost": "dry_run max_cost prices costs",
     "Workers": "engine workers ray_address",
     "Server": "host port browser",
-    "Output": "output summary plot figure figures explain json write_ids write_rows write_sets "
-    "save_anchors title fail_above fail_below fail_unless_better fail_if_worse out export_only "
-    "label_studio rescue",
+    "Output": "output summary plot figure figures explain json write_ids fail_above out",
 }
-#: The group of all other options: those of the verb's method.
+#: The panel of all other options: those of the verb's method.
 OTHER = "Method"
-PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}
 Values = dict[str, Any]
 _STANDARD_INPUT = Path("-")
 
@@ -408,9 +425,13 @@ class Verb:
         options: Options of its own, and what differs from an argument or from `SPELLED`.
         without: Arguments of the function that are no options.
         bad: Says whether the finding is bad, from the result and the options of the command line.
+        unknown: Says, from the same, whether what was asked is not known yet.
         step: Returns the command that comes next.
         run: Replaces the plain call. It gets the function's arguments and the other options, and
             returns the result, or whether the finding is bad if there is nothing more to show.
+        panel: Its panel in `adjudge --help`, if it is in no group.
+        place: Its place in the panel; verbs at the same place are sorted by name.
+        panels: Panels of its own help with those of its options that no other verb has.
     """
 
     name: str
@@ -423,22 +444,31 @@ class Verb:
     added: str = "output plot explain json"
     options: Sequence[Option] = ()
     without: str = ""
-    bad: Callable[[Any, Values], bool] | None = None
+    bad: Callable[[Any, Values], bool] = lambda *_: False
+    unknown: Callable[[Any, Values], bool] = lambda *_: False
     step: Step = no_step
     run: Callable[[Values, Values], Any] | None = None
+    panel: str = "More"
+    place: int = 99
+    panels: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def parameters(self) -> Mapping[str, Option]:
         """All options by name, the positional ones too."""
-        own = {option.argument or option.name: option for option in self.options}
+        stated = {option.argument or option.name: option for option in self.options}
         arguments = read_arguments(self.target)
         without = self.without.split()
         if "labels" not in arguments or "TableLike" not in arguments["labels"].types:
-            without.append("labels_columns")
+            # Without labels there is no question whose they are.
+            without += ["labels_columns", *(["human_metrics"] if "columns" in arguments else [])]
         taken = [argument for name, argument in arguments.items() if name not in without]
-        declared = [option_for(argument, own.pop(argument.name, None)) for argument in taken]
-        added = [own.pop(name, Option(name)).over(DELIVERED[name]) for name in self.added.split()]
-        options = [option for option in (*declared, *added, *own.values()) if option is not None]
+        declared = [option_for(argument, stated.pop(argument.name, None)) for argument in taken]
+        added = [
+            stated.pop(name, Option(name)).over(DELIVERED[name]) for name in self.added.split()
+        ]
+        others = [_of_field(option) for option in stated.values()]
+        every = (*declared, *added, *others)
+        options = [option for option in every if option is not None]
         flags = {option.argument: option.flag for option in options if option.argument}
         return {option.name: _with_flags(option, flags) for option in options}
 
@@ -447,8 +477,17 @@ class Verb:
         """The names of positional arguments."""
         return [next(iter(self.parameters))] if self.rows is None else self.rows
 
-    def __call__(self, values: Values) -> bool:
-        """Run the verb with the values that were given. True if the finding is bad."""
+    def panel_of(self, option: str) -> str:
+        """The panel of its help that lists this option."""
+        for panel, options in (*self.panels.items(), *OPTION_PANELS.items()):
+            if option in options.split():
+                return panel
+        return OTHER
+
+    def __call__(self, values: Values) -> int:
+        """Run the verb with the values that were given, and return its exit code."""
+        if "plot" in self.parameters and "figure" in values and "plot" not in values:
+            raise ArgumentError("figure", values["figure"], "names a picture: give --plot FILE too")
         files = {name: path for name, path in values.items() if isinstance(path, Path)}
         with _spool_standard_input(self._inputs(files)) as spooled:
             typed = {**values, **spooled}
@@ -474,9 +513,11 @@ class Verb:
             else:
                 result = self.run(arguments, options)
             if isinstance(result, bool):
-                return result
+                return BAD_FINDING if result else DONE
             deliver(result, options)
-            return self.bad is not None and self.bad(result, options)
+            if self.unknown(result, options):
+                return INCONCLUSIVE
+            return BAD_FINDING if self.bad(result, options) else DONE
 
     def _inputs(self, files: Mapping[str, Path]) -> dict[str, Path]:
         """The input files. An output that is one of them, or another output, is refused."""
@@ -495,11 +536,48 @@ class Verb:
 
 @dataclass(frozen=True)
 class Group:
-    """Verbs under one name, with their line of help."""
+    """Verbs under one name, with their line, panel and place in `adjudge --help`."""
 
     name: str
     summary: str
     verbs: Sequence[Verb]
+    panel: str = "More"
+    place: int = 99
+
+
+def bad_if(field: str, state: bool = True) -> Callable[[Any, Values], bool]:
+    """The finding is bad if this field of the result is in this state."""
+    return lambda result, _: bool(getattr(result, field)) is state
+
+
+#: For CI: a number that must be shown to reach a limit.
+FAIL_BELOW = Option(
+    "fail_below", "Exit 2 if people's number is shown to be below this, 3 if unknown.", float
+)
+
+
+def below(options: Values, numbers: Sequence[Any], outcome: str) -> bool:
+    """Whether --fail-below ends in this outcome, decided as by a gate; a remark names it."""
+    if (limit := options["fail_below"]) is None:
+        return False
+    from adjudge.gating import decide
+
+    if decide([each.interval for each in numbers], at_least=limit) != outcome:
+        return False
+    known = "people's number is shown to be" if outcome == "fail" else "not known whether it is"
+    remark(f"--fail-below: {known} below {limit:g}")
+    return True
+
+
+def picked(values: Values, *names: str) -> Values:
+    """Those of these values that were given."""
+    return {name: values[name] for name in names if name in values}
+
+
+def prepare_rows(reader: str, arguments: Values) -> Any:
+    """The rows that a reader makes of those arguments that it takes; the others stay."""
+    names = [name for name in read_arguments(reader) if name in arguments]
+    return resolve_name(reader)(**{name: arguments.pop(name) for name in names})
 
 
 def _with_flags(option: Option, flags: Mapping[str, str]) -> Option:

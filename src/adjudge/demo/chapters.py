@@ -24,19 +24,21 @@ from adjudge.judges.judge import parse_judge
 from adjudge.judges.judging import judge_pairs
 from adjudge.monitoring import draw_audits
 from adjudge.policy.audits import monitor_figure
-from adjudge.present.blocks import Table, table_of
+from adjudge.present.blocks import Columns, Table, table_of
 from adjudge.present.figure import panel
 from adjudge.present.text import count, interval, level, number, percent, show_interval
 from adjudge.ranking.evaluation_view import draw_intervals
 from adjudge.ranking.rank import rank
 from adjudge.records import MEASURED, Interval, Pair
 from adjudge.report import write_report
-from adjudge.selection import all_guarantees, calibrate, evaluate, select
+from adjudge.selection import all_guarantees, calibrate, evaluate_doubt, select
 from adjudge.selection.evaluation_view import risk_and_coverage
 from adjudge.validation import Seed, generator
 
 if TYPE_CHECKING:
     from adjudge.demo.run import DemoContext
+    from adjudge.ranking.leaderboard import HeldOutRow
+    from adjudge.selection.evaluating import MethodRisk
 
 #: Asking in both orders costs about 400 tokens a pair, likelihood about 90.
 _PREFERENCE_PAIRS = 12
@@ -44,7 +46,8 @@ _BANDS = 4
 _ALPHA = 0.1
 _SPLITS = 1000
 #: The baseline to compare with, and the guarantee of the sentences below.
-_EVERYTHING, _GUARANTEE = "vanilla", "scope"
+_EVERYTHING = "vanilla"
+_GUARANTEE = "scope"
 _LABELS = 80
 #: Error level of the conformal intervals: eleven other writers are enough for 90 %.
 _RANKING_ALPHA = 0.1
@@ -54,9 +57,11 @@ NAMES = ["Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gia", "Hugo", "Ines", "Jon
 STRENGTHS = {name: 2.0 ** (2 - 4 * k / (len(NAMES) - 1)) for k, name in enumerate(NAMES)}
 #: How often the writer whose win rate is estimated has the right answer, by construction.
 CANDIDATE_RATE = 0.65
-_AUDIT_ALPHA, _AUDIT_RATE = 0.1, 0.5
+_AUDIT_ALPHA = 0.1
+_AUDIT_RATE = 0.5
 #: Requests before and after the bug; the bug swaps the two answers in one of this many.
-_REQUESTS, _SWAPPED = 400, 3
+_REQUESTS = 400
+_SWAPPED = 3
 _COLUMNS = ("id", "judge", "protocol", "judge_fingerprint", "p_a", "label")
 
 
@@ -106,7 +111,8 @@ def describe_missing(protocol: str, statuses: Mapping[str, int]) -> str:
     missing = {status: n for status, n in statuses.items() if status not in MEASURED}
     if not missing:
         return ""
-    n, pairs = sum(missing.values()), count(sum(statuses.values()), "pair")
+    n = sum(missing.values())
+    pairs = count(sum(statuses.values()), "pair")
     has, is_ = ("has", "is") if n == 1 else ("have", "are")
     why = {"off_answer": " (the judge gave neither letter enough probability)"}
     named = ", ".join(f"{m} {status}{why.get(status, '')}" for status, m in missing.items())
@@ -161,45 +167,44 @@ def accept_verdicts(context: DemoContext) -> None:
     policy = calibrate(context.rows, alpha=_ALPHA, guarantee=_GUARANTEE, seed=context.seed)
     context.keep(policy, "policy")
     asked = f"Calibrated on {policy.n_calibration} labels, with at most {percent(_ALPHA)} wrong"
-    context.say(
-        f"{asked} (alpha {_ALPHA:g}), {policy.guarantee} accepts {policy.n_accepted} verdicts "
-        f"({percent(policy.coverage, 0)}), {policy.n_accepted_errors} of them wrong; the others go "
-        f"to people. {policy.value} Does that hold on held-out labels?"
-        if policy.feasible
-        else f"{asked}, no threshold passes: nothing is accepted."
-    )
-    evaluation = evaluate(context.rows, splits=_SPLITS, seed=context.seed)
+    outcome = f"{asked}, no threshold passes: nothing is accepted."
+    if policy.feasible:
+        accepted = f"{policy.n_accepted} verdicts ({percent(policy.coverage, 0)})"
+        outcome = (
+            f"{asked} (alpha {_ALPHA:g}), {policy.guarantee} accepts {accepted}, "
+            f"{policy.n_accepted_errors} of them wrong; the others go to people. {policy.value} "
+            "Does that hold on held-out labels?"
+        )
+    context.say(outcome)
+    evaluation = evaluate_doubt(context.rows, splits=_SPLITS, seed=context.seed)
     context.keep(evaluation, "evaluation")
     shown = evaluation.paper_rows(evaluation.judges[0])
     rows = {row.method: row for row in shown if row.alpha == _ALPHA}
     names = {_EVERYTHING: "accept everything"}
-    names |= {
-        guarantee.name: f"{guarantee.name}: {guarantee.summary}" for guarantee in all_guarantees()
+    names |= {rule.name: f"{rule.name}: {rule.summary}" for rule in all_guarantees()}
+    columns: Columns[MethodRisk] = {
+        "rule": lambda row: names[row.method],
+        "accepted": lambda row: percent(row.coverage, 0),
+        "wrong, mean": lambda row: percent(row.risk),
+        "wrong, pooled": lambda row: percent(row.ratio),
+        "halves above": lambda row: percent(row.share_above, 0),
     }
-    context.show(
-        table_of(
-            [rows[method] for method in names],
-            {
-                "rule": lambda row: names[row.method],
-                "accepted": lambda row: percent(row.coverage, 0),
-                "wrong, mean": lambda row: percent(row.risk),
-                "wrong, pooled": lambda row: percent(row.ratio),
-                "halves above": lambda row: percent(row.share_above, 0),
-            },
-            caption=f"{_SPLITS:,} times: calibrate on a random half at alpha {_ALPHA:g}, accept "
-            "in the other",
-        )
+    caption = (
+        f"{_SPLITS:,} times: calibrate on a random half at alpha {_ALPHA:g}, accept in the other"
     )
+    context.show(table_of([rows[method] for method in names], columns, caption=caption))
     # scope promises the mean share, but not the pooled share or the share of one threshold.
     scope = rows[_GUARANTEE]
     finding = "and here it holds" if scope.risk <= _ALPHA else "and here it does not hold"
+    wrong = percent(scope.risk, 0)
+    pooled = percent(scope.ratio, 0)
+    above = percent(scope.share_above, 0)
     context.say(
         f"If everything is accepted, {percent(rows[_EVERYTHING].risk, 0)} are wrong. scope accepts "
-        f"{percent(scope.coverage, 0)}, with {percent(scope.risk, 0)} wrong on average over the "
-        f"halves: that mean is its promise, {finding}. Pooled over all halves, "
-        f"{percent(scope.ratio, 0)} of the accepted verdicts were wrong. A single threshold was "
-        f"above alpha in {percent(scope.share_above, 0)} of the halves. If yours must not be, use "
-        "pac and more labels."
+        f"{percent(scope.coverage, 0)}, with {wrong} wrong on average over the halves: that mean "
+        f"is its promise, {finding}. Pooled over all halves, {pooled} of the accepted verdicts "
+        f"were wrong. A single threshold was above alpha in {above} of the halves. If yours must "
+        "not be, use pac and more labels."
     )
     context.picture(risk_and_coverage(evaluation), "selection")
 
@@ -214,28 +219,24 @@ def report_rate(context: DemoContext) -> None:
     if not isinstance(result, Estimate):
         raise TypeError("one candidate gives one estimate")
     context.keep(result, "estimate")
-    confidence = level(result.confidence_level)
-    context.show(
-        Table(
-            ("win rate of an invented candidate", "value", f"{confidence} interval"),
-            [
-                (
-                    "the judge alone (naive)",
-                    number(result.naive),
-                    show_interval(result.naive_interval),
-                ),
-                ("corrected", number(result.estimate), show_interval(result.interval)),
-                ("the truth (known here)", number(truth), ""),
-            ],
-        )
-    )
+    ends = f"{level(result.confidence_level)} interval"
+    columns = ("win rate of an invented candidate", "value", ends)
+    naive_interval = show_interval(result.naive_interval)
+    lines = [
+        ("the judge alone (naive)", number(result.naive), naive_interval),
+        ("corrected", number(result.estimate), show_interval(result.interval)),
+        ("the truth (known here)", number(truth), ""),
+    ]
+    context.show(Table(columns, lines))
     if result.estimate is None or result.naive is None:
         context.say(f"No valid estimate: {result.reason}")
         return
+    off = number(abs(result.naive - truth))
+    naive_holds = _holds(result.naive_interval, truth)
+    corrected_holds = _holds(result.interval, truth)
     context.say(
-        f"The judge alone is off by {number(abs(result.naive - truth))}; its naive interval "
-        f"{_holds(result.naive_interval, truth)} the truth. With {_LABELS} labels "
-        f"the interval corrected by {result.method} {_holds(result.interval, truth)} it."
+        f"The judge alone is off by {off}; its naive interval {naive_holds} the truth. With "
+        f"{_LABELS} labels the interval corrected by {result.method} {corrected_holds} it."
     )
 
 
@@ -273,37 +274,33 @@ def rank_writers(context: DemoContext) -> None:
     by_battles = {row.model: row for row in board.models}
     held_out = sorted(
         (row for row in board.held_out if row.method == "soft-elo"),
-        key=lambda row: by_battles[row.model].rank,
+        key=lambda row: by_battles[row.model].rank or 0,
     )
     if not held_out:
         context.say(f"No leaderboard: {board.reason}.")
         return
-    context.show(
-        table_of(
-            held_out,
-            {
-                "invented writer": lambda row: row.model,
-                "Elo by votes": lambda row: number(row.human_elo, 0),
-                "judge, votes withheld": lambda row: number(row.elo, 0),
-                f"{level(1 - _RANKING_ALPHA)} conformal": lambda row: interval(
-                    row.interval.low, row.interval.high, 0, unbounded=row.unbounded
-                ),
-                f"{level(_RANKING_LEVEL)} of the battles alone": lambda row: interval(
-                    *by_battles[row.model].ends, 0
-                ),
-            },
-        )
-    )
-    alone = sum(
-        not mine.unbounded and mine.interval is not None and row.human_elo in mine.interval
-        for row in held_out
-        if (mine := by_battles[row.model])
-    )
+    columns: Columns[HeldOutRow] = {
+        "invented writer": lambda row: row.model,
+        "Elo by votes": lambda row: number(row.human_elo, 0),
+        "judge, votes withheld": lambda row: number(row.elo, 0),
+        f"{level(1 - _RANKING_ALPHA)} conformal": lambda row: interval(
+            row.interval.low, row.interval.high, 0, unbounded=row.unbounded
+        ),
+        f"{level(_RANKING_LEVEL)} of the battles alone": lambda row: interval(
+            *by_battles[row.model].ends, 0
+        ),
+    }
+    context.show(table_of(held_out, columns))
+    alone = 0
+    for row in held_out:
+        usual = by_battles[row.model]
+        if not usual.unbounded and usual.interval is not None and row.human_elo in usual.interval:
+            alone += 1
+    covered = sum(row.covered is True for row in held_out)
     context.say(
         f"{board.n_battles} battles, {len(NAMES) // 2} on each pair. Each writer in turn is a new "
-        "model without votes. The conformal interval contains its Elo by votes for "
-        f"{sum(row.covered is True for row in held_out)} of {len(held_out)} writers, because it is "
-        "made from the judge's errors on the other writers."
+        f"model without votes. The conformal interval contains its Elo by votes for {covered} of "
+        f"{len(held_out)} writers, because it is made from the judge's errors on the other writers."
     )
     context.say(
         f"The usual intervals, from the noise of the battles alone, contain it for {alone}: they "
@@ -311,17 +308,17 @@ def rank_writers(context: DemoContext) -> None:
     )
     by_judge = [row.elo for row in held_out]
     by_votes = [row.human_elo for row in held_out]
+    span_by_judge = number(max(by_judge) - min(by_judge), 0)
+    span_by_votes = number(max(by_votes) - min(by_votes), 0)
     context.say(
-        f"The judge's Elos span {number(max(by_judge) - min(by_judge), 0)} points, those of the "
-        f"votes {number(max(by_votes) - min(by_votes), 0)}. A judge that is often wrong pulls "
-        "models together, and this makes the conformal intervals wide."
+        f"The judge's Elos span {span_by_judge} points, those of the votes {span_by_votes}. A "
+        "judge that is often wrong pulls models together, and this makes the conformal intervals "
+        "wide."
     )
     best = max(held_out, key=lambda row: row.human_elo).model
     first = held_out[0].model
-    context.say(
-        f"{first} is first by the judge"
-        + (" and by votes." if best == first else f", as in the report; by votes {best} is.")
-    )
+    by_both = " and by votes." if best == first else f", as in the report; by votes {best} has."
+    context.say(f"{first} has the highest Elo by the judge{by_both}")
     context.picture(panel(draw_intervals, (7.2, 4.2), board), "leaderboard")
 
 
@@ -334,9 +331,8 @@ def candidate_rows(
     the rows and the candidate's true win rate.
     """
     draw = generator(seed)
-    decided = judgments.filter(
-        pl.col("verdict").is_not_null() & pl.col("label").is_in(["A", "B"])
-    ).select("id", "verdict", "label")
+    has_both = pl.col("verdict").is_not_null() & pl.col("label").is_in(["A", "B"])
+    decided = judgments.filter(has_both).select("id", "verdict", "label")
     n = decided.height
     wins = np.zeros(n, dtype=np.int64)
     wins[draw.permutation(n)[: round(CANDIDATE_RATE * n)]] = 1
@@ -366,16 +362,15 @@ def writers_battles(pairs: Sequence[Pair], judgments: pl.DataFrame, *, seed: See
             favoured = STRENGTHS[writer] / (STRENGTHS[writer] + STRENGTHS[opponent])
             winner, loser = (writer, opponent) if draw.random() < favoured else (opponent, writer)
             first, second = (winner, loser) if row["label"] == "A" else (loser, winner)
-            rows.append(
-                {
-                    "id": f"{row['id']}-{first}-{second}",
-                    "prompt_id": prompts.get(row["id"], row["id"]),
-                    "model_a": first,
-                    "model_b": second,
-                    "human_pref": row["label"],
-                    "p_a": row["p_a"],
-                }
-            )
+            battle = {
+                "id": f"{row['id']}-{first}-{second}",
+                "prompt_id": prompts.get(row["id"], row["id"]),
+                "model_a": first,
+                "model_b": second,
+                "human_pref": row["label"],
+                "p_a": row["p_a"],
+            }
+            rows.append(battle)
     return pl.DataFrame(rows)
 
 

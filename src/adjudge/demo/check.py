@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Headline, table_of
+from adjudge.present.blocks import Block, Columns, Headline, table_of
 from adjudge.present.figure import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.present.result import Check, Count, Level, Proportion, Result, frozen, not_empty
 from adjudge.present.text import level, percent
@@ -78,22 +78,20 @@ class JudgeCheck(Result):
         """A row for each way of asking."""
         most = max(self.ways, key=lambda way: way.right.pairs)
         share = describe_share(most.right)
+        columns: Columns[Way] = {
+            "asked by": lambda way: way.protocol,
+            "pairs": lambda way: str(way.right.pairs),
+            "right": lambda way: percent(way.right.share, 0),
+            f"{level(self.confidence_level)} interval": lambda way: "{:.0f} to {:.0f} %".format(
+                *(100 * end for end in way.right.ends)
+            ),
+            "first answer won": lambda way: (
+                "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
+            ),
+        }
         return [
             Headline(f"{self.judge} asked by {most.protocol} is right on {share}"),
-            table_of(
-                self.ways,
-                {
-                    "asked by": lambda way: way.protocol,
-                    "pairs": lambda way: str(way.right.pairs),
-                    "right": lambda way: percent(way.right.share, 0),
-                    f"{level(self.confidence_level)} interval": lambda way: (
-                        "{:.0f} to {:.0f} %".format(*(100 * end for end in way.right.ends))
-                    ),
-                    "first answer won": lambda way: (
-                        "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
-                    ),
-                },
-            ),
+            table_of(self.ways, columns),
         ]
 
 
@@ -132,21 +130,21 @@ def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int) -> Way:
         orders = 2 * both.height
     groups: tuple[Share, ...] = ()
     if by is not None and by in measured.columns:
-        counted = (
-            measured.with_columns(right=right).group_by(by).agg(pl.col("right").sum(), pl.len())
-        )
-        groups = tuple(_share(str(name), won, n) for name, won, n in counted.sort(by).rows())
+        of_groups = measured.with_columns(right=right).group_by(by)
+        counted = of_groups.agg(pl.col("right").sum(), pl.len()).sort(by)
+        groups = tuple(_share(str(name), won, n) for name, won, n in counted.rows())
+    shares = [
+        _share(f"band {number} of {bands}", int(band.sum()), len(band))
+        for number, band in enumerate(split, 1)
+        if len(band)
+    ]
     return Way(
         protocol=protocol,
         right=_share(protocol, int(right.sum()), measured.height),
         unmeasured=rows.height - measured.height,
         first_won=first_won,
         orders=orders,
-        bands=tuple(
-            _share(f"band {number} of {bands}", int(band.sum()), len(band))
-            for number, band in enumerate(split, 1)
-            if len(band)
-        ),
+        bands=tuple(shares),
         groups=groups,
     )
 
@@ -160,10 +158,11 @@ def _share(name: str, right: int, pairs: int) -> Share:
 def halves(bands: Sequence[Share]) -> list[Share]:
     """The share right in the surer half of the bands (with the middle) and in the other."""
     cut = (len(bands) + 1) // 2
-    return [
-        _share(name, sum(band.right for band in half), sum(band.pairs for band in half))
-        for name, half in (("surer", bands[:cut]), ("other", bands[cut:]))
-    ]
+    return [_joined("surer", bands[:cut]), _joined("other", bands[cut:])]
+
+
+def _joined(name: str, bands: Sequence[Share]) -> Share:
+    return _share(name, sum(band.right for band in bands), sum(band.pairs for band in bands))
 
 
 def describe_share(share: Share) -> str:
@@ -175,8 +174,8 @@ def describe_share(share: Share) -> str:
     """
     if share.share is None:
         return "none scored"
-    low, high = (f"{100 * end:.0f}" for end in share.ends)
-    return f"{share.right} of {share.pairs}, {100 * share.share:.0f} % [{low}, {high}]"
+    ends = ", ".join(f"{100 * end:.0f}" for end in share.ends)
+    return f"{share.right} of {share.pairs}, {100 * share.share:.0f} % [{ends}]"
 
 
 def judge_check_figure(
@@ -202,7 +201,8 @@ def judge_check_figure(
 def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
     """Both numbers are about response_a: a judge without position bias is on the diagonal."""
     seen = rows.drop_nulls(["p_fwd", "p_rev"])
-    forward, reverse = seen["p_fwd"].to_numpy(), seen["p_rev"].to_numpy()
+    forward = seen["p_fwd"].to_numpy()
+    reverse = seen["p_rev"].to_numpy()
     ax.fill_between([0.5, 1], 0, 0.5, color=WARM, alpha=0.10, linewidth=0)
     ax.fill_between([0, 0.5], 0.5, 1, color=WARM, alpha=0.10, linewidth=0)
     ax.plot([0, 1], [0, 1], color=MUTED, linewidth=1)
@@ -242,7 +242,8 @@ def _ways(ax: Axes, ways: Sequence[Way]) -> None:
         name_colour = INK if place < len(ways) else MUTED
         write(-0.02, y, name, ha="right", fontsize=9, color=name_colour)
     if ways[-1].groups:
-        title, y = f"{ways[-1].protocol} on", 0.15 - len(ways)
+        title = f"{ways[-1].protocol} on"
+        y = 0.15 - len(ways)
         write(-0.02, y, title, ha="right", fontsize=8, style="italic", color=MUTED)
     ax.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
     ax.text(0.5, 0.6, " coin", color=MUTED, fontsize=8, va="top")
@@ -275,5 +276,6 @@ def _doubt(ax: Axes, way: Way) -> None:
     ax.grid(visible=False, axis="x")
     surer, other = halves(way.bands)
     if surer.pairs and other.pairs:
-        less, more = percent(surer.share, 0), percent(other.share, 0)
+        less = percent(surer.share, 0)
+        more = percent(other.share, 0)
         ax.set_title(f"Less doubt: {less} right, more doubt: {more}")

@@ -112,9 +112,11 @@ def run_demo(
     for number, (name, (title, tell)) in enumerate(CHAPTERS.items(), 1):
         context.show("")
         context.show(Text(f"{number}  {title}", style="bold"))
-        context.findings, context.files = [], []
+        context.findings = []
+        context.files = []
         tell(context)
-        findings, files = tuple(context.findings), tuple(context.files)
+        findings = tuple(context.findings)
+        files = tuple(context.files)
         chapters.append(DemoChapter(name=name, title=title, findings=findings, files=files))
     return Demo(
         judge=context.judge,
@@ -145,8 +147,10 @@ def demo_pairs(seed: Seed = 0) -> list[Pair]:
     for kind in entries["kind"].unique(maintain_order=True):
         rows = np.flatnonzero((entries["kind"] == kind).to_numpy())
         label_is_a[draw.permutation(rows)[: len(rows) // 2]] = True
-    pairs = [
-        Pair(
+    pairs = []
+    for row, (kind, prompt, right, wrong) in enumerate(entries.rows()):
+        is_a = label_is_a[row]
+        pair = Pair(
             id=f"{kind}-{row:03d}",
             prompt=prompt,
             response_a=right if is_a else wrong,
@@ -154,10 +158,7 @@ def demo_pairs(seed: Seed = 0) -> list[Pair]:
             label="A" if is_a else "B",
             extra={"kind": kind},
         )
-        for row, ((kind, prompt, right, wrong), is_a) in enumerate(
-            zip(entries.rows(), label_is_a, strict=True)
-        )
-    ]
+        pairs.append(pair)
     return [pairs[row] for row in draw.permutation(len(pairs))]
 
 

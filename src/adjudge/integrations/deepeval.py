@@ -99,7 +99,8 @@ class PolicyMetric(BaseMetric):
         passed = outcome.passed
         if passed is None and self.abstain != "unscored":
             passed = self.abstain == "pass"
-        self.success, self.reason = passed, outcome.explanation
+        self.success = passed
+        self.reason = outcome.explanation
         self.score = None if passed is None else float(passed)
         self.score_breakdown = dict(outcome.details)
         return self.score

@@ -7,16 +7,18 @@ Installed with adjudge under the entry point group `inspect_ai`, as `adjudge/pol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import polars as pl
 
-from adjudge.data.conversations import NotTextError
+from adjudge.data.logs.inspect import with_attached
 from adjudge.errors import ArgumentError
+from adjudge.images import NotTextError
 from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
 from adjudge.judges.prompting import write_value
-from adjudge.records import MEASURED
+from adjudge.records import ABSTAINED, MEASURED
 from adjudge.server.service import JudgeOptions
 from adjudge.server.webhook import PASSES, read_case
 
@@ -39,8 +41,9 @@ try:
 except ModuleNotFoundError as error:
     raise missing_host(error, "inspect-ai") from None
 
-#: Why an unscored sample has no value, by Inspect's reasons if it has them.
-ABSTAINED, JUDGE_FAILED, NOT_ASKED = "abstained", "grader_failed", "scoring_failed"
+#: Why an unscored sample has no value, by Inspect's reasons; an abstention is ours.
+JUDGE_FAILED = "grader_failed"
+NOT_ASKED = "scoring_failed"
 
 
 @scorer(metrics=[accuracy(), stderr()])
@@ -103,17 +106,17 @@ def log_grades(log: EvalLog, *, scorer: str = "policy_judge") -> pl.DataFrame:
     if scorer not in names:
         listed = ", ".join(sorted(names)) or "none"
         raise ArgumentError("scorer", scorer, f"name one of the log's scorers ({listed})")
-    rows = [
-        {
-            "id": f"{sample.id}/{sample.epoch}" if several else str(sample.id),
-            "prompt_id": str(sample.id),
-            "prompt": _prompt(sample.input),
+    rows = []
+    for sample in log.samples or ():
+        name = str(sample.id)
+        row = {
+            "id": f"{name}/{sample.epoch}" if several else name,
+            "prompt_id": name,
+            "prompt": _prompt(sample.input, sample.attachments),
             "response": sample.output.completion,
             "reference": _reference(Target(sample.target)),
-            **_grade((sample.scores or {}).get(scorer)),
         }
-        for sample in log.samples or ()
-    ]
+        rows.append(row | _grade((sample.scores or {}).get(scorer)))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -138,9 +141,9 @@ def _grade(score: Score | None) -> dict[str, Any]:
     }
 
 
-def _prompt(content: str | list[ChatMessage]) -> str | None:
+def _prompt(content: str | list[ChatMessage], attachments: Mapping[str, str]) -> str | None:
     try:
-        return write_value(_messages(content))
+        return write_value(with_attached(_messages(content), attachments))
     except NotTextError:
         return None
 

@@ -79,18 +79,14 @@ def make_tasks(
     # Label Studio needs every field of the config in every task; other fields are left out.
     places = {place for task in shown for place, text in task.texts.items() if text}
     brought = {} if plan is None else {row["id"]: row for row in plan.to_dicts()}
-    return [
-        {
-            "data": {
-                "id": task.id,
-                "sampled_by": task.draw.sampled_by,
-                **brought.get(task.id, {}),
-                **{place: text or "" for place, text in task.texts.items() if place in places},
-                **_sides(round_.subjects[task.id], task.shown_order),
-            }
-        }
-        for task in shown
-    ]
+    tasks: list[dict[str, Any]] = []
+    for task in shown:
+        data: dict[str, Any] = {"id": task.id, "sampled_by": task.draw.sampled_by}
+        data |= brought.get(task.id, {})
+        data |= {place: text or "" for place, text in task.texts.items() if place in places}
+        data |= _sides(round_.subjects[task.id], task.shown_order)
+        tasks.append({"data": data})
+    return tasks
 
 
 def _sides(subject: Subject, shown_order: Order | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 
     def test_answers_are_good_enough():
         assert_rate("grades.jsonl", at_least=0.8)
+        assert_gate("grades.jsonl", card="card.json", at_least=0.8)
 
 Each returns its result, and the message of a failure has the numbers. The lower end of a 95 %
 interval is above the truth in about 2.5 % of samples, so a rate below `at_least` passes that often;
@@ -14,6 +15,7 @@ result become Python warnings, which pytest lists.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
@@ -22,14 +24,18 @@ from adjudge.estimation.classes import ClassEstimate
 from adjudge.estimation.comparison import Comparison, headline_of, with_ends
 from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.means import MeanEstimate
-from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.rate import Estimate, RateInterval
+from adjudge.gating import GateResult, decide, gate
+from adjudge.gating.gate import headline_of as headline_of_gate
 from adjudge.present.text import interval, left_out, level, number, percent
+from adjudge.records import Interval
 from adjudge.selection import SelectionRun
 from adjudge.selection.selecting import Selection
 from adjudge.validation import non_negative, unit
 
-_RATES = (Estimate, GroupedEstimate, ClassEstimate, MeanEstimate, PanelEstimate)
+#: Of runs that are equal everywhere.
+_NONE = Interval(0.0, 0.0, level=0.95)
+_RATES = (Estimate, GroupedEstimate, ClassEstimate, MeanEstimate)
 
 
 def assert_rate(
@@ -56,11 +62,11 @@ def assert_rate(
     failures = []
     if at_least is not None:
         low = limit(at_least, "at_least")
-        wrong = [rate for rate in rates if rate.low is None or rate.low < low]
+        wrong = [rate for rate in rates if decide([rate.interval], at_least=low) != "pass"]
         failures += _failure(f"no rate of at least {low:g} is shown", wrong, result)
     if at_most is not None:
         high = limit(at_most, "at_most")
-        wrong = [rate for rate in rates if rate.high is None or rate.high > high]
+        wrong = [rate for rate in rates if decide([rate.interval], at_most=high) != "pass"]
         failures += _failure(f"no rate of at most {high:g} is shown", wrong, result)
     _conclude(failures, getattr(result, "all_warnings", result.warnings))
     return result
@@ -74,8 +80,8 @@ def assert_not_worse(
     `a` and `b` are the rows of the two systems (the old run and the new one), or `a` is the result
     of `compare`. It fails if B is shown to be worse: its interval is below 0. With `margin` it
     fails unless the entire interval is above -margin: with 0.02, B loses at most 2 points. People's
-    difference counts if there are enough labels, else the judge's. If there is no difference to
-    give, it fails.
+    difference counts, and only without any label the judge's. If there is no difference to give,
+    or too few labels for people's, it fails.
     """
     __tracebackhide__ = True
     if isinstance(a, Comparison):
@@ -90,18 +96,41 @@ def assert_not_worse(
         result = compared
     if len(result.differences) > 1:
         raise ArgumentError("a", "several systems or slices", "give the rows of one in each")
-    pair, measure = result.difference, result.measure
+    pair = result.difference
+    measure = result.measure
     gap = pair.reported
     failures = []
     if gap.estimate is None:
         failures.append(headline_of(result).text)
+    elif result.inconclusive and pair.people is not None:
+        failures.append(f"inconclusive by people: {pair.people.reason}")
     elif margin is None:
-        failures += [headline_of(result).text] if gap.sign < 0 else []
-    elif (gap.low or 0.0) < -non_negative(margin, "margin"):
+        worse = decide([gap.interval], at_least=0) == "fail"
+        failures += [headline_of(result).text] * worse
+    elif (
+        gap.interval and decide([gap.interval], at_least=-non_negative(margin, "margin")) != "pass"
+    ):
         failures.append(
             f"{pair.b} is not shown to lose at most {margin:g} against {pair.a}: "
             f"{with_ends(gap, measure)}"
         )
+    _conclude(failures, result.warnings)
+    return result
+
+
+def assert_gate(data: TableLike, **options: Any) -> GateResult:
+    """Assert that a run passes the gate: of a card with `at_least`, or of a `baseline`.
+
+    Options are those of `adjudge.gate`. It fails if the gate fails, and if it is inconclusive; the
+    message has the number and the reasons.
+
+    >>> assert_gate({"judge": [1, 0] * 50}, baseline={"judge": [1, 0] * 50}, margin=0.1)
+    Traceback (most recent call last):
+    AssertionError: INCONCLUSIVE: ...
+    """
+    __tracebackhide__ = True
+    result = gate(data, **options)
+    failures = [] if result.outcome == "pass" else [headline_of_gate(result).text, *result.reasons]
     _conclude(failures, result.warnings)
     return result
 
@@ -116,14 +145,16 @@ def assert_accepted(selection: Selection | SelectionRun, *, at_least: float) -> 
     result = selection.summary if isinstance(selection, SelectionRun) else selection
     failures = []
     if result.accepted_share < unit(at_least, "at_least"):
+        share = percent(result.accepted_share)
+        promise = f"{result.guarantee} at error level {result.alpha:g}"
         failures.append(
-            f"{percent(result.accepted_share)} of the rows are accepted ({result.n_accepted:,} of "
-            f"{result.n:,}), not {percent(at_least)}; {result.guarantee} at error level "
-            f"{result.alpha:g}"
+            f"{share} of the rows are accepted ({result.n_accepted:,} of {result.n:,}), not "
+            f"{percent(at_least)}; {promise}"
         )
         failures += [f"  {text}" for text in left_out(result.dropped)]
     if result.drift.flagged:
-        gap, p_value = number(result.drift.statistic), number(result.drift.p_value)
+        gap = number(result.drift.statistic)
+        p_value = number(result.drift.p_value)
         failures.append(
             f"the new scores do not look like the calibration scores (gap {gap}, p = {p_value}): "
             "label some of the new rows and calibrate again"
@@ -136,7 +167,8 @@ def _failure(claim: str, wrong: list[RateInterval], result: AnyEstimate) -> list
     """The failed claim and the rates for which it failed, one per line."""
     if not wrong:
         return []
-    at_level, lines = level(result.confidence_level), [f"{claim}:"]
+    at_level = level(result.confidence_level)
+    lines = [f"{claim}:"]
     for rate in wrong:
         finding = f"no estimate: {rate.reason}"
         if rate.estimate is not None and rate.low is not None:

@@ -1,11 +1,7 @@
-"""Audits of accepted verdicts: the state of their monitor, and which of them calibrate again.
+"""Audits of accepted verdicts: the state of their monitor.
 
-`adjudge.monitoring` draws and counts them. The monitor is read by every room that knows a policy:
-calibration, the check, the service.
-
-The audits drawn after an alarm are a random sample of what the old rules accept, and they were not
-used to raise it. Below the old thresholds they are valid labels; above, they have no information.
-So the old threshold is their cut.
+`adjudge.monitoring` draws and counts them, `adjudge.auditing` checks them and calibrates on them
+after an alarm. The monitor is read by every room that knows a policy: the check, the service.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -21,9 +17,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import polars as pl
 
 from adjudge.atomic import locking_folder
-from adjudge.data.judgments import Judgments
 from adjudge.data.names import refuse_values
-from adjudge.data.rows import Rows, truth_column
+from adjudge.data.rows import truth_column
 from adjudge.data.tables import as_text
 from adjudge.data.writing import read_result, write_result
 from adjudge.errors import ArgumentError, DataError, StoreMissingError
@@ -55,7 +50,7 @@ from adjudge.present.result import (
     not_empty,
     same_length,
 )
-from adjudge.records import CUT_COLUMNS, About, Interval
+from adjudge.records import About, Interval
 from adjudge.store import is_store, store_name, use_store
 from adjudge.store.interface import STATES_OF_OTHERS
 
@@ -70,11 +65,6 @@ MONITOR_SCHEMA = 1
 DRAWN = "drawn"
 #: The start of an audit's deadline; without it, the check that first sees the audit.
 DRAWN_AT = "drawn_at"
-#: The assumption of a calibration since the estimated change.
-WITHOUT_PROOF = (
-    "that audits chosen because their labels looked like a change are as good as a random sample: "
-    "this is not proven"
-)
 _DRAWN = "give the complete file that monitor draw wrote"
 
 
@@ -251,15 +241,12 @@ class Monitor(ResultWithDigest):
             )
             for group in self.groups
         ]
-        return [
-            *(_headline(self), _rates(self), _counts(self)),
-            *notes_of(changes),
-            Note([f"Promise: {self.promise}"]),
-            *explain(self.assumptions, promises=promises),
-            *warnings_of(self.warnings),
-            *notes_of(text.left_out(self.dropped)),
-            *figures,
-        ]
+        blocks: list[Block] = [_headline(self), _rates(self), _counts(self)]
+        blocks += notes_of(changes)
+        blocks.append(Note([f"Promise: {self.promise}"]))
+        blocks += explain(self.assumptions, promises=promises)
+        blocks += warnings_of(self.warnings) + notes_of(text.left_out(self.dropped))
+        return [*blocks, *figures]
 
 
 # --- audits and the state of their monitor ---
@@ -351,98 +338,6 @@ def state_name(rules_id: str, by: str | None) -> str:
     return rules_id if by is None else f"{rules_id} by {by}"
 
 
-# --- calibrating again ---
-
-
-def audits_to_calibrate(
-    audits: Judgments,
-    state: Monitor | str | Path,
-    *,
-    by: str | None = None,
-    min_answer_mass: float | None = None,
-    since_change: bool = False,
-) -> tuple[Judgments, str]:
-    """The audits drawn after the alarm, with the old thresholds as their cuts; and a note.
-
-    As in a check, they count up to the first pending one, because the audits that come back first
-    are not a random part. Rows that the old policy refused for any score (groups, answers off the
-    question) were not audited, so the new policy must refuse them too. `since_change` uses the
-    audits since the estimated change: more of them, but without a proof, because they were chosen
-    by looking at their labels.
-    """
-    source = "monitor" if isinstance(state, Monitor) else store_name(state)
-    if audits.about == "choices":
-        remedy = "leave it out: it cannot be used with --best"
-        raise ArgumentError("from_audits", source, remedy)
-    monitor = state if isinstance(state, Monitor) else read_monitor(state)
-    if monitor is None or monitor.alarm_at is None:
-        remedy = "it has no alarm; to calibrate again, label rows at random"
-        raise ArgumentError("from_audits", source, remedy)
-    if monitor.no_recalibration is not None:
-        remedy = f"{monitor.no_recalibration}; calibrate on rows labelled at random"
-        raise ArgumentError("from_audits", source, remedy)
-    _check_refusals(monitor, by, min_answer_mass)
-    frame = order_audits(audits.frame, audits.name)
-    for at, (here, there) in enumerate(zip(frame["id"], monitor.ids, strict=False), 1):
-        if here != there:
-            problem = f"audit {at} is {here!r}, but {there!r} in {source}"
-            raise DataError(audits.name, problem, column=DRAWN, remedy="give the monitor's audits")
-    last, moment = monitor.alarm_at, "alarm"
-    remark = f"made of audits drawn after the alarm at audit {last:,}"
-    if since_change:
-        first = min(group.change_at for group in monitor.groups if group.change_at)
-        last, moment = first - 1, "estimated change"
-        remark = (
-            f"made of audits since the estimated change at audit {last + 1:,}, which were chosen "
-            "by looking at them: without proof; the audits drawn after the alarm have a proof"
-        )
-    rows = Rows(_with_cuts(frame, monitor.cuts), audits.dropped)
-    rows = rows.without(pl.col(DRAWN) <= last, f"audit drawn before the {moment}")
-    rows = rows.without(_behind_pending(frame, monitor, last), "audit drawn after a pending one")
-    rows = rows.without(
-        pl.col("cut").is_null(), "audit of a judge without a rule in the old policy"
-    )
-    remark += ". The old threshold is the cut: to accept more, label rows at random"
-    return replace(audits, frame=rows.frame, dropped=rows.dropped), remark
-
-
-def _check_refusals(monitor: Monitor, by: str | None, least: float | None) -> None:
-    """Refuse a policy that could accept rows that the old one never accepted."""
-    if by != monitor.policy_by:
-        remedy = "leave it out" if monitor.policy_by is None else f"give --by {monitor.policy_by}"
-        raise ArgumentError("by", by, f"{remedy}: as in the audited policy")
-    if monitor.min_answer_mass is not None and (least is None or least < monitor.min_answer_mass):
-        raise ArgumentError(
-            "min_answer_mass", least, f"the audited policy has {monitor.min_answer_mass:g}: use it"
-        )
-
-
-def _behind_pending(frame: pl.DataFrame, monitor: Monitor, last: int) -> pl.Expr:
-    """Whether an audit was drawn after one later than `last` that is still pending."""
-    labels = frame["label"] if "label" in frame.columns else pl.Series([None] * frame.height)
-    outcomes = (*monitor.outcomes, *["pending"] * frame.height)
-    waits = [
-        at
-        for at, (label, outcome) in enumerate(zip(labels, outcomes, strict=False), 1)
-        if at > last and label is None and outcome == "pending"
-    ]
-    return pl.col(DRAWN) > min(waits, default=frame.height)
-
-
-def _with_cuts(frame: pl.DataFrame, cuts: tuple[Cut, ...]) -> pl.DataFrame:
-    """The rows as labels drawn by an audit below the cut of their judge."""
-    blank = [pl.lit(None, pl.Float64).alias(c) for c in CUT_COLUMNS[:2]]
-    blank += [pl.lit(None, pl.String).alias(c) for c in CUT_COLUMNS[2:]]
-    frame = frame.with_columns(*blank, sampled_by=pl.lit("audit"))
-    for cut in cuts:
-        of_judge = pl.when(cut.is_of("judge", "protocol", "judge_fingerprint"))
-        frame = frame.with_columns(
-            of_judge.then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
-            for name, value in cut.columns.items()
-        )
-    return frame
-
-
 # --- what it shows ---
 
 
@@ -487,11 +382,10 @@ def _what_to_do(monitor: Monitor) -> str:
         return (
             f"Stop accepting, and calibrate on rows labelled at random: {monitor.no_recalibration}."
         )
-    groups = "" if monitor.policy_by is None else f" --by {monitor.policy_by}"
     return (
-        "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate AUDITS "
-        f"--from-audits STATE{groups}. Continue to draw audits for it, whether or not the verdicts "
-        "are used. To accept more than before, label rows at random."
+        "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge monitor "
+        "recalibrate AUDITS --state STATE. Continue to draw audits for it, whether or not the "
+        "verdicts are used. To accept more than before, label rows at random."
     )
 
 
@@ -546,10 +440,12 @@ def _counts(monitor: Monitor) -> Table:
 def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
     from matplotlib.ticker import MaxNLocator
 
-    path, alarm = group.path, -math.log10(group.delta)
+    path = group.path
+    alarm = -math.log10(group.delta)
     if not path.audits:
         raise ArgumentError("plot", "no audits", "label some audits first")
-    limit, alpha = text.plain_level(monitor.limit), text.plain_level(monitor.alpha)
+    limit = text.plain_level(monitor.limit)
+    alpha = text.plain_level(monitor.alpha)
     with themed():
         figure = new_figure(7.6, 5.6)
         top, bottom = figure.subplots(2, 1, sharex=True)
@@ -569,7 +465,8 @@ def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
         name = f"alarm at {text.number(round(1 / group.delta))}"
         bottom.axhline(alarm, color=WARM, linewidth=1.4, label=name)
         most = max(*path.log10_e, alarm)
-        low, high = min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1)
+        low = min(-1.0, *path.log10_e) - 0.2
+        high = most + 0.25 * (most + 1)
         bottom.set_ylim(low, high)
         # Logarithms on a plain axis: e itself can be too large for a float.
         ticks = MaxNLocator(integer=True, nbins=6).tick_values(low, high)

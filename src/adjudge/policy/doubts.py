@@ -98,9 +98,9 @@ class JuryReport(SavedDoubt):
 class DoubtReport(SavedDoubt):
     """A doubt learned from a share of the labels: all that `select` needs to compute it.
 
-    The margin is the sum of column / scale * weight, `penalty` was chosen on the learning share. At
-    the largest penalty the doubt `stays_home`: it is close to the judge's own order. Of the
-    `n_verdicts` that were not used for learning, `n_overturned` differ from the judge's (with
+    The margin is the sum of column / scale * weight, `penalty` was chosen on the learning share;
+    `at_largest_penalty` the doubt is close to the judge's own order. Of the `n_verdicts` that were
+    not used for learning, `n_overturned` differ from the judge's, of a jury its first one's (with
     clusters only some of these calibrate). `coverage_without` is what the judge's own doubt accepts
     of the same rows.
     """
@@ -109,7 +109,7 @@ class DoubtReport(SavedDoubt):
     scales: tuple[Positive, ...]
     weights: tuple[float, ...]
     penalty: Positive
-    stays_home: bool
+    at_largest_penalty: bool
     lengths: Lengths | None
     category: str | None
     categories: tuple[str, ...]
@@ -133,16 +133,20 @@ class DoubtReport(SavedDoubt):
         return (self.columns, self.scales, self.weights)
 
     def blocks(self, policy: Policy) -> list[Block]:
-        judge = "the judge" if policy.jury is None else "the mean of the judges"
+        judge = first = "the judge"
+        if policy.jury is not None:
+            judge = "the mean of the judges"
+            first = policy.jury.judges[0]
+        penalty = f"penalty {self.penalty:g}"
+        if self.at_largest_penalty:
+            penalty += " (the largest: the learned doubt stays close to that of the judge)"
         notes = [
             f"learned from {count(self.n_learning, 'label')} that are not used to calibrate; "
-            f"penalty {self.penalty:g}"
-            + " (the largest: the learned doubt stays close to that of the judge)"
-            * self.stays_home,
+            f"{penalty}",
             f"on the calibration labels {percent(self.coverage_without)} accepted by the doubt of "
             f"{judge}, {percent(policy.coverage)} by the learned doubt",
-            f"{self.n_overturned:,} of {count(self.n_verdicts, 'verdict')} overturned: "
-            "the promise is about the learned verdict",
+            f"verdict differs from judge_verdict, that of {first}, in {self.n_overturned:,} of "
+            f"{count(self.n_verdicts, 'row')}: the promise is about the learned verdict",
         ]
         return [Note(notes)]
 
@@ -280,15 +284,17 @@ class CascadeReport(SavedDoubt):
         )
         last = self.rule.stages[-1]
         alone = "" if self.coverage_last is None else f", {percent(self.coverage_last)} accepted"
+        cost = money(self.cost, self.cost_source)
+        cost_last = money(self.cost_last, self.cost_source)
         notes = [
-            f"mean cost {money(self.cost, self.cost_source)} per row, "
-            f"{percent(policy.coverage)} accepted; {last.judge} alone "
-            f"{money(self.cost_last, self.cost_source)}{alone}",
+            f"mean cost {cost} per row, {percent(policy.coverage)} accepted; {last.judge} alone "
+            f"{cost_last}{alone}",
             f"learned from {count(self.rule.n_learning, 'row')} of the learning share, which "
             f"is not used to calibrate; {self.n_overturned:,} of "
             f"{count(self.n_verdicts, 'verdict')} differ from that of the last judge asked",
-            *(f"{stage.judge} was dropped: it does not save cost" for stage in self.dropped_stages),
         ]
+        dropped = [stage.judge for stage in self.dropped_stages]
+        notes += [f"{judge} was dropped: it does not save cost" for judge in dropped]
         return [table, Note(notes)]
 
 

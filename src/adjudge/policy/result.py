@@ -19,6 +19,8 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge.data.rows import Identity
+from adjudge.data.tables import as_text
+from adjudge.data.turns import JUDGED_AS
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import CascadeReport, DoubtReport, JuryReport, SavedDoubt
 from adjudge.present.blocks import (
@@ -59,9 +61,9 @@ if TYPE_CHECKING:
 Accepts = Literal["all", "none", "below", "batch", "groups"]
 
 
-def share(part: float, whole: int) -> float:
-    """part / whole, and 0 if nothing was accepted: an empty selection has no errors."""
-    return part / whole if whole else 0.0
+def share(count: float, total: int) -> float:
+    """count / total, and 0 if nothing was accepted: an empty selection has no errors."""
+    return count / total if total else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +158,26 @@ def promise_below(promise: str, cuts: Sequence[Cut]) -> str:
     return f"among {names_of(cuts)}: {promise}" if cuts else promise
 
 
+#: What rows state about their answers besides the judge's name: another value is another judge.
+_STATED = ("served_model", "criterion", "metric", JUDGED_AS)
+
+
+def answers_of(frame: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The models that answered, and what they were asked for, if the rows state it.
+
+    >>> answers_of(pl.DataFrame({"id": ["x", "y"], "served_model": ["gpt-2025-04", None]}))
+    {'served_model': ('gpt-2025-04',)}
+    """
+    columns = [c for c in _STATED if c in frame.columns and not frame.schema[c].is_nested()]
+    stated = {column: as_text(frame[column]).drop_nulls().unique().sort() for column in columns}
+    return {column: tuple(values) for column, values in stated.items() if len(values)}
+
+
 POLICY_SCHEMA = 1
+_LATER = (
+    "To notice later that the judge itself changed, let it answer the labelled rows again now: "
+    "adjudge monitor judge ROWS --judge JUDGE --state judge.json; the same command compares later"
+)
 #: Calibration scores that a rule with a threshold keeps: enough for the drift test, which ignores
 #: gaps below 0.05, and the file stays small.
 KEPT_SCORES = 20_000
@@ -169,7 +190,7 @@ class Resampling:
     """How often a threshold from labels like these is above alpha: approximate.
 
     `n` labels are drawn with replacement, `resamples` times. `share_above` is the share of the
-    thresholds whose error share on the labels that were not drawn exceeds alpha.
+    thresholds whose error share, corrected for having been chosen by these labels, exceeds alpha.
     """
 
     resamples: Repeats
@@ -259,14 +280,17 @@ def join_rules(
     per_batch: bool,
 ) -> dict[str, Any]:
     """What several rules accept of their `n` labelled rows together; of one rule, what it does."""
-    accepts, threshold = rules[0].accepts, rules[0].threshold
-    coverage, risk = seen[0].coverage, seen[0].empirical_risk
+    accepts = rules[0].accepts
+    threshold = rules[0].threshold
+    coverage = seen[0].coverage
+    risk = seen[0].empirical_risk
     if len(rules) > 1:
         rows = sum(group.n_accepted for group in seen)
         coverage = share(rows, n)
         risk = share(sum(group.empirical_risk * group.n_accepted for group in seen), rows)
         nothing = all(rule.accepts == "none" for rule in rules)
-        accepts, threshold = "none" if nothing else "batch" if per_batch else "groups", None
+        accepts = "none" if nothing else "batch" if per_batch else "groups"
+        threshold = None
     shares = {"coverage": coverage, "empirical_risk": risk}
     return {"accepts": accepts, "threshold": threshold, **shares}
 
@@ -318,7 +342,8 @@ class Policy(ResultWithDigest):
     `guarantee_version` is that of the guarantee's rule. `worth` says what the promise rests on, and
     how often a threshold like this one is above alpha. Rows with an answer_mass below
     `min_answer_mass` are `off_answer`. If labels were drawn among the surest rows, everything here
-    holds below the `cuts`.
+    holds below the `cuts`. `calibrated_on` has what the labelled rows state about their answers:
+    served_model, criterion, metric.
     """
 
     kind: ClassVar[str] = "policy"
@@ -344,6 +369,7 @@ class Policy(ResultWithDigest):
     coverage: Proportion
     judges: tuple[str, ...]
     judge_fingerprints: tuple[str, ...]
+    calibrated_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     by: str | None = None
     pooled: bool = False
     cluster: str | None = None
@@ -445,7 +471,7 @@ class Policy(ResultWithDigest):
         explained = explain(
             self.assumptions,
             promises=promises_of(self.promise, self.not_promised),
-            others=[*promised, *_describe_numbers(self)],
+            others=[*promised, *_describe_numbers(self), _LATER],
             brief=False,
         )
         return [*blocks, *explained, *remarks_of(_policy_notes(self)), figure]
@@ -508,7 +534,8 @@ _ACCEPTS = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "pe
 
 
 def policy_headline(policy: Policy) -> Headline:
-    rule, verdict = f"{policy.guarantee} at alpha {policy.alpha:g}", GIVEN[policy.about]
+    rule = f"{policy.guarantee} at alpha {policy.alpha:g}"
+    verdict = GIVEN[policy.about]
     if not policy.feasible:
         whose = f" of {_whose(policy)}" * (len(policy.judges) > 1)
         return Headline(
@@ -542,12 +569,13 @@ def policy_headline(policy: Policy) -> Headline:
     if policy.threshold is not None:
         which = f"{score} <= {policy.threshold:.5g}: "
     elif policy.accepts == "groups":
-        which, labels = "", f"{labels} in {count(len(policy.groups), 'group')}"
+        which = ""
+        labels = f"{labels} in {count(len(policy.groups), 'group')}"
     left = policy.n_calibration - policy.n_accepted
+    accepted = f"{policy.n_accepted:,} of {policy.n_calibration:,} labelled {verdict}s accepted"
     return Headline(
         f"{rule} accepts {which}{percent(policy.coverage)} of {labels}, {wrong}",
-        decision=f"{policy.n_accepted:,} of {policy.n_calibration:,} labelled {verdict}s accepted, "
-        f"{left:,} to people; of the accepted, {wrong}",
+        decision=f"{accepted}, {left:,} to people; of the accepted, {wrong}",
     )
 
 
@@ -562,7 +590,8 @@ def _whose(policy: Policy) -> str:
 
 def _range_of_groups(groups: Sequence[PolicyGroup]) -> str:
     """The groups with the least and the most coverage, and how many accept nothing."""
-    least, most = (pick(groups, key=lambda g: g.coverage) for pick in (min, max))
+    least = min(groups, key=lambda group: group.coverage)
+    most = max(groups, key=lambda group: group.coverage)
     nothing = sum(not group.feasible for group in groups)
     names = clip_names((least.name, most.name), 20)
     ends = " to ".join(
@@ -657,10 +686,12 @@ def policy_figure(policy: Policy) -> Drawing:
         axes = figure.subplots()
         for at, (group, name) in enumerate(zip(shown, names, strict=True)):
             colour = ACCENT if alone else SERIES[at]
-            scores, errors = np.array(group.scores), np.cumsum(group.errors)
+            scores = np.array(group.scores)
+            errors = np.cumsum(group.errors)
             ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
             ends = ends[scores[ends] < INFINITE_DOUBT]  # ties of the judge are never accepted
-            coverage, risk = (ends + 1) / len(scores), errors[ends] / (ends + 1)
+            coverage = (ends + 1) / len(scores)
+            risk = errors[ends] / (ends + 1)
             line = LINES[at % len(LINES)]
             axes.step(coverage, risk, line, where="post", color=colour, label=name, linewidth=1.8)
             if group.accepts in ("below", "all"):

@@ -3,8 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 from adjudge.selection.calibrating import calibrate
+from adjudge.selection.cascade import Cascade, PlannedCascade
 from adjudge.selection.cascade_plan import CascadePlan, plan_cascade
-from adjudge.selection.evaluating import Evaluation, evaluate
+from adjudge.selection.choices import Choices
+from adjudge.selection.doubts.base import ReadingJudgments, find_doubt
+from adjudge.selection.doubts.jury import Jury, Learned
+from adjudge.selection.evaluating import Evaluation, evaluate_doubt
 from adjudge.selection.guarantees import (
     Guarantee,
     Labels,
@@ -26,21 +30,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchSelection",
+    "Cascade",
     "CascadePlan",
+    "Choices",
     "Evaluation",
     "Guarantee",
+    "Jury",
     "LabelPlan",
     "Labels",
+    "Learned",
     "Levels",
+    "PlannedCascade",
     "PolicyCheck",
+    "ReadingJudgments",
     "Selection",
     "SelectionPlan",
     "SelectionRun",
     "Threshold",
     "all_guarantees",
     "calibrate",
-    "evaluate",
+    "evaluate_doubt",
     "fdr_select",
+    "find_doubt",
     "find_guarantee",
     "judge_cascade",
     "pac_threshold",

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
 from adjudge.data.judgments import Judgments
-from adjudge.data.rows import merge_dropped
-from adjudge.data.source import Needs, Reading, Source
+from adjudge.data.rows import DEFAULT_CLUSTERS, cluster_column, merge_dropped
+from adjudge.data.source import Needs, Source
 from adjudge.data.tables import TableLike
+from adjudge.data.turns import JUDGED_AS
 from adjudge.errors import ArgumentError
-from adjudge.policy.audits import WITHOUT_PROOF, Monitor, audits_to_calibrate
-from adjudge.policy.result import Policy, PolicyGroup, names_of, promise_below, sum_groups
+from adjudge.policy.result import (
+    Policy,
+    PolicyGroup,
+    answers_of,
+    names_of,
+    promise_below,
+    sum_groups,
+)
 from adjudge.present.text import count, percent
 from adjudge.records import GIVEN, LABELLED, MIN_ANSWER_MASS
-from adjudge.selection.candidates import (
-    ENTRY_COLUMNS,
+from adjudge.selection.choices import describe_choices
+from adjudge.selection.doubts.base import (
+    DoubtMethod,
+    FittedDoubt,
+    Labelled,
+    ReadingJudgments,
+    find_doubt,
+    open_judgments,
+)
+from adjudge.selection.guarantees import DEFAULT, Guarantee, all_guarantees, find_guarantee
+from adjudge.selection.labelled import LabelledRows, read_labelled, without_ids
+from adjudge.selection.rules import (
     FINER_COLUMNS,
     FINER_UP_TO,
-    Candidate,
-    Entry,
+    GROUP_COLUMNS,
+    GuaranteeRules,
+    LabelledGroup,
     Terms,
-    make_entries,
+    group_rows,
     pool_small,
 )
-from adjudge.selection.cascade_plan import CascadePlan
-from adjudge.selection.choices import describe_choices
-from adjudge.selection.doubts.base import DoubtFit, DoubtOptions, Labelled, ask_doubt
-from adjudge.selection.guarantees import DEFAULT, Guarantee, all_guarantees, find_guarantee
-from adjudge.selection.labelled import read_labelled, without_ids
 from adjudge.selection.thresholds import Levels
 from adjudge.selection.verifying import levels_of
 from adjudge.statistics.entropy import INFINITE_DOUBT
@@ -49,38 +61,26 @@ def calibrate(
     *,
     alpha: float | Fraction = 0.1,
     labels: TableLike | None = None,
-    pairs: TableLike | None = None,
     guarantee: str = DEFAULT,
     delta: float | Fraction = 0.1,
     ties: str = "drop",
-    judge: str | None = None,
-    protocol: str | None = None,
     by: str | None = None,
     pooled: bool = False,
     small_groups: str = "refuse",
     cluster: str | None = "auto",
     weights: str | None = None,
-    jury: str | None = None,
-    doubt: str | None = None,
-    cascade: str | Sequence[str] | None = None,
-    plan: CascadePlan | str | Path | None = None,
-    costs: Sequence[float] | None = None,
-    learning_share: float = 0.3,
-    category: str | None = None,
+    doubt: DoubtMethod | str | None = None,
     leave_out: TableLike | None = None,
-    from_audits: Monitor | str | Path | None = None,
-    since_change: bool = False,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
     model_labels: bool = False,
-    best: bool = False,
     seed: int = 0,
     store: StorePlace = None,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingJudgments],
 ) -> Policy:
     """Choose which verdicts to accept at error level `alpha`, from judgments with human labels.
 
-    Each judge and protocol gets its own rule, unless `judge` selects one or `jury` or `cascade`
-    combines them. The policy lists what every guarantee would accept in `alternatives`, so that you
+    Each judge and protocol gets its own rule, unless `judge` selects one or `doubt` combines them.
+    The policy lists what every guarantee would accept in `alternatives`, so that you
     can compare them. If nothing can be accepted, the result has `feasible` False.
 
     A learned doubt, jury or cascade learns from a random share of the labels; only the others
@@ -89,24 +89,16 @@ def calibrate(
     Labels that were sampled among the surest rows (`plan_labels`) give a policy for those rows.
     Rows above the cut do not calibrate and are not accepted later (`cuts`).
 
-    With `best`, the choice among all responses to a prompt is the one with the highest mean
-    probability. Its doubt is that of its least sure comparison. The choice is an error if people
-    prefer another response (column `best`, or labels of all pairs). Then prompts must be
-    exchangeable, and `select` groups new rows by prompt in the same way.
-
     Args:
         judgments: Judgments with p_a, or p_fwd and p_rev, or verdict_fwd and verdict_rev. A file or
             a frame, of judgments or grades. Labels are in the column `label` (for grades:
             `human`) or come from `labels`.
         alpha: Error level allowed among accepted verdicts.
         labels: Human labels by id, for rows without a label.
-        pairs: The judged pairs, for a learned doubt that uses the length of the texts.
         guarantee: scope: average over calibration sets; fdr: expected share in a batch; pac: this
             threshold, with probability 1 - delta; or one that a package adds.
         delta: How often a guarantee with high probability can fail.
         ties: Human ties: drop, or error (count each as an error).
-        judge: Only this judge's rows.
-        protocol: Only this protocol's rows.
         by: A guarantee for each value of this column. A guarantee with a delta (pac) shares it
             among the groups.
         pooled: With `by` and fdr: one guarantee for all groups.
@@ -114,33 +106,19 @@ def calibrate(
         cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
             repeats; none: all rows are independent. One random row per cluster calibrates.
         weights: Column of weights that correct for a shift in the pairs (fdr).
-        jury: All judges of the file as one: mean (of log odds), or learned from a share of the
-            labels.
-        doubt: learned: verdict and doubt of one judge, from a share of the labels.
-        cascade: Judges of the file, cheap to strong, separated by commas. Each is needed only if
-            those before it are not sure enough. Stages, weights and tau come from `plan_cascade` on
-            the same rows.
-        plan: Use the cascade of this plan (plan cascade -o) instead of `cascade`.
-        costs: Cost of a row for each judge of the cascade, such as 1,5,30. By default the mean of
-            the rows' column `cost`.
-        learning_share: Share of the labels that a learned doubt, jury or cascade learns from.
-        category: Column of categories that a learned doubt or cascade can learn from.
+        doubt: learned: verdict and doubt of one judge, from a share of the labels. Or an object
+            that has its options: `Learned`, `Jury`, `Cascade`, `PlannedCascade`, `Choices`, or one
+            that a package adds. None: the doubt of each judge.
         leave_out: Ids that were used to choose something; they are left out of calibration. So are
             rows of the same cluster.
-        from_audits: State of `monitor check`: calibrate on the audits drawn after the alarm, below
-            the old threshold. `judgments` are these audits.
-        since_change: With `from_audits`: only audits since the estimated change; no proven
-            guarantee.
         min_answer_mass: Minimum probability of the answer letters; below it a row is off_answer.
             The limit also holds wherever the policy is used.
         model_labels: Use labels that a model made (labelled_by model); the result states it.
             Without it they are refused.
-        best: Choose the best of all responses to a prompt, from comparisons of two responses
-            (prompt_id, model_a, model_b).
         seed: Seed of everything random.
         store: Store of the judge's replies, to name what differs between judges. The policy then
             keeps the parts of each judge's fingerprint.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+        **reading: Which rows and columns are read: see `ReadingJudgments`.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -148,162 +126,260 @@ def calibrate(
     >>> policy = calibrate(frame, alpha=0.1)
     >>> policy.accepts, policy.n_accepted, [a.n_accepted for a in policy.alternatives]
     ('below', 50, [50, 50, 50])
+
+    A doubt learned from 40 % of the labels; the others calibrate:
+
+    >>> from adjudge.selection import Learned
+    >>> from adjudge.simulate.pairs import two_order_judge
+    >>> learned = calibrate(two_order_judge(400, seed=1), alpha=0.2, doubt=Learned(share=0.4))
+    >>> learned.doubt.n_learning, learned.doubt.n_verdicts
+    (160, 240)
     """
-    chosen = find_guarantee(guarantee)
-    levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     check_count(seed, "seed")
-    limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
-    _check_guarantee(chosen, weights=weights, pooled=pooled, by=by)
-    asked = ask_doubt(
-        DoubtOptions(
-            jury=jury,
-            doubt=doubt,
-            cascade=cascade,
-            plan=plan,
-            best=best,
-            pairs=pairs,
-            costs=costs,
-            category=category,
-            learning_share=learning_share,
-            weights=weights,
-            judge=judge,
-        )
-    )
-    source = Source(
-        judgments, labels=labels, pairs=pairs, others={"leave_out": leave_out}, **reading
-    )
-    named = (by, cluster, weights, category, "best" if best else None, *source.columns.values())
-    needs = Needs(("judgments", "grades", "binary"), named, texts=asked.reads_texts)
-    with source.narrow(needs):
-        leave_out = source.other("leave_out")
-        prepared = asked.prepare(source, judge, protocol, limit)
-    remarks: tuple[str, ...] = ()
-    if since_change and from_audits is None:
-        raise ArgumentError("since_change", since_change, "needs --from-audits")
-    if from_audits is not None:
-        prepared, remark = audits_to_calibrate(
-            prepared, from_audits, by=by, min_answer_mass=limit, since_change=since_change
-        )
-        remarks = (remark,)
-    used = None
-    if not asked.reads_columns:
-        options = [name for name in (by, cluster, weights) if name is not None]
-        finer = FINER_COLUMNS if prepared.frame.height <= FINER_UP_TO else ()
-        used = {*ENTRY_COLUMNS, *finer, *NOTED_COLUMNS, *options}
-    table = read_labelled(
-        prepared,
+    if min_answer_mass is not None:
+        min_answer_mass = unit(min_answer_mass, "min_answer_mass")
+    settings = _Settings(
+        guarantee=find_guarantee(guarantee),
+        method=find_doubt(doubt),
+        alpha=alpha,
+        levels=Levels(exact_level(alpha), exact_level(delta, "delta")),
         ties=ties,
-        cluster=cluster,
-        by=by,
-        weights=weights,
-        min_answer_mass=limit,
-        below_cuts=asked.keeps_cuts,
-        keep_failed=asked.reads_failed,
-        model_labels=model_labels,
-        keep=used,
-    )
-    if not asked.reads_failed:
-        # Only a cascade reads these rows again: a large file is in memory once.
-        prepared = replace(prepared, frame=prepared.frame.clear())
-    frame, column = table.frame, table.cluster
-    chosen_on: Mapping[str, int] = {}
-    if leave_out is not None:
-        frame, chosen_on = without_ids(frame, leave_out, cluster=column)
-    settings = {
-        "alpha": alpha,
-        "ties": ties,
-        "cluster": cluster,
-        "min_answer_mass": limit,
-        "seed": seed,
-    }
-    fit = asked.learn(Labelled(frame, table.about, column, prepared, settings, store))
-    frame = fit.rows
-    entries = make_entries(
-        frame, by=by, cluster=column, weights=weights, seed=seed, own=fit.doubt.own
-    )
-    repeated = {f"same {column} as a row that is used": frame.height - sum(map(len, entries))}
-    dropped = merge_dropped(table.dropped, chosen_on, fit.dropped, repeated)
-    least = chosen.fewest_labels(chosen.levels_per_rule(levels, len(entries)))
-    entries = pool_small(entries, least, small_groups=small_groups)
-    terms = Terms(levels, len(entries), seed, table.cuts)
-    candidates = {
-        candidate_of.name: Candidate(candidate_of, entries, terms, pooled)
-        for candidate_of in all_guarantees()
-    }
-    alternatives = {
-        name: replace(
-            candidate.alternative, labels_needed=candidate.labels_needed(candidates[chosen.name])
-        )
-        for name, candidate in candidates.items()
-    }
-    choice = alternatives[chosen.name]
-    coverage_of = partial(candidates[chosen.name].coverage_of, cluster=column, ids=frame["id"])
-    prints = sorted({name for entry in entries for name in entry.fingerprints})
-    groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
-    judges = tuple(dict.fromkeys(entry.judge for entry in entries))
-    if fit.doubt.judges:
-        judges, prints = fit.doubt.judges, list(fit.doubt.fingerprints)
-    policy = Policy(
-        about=table.about,
-        **{**choice.stated, **sum_groups(groups)},
-        guarantee_version=chosen.version,
-        alpha=float(levels.alpha),
-        delta=float(levels.delta) if chosen.uses_delta else None,
-        ties=ties,
-        judges=judges,
-        judge_fingerprints=tuple(prints),
         by=by,
         pooled=pooled,
-        cluster=column,
-        weights_column=weights,
-        **fit.entries(coverage_of, choice.coverage),
-        min_answer_mass=limit,
-        cuts=table.cuts,
+        small_groups=small_groups,
+        cluster=cluster,
+        weights=weights,
+        min_answer_mass=min_answer_mass,
+        model_labels=model_labels,
         seed=seed,
-        worth=promise_below(_describe_worth(chosen, levels, groups), table.cuts),
+        store=store,
+    )
+    settings.check()
+    source = open_judgments(judgments, reading, labels=labels, leave_out=leave_out)
+    with source.narrow(settings.needs(source)):
+        ids_left_out = source.other("leave_out")
+        prepared = settings.method.prepare(
+            source, reading.get("judge"), reading.get("protocol"), settings.min_answer_mass
+        )
+    labelled = _read_labelled(prepared, settings)
+    if not settings.method.reads_failed:
+        # Only a cascade reads these rows again: a large file is in memory once.
+        prepared = replace(prepared, frame=prepared.frame.clear())
+    calibration = _learn_and_group(labelled, prepared, settings, ids_left_out)
+    rules = _make_rules(calibration, settings)
+    policy = _make_policy(calibration, rules, settings)
+    assumptions = [*_assumptions(policy, calibration.fitted), *calibration.labelled.makers]
+    warnings = [
+        *_cautions(policy, calibration),
+        *_describe_lots(policy, rules[policy.guarantee].over_lots()),
+        *calibration.fitted.remarks,
+        *calibration.labelled.looks,
+    ]
+    return replace(policy, assumptions=tuple(assumptions), warnings=tuple(warnings))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """The options of a calibration, checked; `alpha` as it was written."""
+
+    guarantee: Guarantee
+    method: DoubtMethod
+    alpha: float | Fraction
+    levels: Levels
+    ties: str
+    by: str | None
+    pooled: bool
+    small_groups: str
+    cluster: str | None
+    weights: str | None
+    min_answer_mass: float | None
+    model_labels: bool
+    seed: int
+    store: StorePlace
+
+    def check(self) -> None:
+        """ArgumentError for what the guarantee or the doubt cannot use."""
+        if self.weights is not None and not self.guarantee.takes_weights:
+            can = " or ".join(other.name for other in all_guarantees() if other.takes_weights)
+            remedy = f"{self.guarantee.name} cannot use weights: choose --guarantee {can}"
+            raise ArgumentError("weights", self.weights, remedy)
+        if self.weights is not None and not self.method.takes_weights:
+            remedy = "leave it out: a doubt that combines judges cannot use weights"
+            raise ArgumentError("weights", self.weights, remedy)
+        if self.pooled and (not self.guarantee.takes_pooled or self.by is None):
+            can = " or ".join(other.name for other in all_guarantees() if other.takes_pooled)
+            remedy = f"needs --guarantee {can} and groups (--by)"
+            raise ArgumentError("pooled", self.pooled, remedy)
+        if self.pooled and self.weights is not None:
+            remedy = "leave it out: weights are used within each group"
+            raise ArgumentError("pooled", self.pooled, remedy)
+        if self.by in ("judge", "protocol"):
+            remedy = "leave it out: each judge and protocol has its own rule"
+            raise ArgumentError("by", self.by, remedy)
+
+    @property
+    def named_columns(self) -> list[str]:
+        return [name for name in (self.by, self.cluster, self.weights) if name is not None]
+
+    def needs(self, source: Source) -> Needs:
+        """What is read of the rows."""
+        named = (*self.named_columns, *self.method.columns, *source.columns.values())
+        return Needs(("judgments", "grades", "binary"), named, texts=self.method.reads_texts)
+
+    def used_columns(self, rows: int) -> set[str] | None:
+        """The columns that a calibration on this many rows uses; None if the doubt uses any."""
+        if self.method.reads_columns:
+            return None
+        finer = FINER_COLUMNS if rows <= FINER_UP_TO else ()
+        return {*GROUP_COLUMNS, *finer, *NOTED_COLUMNS, *self.named_columns}
+
+    @property
+    def of_the_doubt(self) -> dict[str, Any]:
+        """The settings that a doubt learns with."""
+        return {
+            "alpha": self.alpha,
+            "ties": self.ties,
+            "cluster": self.cluster,
+            "min_answer_mass": self.min_answer_mass,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """The labelled rows, the doubt that was learned, and the rows that each rule is made from."""
+
+    labelled: LabelledRows
+    fitted: FittedDoubt
+    groups: list[LabelledGroup]
+    dropped: Mapping[str, int]
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges that the doubt combines, or those of the rows."""
+        return self.fitted.doubt.judges or tuple(dict.fromkeys(g.judge for g in self.groups))
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Those of these judges."""
+        return self.fitted.doubt.fingerprints if self.fitted.doubt.judges else self.of_rows
+
+    @property
+    def of_rows(self) -> tuple[str, ...]:
+        """The fingerprints of the rows."""
+        return tuple(sorted({name for group in self.groups for name in group.fingerprints}))
+
+
+def _read_labelled(prepared: Judgments, settings: _Settings) -> LabelledRows:
+    method = settings.method
+    return read_labelled(
+        prepared,
+        ties=settings.ties,
+        cluster=settings.cluster,
+        by=settings.by,
+        weights=settings.weights,
+        min_answer_mass=settings.min_answer_mass,
+        below_cuts=method.keeps_cuts,
+        keep_failed=method.reads_failed,
+        model_labels=settings.model_labels,
+        keep=settings.used_columns(prepared.frame.height),
+    )
+
+
+def _learn_and_group(
+    labelled: LabelledRows, prepared: Judgments, settings: _Settings, ids_left_out: Any
+) -> _Calibration:
+    """Learn the doubt, and split the rows that are left into groups, each with its rule."""
+    rows = labelled.frame
+    dropped_by_id: Mapping[str, int] = {}
+    if ids_left_out is not None:
+        rows, dropped_by_id = without_ids(rows, ids_left_out, cluster=labelled.cluster)
+    fitted = settings.method.learn(
+        Labelled(
+            rows,
+            labelled.about,
+            labelled.cluster,
+            prepared,
+            settings.of_the_doubt,
+            settings.store,
+        )
+    )
+    groups = group_rows(
+        fitted.rows,
+        by=settings.by,
+        cluster=labelled.cluster,
+        weights=settings.weights,
+        seed=settings.seed,
+        of_protocol=fitted.doubt.of_protocol,
+    )
+    n_repeated = fitted.rows.height - sum(map(len, groups))
+    repeated = {f"same {labelled.cluster} as a row that is used": n_repeated}
+    dropped = merge_dropped(labelled.dropped, dropped_by_id, fitted.dropped, repeated)
+    levels = settings.guarantee.levels_per_rule(settings.levels, len(groups))
+    least = settings.guarantee.fewest_labels(levels)
+    groups = pool_small(groups, least, small_groups=settings.small_groups)
+    return _Calibration(labelled, fitted, groups, dropped)
+
+
+def _make_rules(calibration: _Calibration, settings: _Settings) -> dict[str, GuaranteeRules]:
+    """The rules of every guarantee, by its name."""
+    groups = calibration.groups
+    terms = Terms(settings.levels, len(groups), settings.seed, calibration.labelled.cuts)
+    return {
+        guarantee.name: GuaranteeRules(guarantee, groups, terms, settings.pooled)
+        for guarantee in all_guarantees()
+    }
+
+
+def _make_policy(
+    calibration: _Calibration, rules: Mapping[str, GuaranteeRules], settings: _Settings
+) -> Policy:
+    """The policy, without what it assumes and warns of."""
+    guarantee = settings.guarantee
+    levels = settings.levels
+    labelled = calibration.labelled
+    fitted = calibration.fitted
+    chosen = rules[guarantee.name]
+    alternatives = {
+        name: replace(other.alternative, labels_needed=other.labels_needed(chosen))
+        for name, other in rules.items()
+    }
+    choice = alternatives[guarantee.name]
+    coverage_of = partial(chosen.coverage_of, cluster=labelled.cluster, ids=fitted.rows["id"])
+    groups = chosen.policy_groups(read_judge_parts(calibration.of_rows, settings.store))
+    return Policy(
+        about=labelled.about,
+        **{**choice.stated, **sum_groups(groups)},
+        guarantee_version=guarantee.version,
+        alpha=float(levels.alpha),
+        delta=float(levels.delta) if guarantee.uses_delta else None,
+        ties=settings.ties,
+        judges=calibration.judges,
+        judge_fingerprints=calibration.fingerprints,
+        calibrated_on=answers_of(labelled.frame),
+        by=settings.by,
+        pooled=settings.pooled,
+        cluster=labelled.cluster,
+        weights_column=settings.weights,
+        **fitted.policy_fields(coverage_of, choice.coverage),
+        min_answer_mass=settings.min_answer_mass,
+        cuts=labelled.cuts,
+        seed=settings.seed,
+        worth=promise_below(_describe_worth(guarantee, levels, groups), labelled.cuts),
         assumptions=(),
-        dropped=dropped,
+        dropped=calibration.dropped,
         groups=groups,
         alternatives=tuple(alternatives.values()),
         adjudge_version=version("adjudge"),
     )
-    proof = (WITHOUT_PROOF,) if since_change else ()
-    return replace(
-        policy,
-        assumptions=(*_assumptions(policy, fit), *table.makers, *proof),
-        warnings=(
-            *_cautions(policy, fit, entries),
-            *_describe_lots(policy, candidates[chosen.name].over_lots()),
-            *fit.remarks,
-            *table.looks,
-            *remarks,
-        ),
-    )
 
 
-def _check_guarantee(
-    chosen: Guarantee, *, weights: str | None, pooled: bool, by: str | None
-) -> None:
-    if weights is not None and not chosen.takes_weights:
-        can = " or ".join(other.name for other in all_guarantees() if other.takes_weights)
-        raise ArgumentError(
-            "weights", weights, f"{chosen.name} cannot use weights: choose --guarantee {can}"
-        )
-    if pooled and (not chosen.takes_pooled or by is None):
-        can = " or ".join(other.name for other in all_guarantees() if other.takes_pooled)
-        raise ArgumentError("pooled", pooled, f"needs --guarantee {can} and groups (--by)")
-    if pooled and weights is not None:
-        raise ArgumentError("pooled", pooled, "leave it out: weights are used within each group")
-    if by in ("judge", "protocol"):
-        raise ArgumentError("by", by, "leave it out: each judge and protocol has its own rule")
-
-
-#: The columns of the rows that `_cautions` looks at.
-NOTED_COLUMNS = ("prompt_id", "sampled_by")
+#: The columns of the rows that `_cautions` and `answers_of` look at.
+NOTED_COLUMNS = (*DEFAULT_CLUSTERS, "sampled_by", "served_model", "criterion", "metric", JUDGED_AS)
 _COUNTED = "each counts as an error and is never accepted"
 
 
-def _assumptions(policy: Policy, fit: DoubtFit) -> list[str]:
+def _assumptions(policy: Policy, fitted: FittedDoubt) -> list[str]:
     """The conditions under which the promise holds, one sentence each."""
     lines = [find_guarantee(policy.guarantee).assumption]
     if policy.weights_column is not None:
@@ -333,8 +409,8 @@ def _assumptions(policy: Policy, fit: DoubtFit) -> list[str]:
         lines.append(f"the promise is about all groups of {policy.by} together, not within each")
     elif policy.by is not None:
         lines.append(f"the promise holds within each group of {policy.by}")
-    lines += fit.assumptions
-    if not fit.doubt.judges and not policy.judge_fingerprints:
+    lines += fitted.assumptions
+    if not fitted.doubt.judges and not policy.judge_fingerprints:
         lines.append(
             "new rows have the same judge and prompt: without judge_fingerprint, select can only "
             "compare judge names"
@@ -354,17 +430,20 @@ def _describe_worth(chosen: Guarantee, levels: Levels, groups: Sequence[PolicyGr
         return f"{chosen.worth(levels)}."
     shares = sorted(resampling.share_above for resampling in resamplings)
     about = " to ".join(dict.fromkeys(percent(x, 0) for x in (shares[0], shares[-1])))
-    used = max(resampling.n for resampling in resamplings)
-    some = f" of {used:,} labels" * (used < max(group.n_calibration for group in groups))
-    resamples = f"{resamplings[0].resamples:,} resamples{some}"
-    return f"{chosen.worth(levels)}; about {about} of {resamples} were above."
+    worth = f"{chosen.worth(levels)}; about {about} of thresholds are above"
+    if shares[-1] <= float(levels.delta):
+        return f"{worth}."
+    sure = next(guarantee.name for guarantee in all_guarantees() if guarantee.uses_delta)
+    return f"{worth}: to deploy one, take {sure}."
 
 
 def _describe_lots(policy: Policy, coverages: FloatArray) -> list[str]:
     """How much the order of tied rows decides, if it does; `coverages` are those of other lots."""
     if (coverages == policy.coverage).all():
         return []
-    least, mean, most = (percent(x) for x in (coverages.min(), coverages.mean(), coverages.max()))
+    least = percent(coverages.min())
+    mean = percent(coverages.mean())
+    most = percent(coverages.max())
     return [
         f"labelled rows with equal doubt are in random order (seed {policy.seed}), which decides "
         f"what {policy.guarantee} accepts: over {len(coverages)} other orders {least} to {most} of "
@@ -372,51 +451,75 @@ def _describe_lots(policy: Policy, coverages: FloatArray) -> list[str]:
     ]
 
 
-def _cautions(policy: Policy, fit: DoubtFit, entries: Sequence[Entry]) -> list[str]:
+def _cautions(policy: Policy, calibration: _Calibration) -> list[str]:
     """What a reader of the policy should know in addition to the promise, one sentence each."""
-    doubt, frame, lines = fit.doubt, fit.rows, []
-    rules = {(entry.judge, entry.protocol) for entry in entries}
+    fitted = calibration.fitted
+    return [
+        *_cautions_on_judges(calibration),
+        *fitted.cautions,
+        *_cautions_on_delta(policy, len(calibration.groups)),
+        *_cautions_on_verdicts(policy, calibration),
+        *_cautions_on_fingerprints(policy, calibration),
+        *_cautions_on_sampling(policy, fitted.rows),
+    ]
+
+
+def _cautions_on_judges(calibration: _Calibration) -> Iterator[str]:
+    rules = {(group.judge, group.protocol) for group in calibration.groups}
     if len(rules) > 1:
-        lines.append(
+        yield (
             f"{len(rules)} judges, each with its own rule: do not use these labels to choose "
             "among them (select with --judge, combine with --jury)"
         )
-    lines += fit.cautions
-    if policy.delta is not None and len(entries) > 1:
-        levels = find_guarantee(policy.guarantee).levels_per_rule(levels_of(policy), len(entries))
-        lines.append(
+
+
+def _cautions_on_delta(policy: Policy, rules: int) -> Iterator[str]:
+    if policy.delta is not None and rules > 1:
+        levels = find_guarantee(policy.guarantee).levels_per_rule(levels_of(policy), rules)
+        yield (
             f"{policy.guarantee} uses {float(levels.delta):.3g} of delta {policy.delta:g} for each "
-            f"of {len(entries)} rules: all hold together"
+            f"of {rules} rules: all hold together"
         )
-    ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
+
+
+def _cautions_on_verdicts(policy: Policy, calibration: _Calibration) -> Iterator[str]:
+    """Rows without a verdict are errors, and are never accepted."""
+    doubt = calibration.fitted.doubt
+    groups = calibration.groups
+    ties = sum(int((group.labels.scores == INFINITE_DOUBT).sum()) for group in groups)
     if ties:
-        lines.append(f"{doubt.tie} on {count(ties, 'labelled row')}: {_COUNTED}")
-    mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
+        yield f"{doubt.tie} on {count(ties, 'labelled row')}: {_COUNTED}"
+    without_verdict = sum(int((~group.has_verdict).sum()) for group in groups) - ties
     if policy.about == "choices":
-        lines += describe_choices(frame)
-    elif mute:
-        rows, why = count(mute, "labelled row"), doubt.no_verdict
-        if all(entry.labels.values for entry in entries):
+        yield from describe_choices(calibration.fitted.rows)
+    elif without_verdict:
+        why = doubt.no_verdict
+        if all(group.labels.values for group in groups):
             why = "the two orders contradict each other, or both say tie"
-        lines.append(f"no verdict on {rows} ({why}): {_COUNTED}")
-    if any(len(entry.fingerprints) > 1 for entry in entries):
-        lines.append("one judge has rows with several fingerprints: select cannot check them")
-    identified = doubt.judges or policy.judge_fingerprints
-    if identified and (silent := frame["judge_fingerprint"].null_count()):
-        lines.append(
-            f"{count(silent, 'row')} of {frame.height:,} have no judge_fingerprint: they can be of "
-            "another judge or prompt than the others"
+        yield f"no verdict on {count(without_verdict, 'labelled row')} ({why}): {_COUNTED}"
+
+
+def _cautions_on_fingerprints(policy: Policy, calibration: _Calibration) -> Iterator[str]:
+    rows = calibration.fitted.rows
+    if any(len(group.fingerprints) > 1 for group in calibration.groups):
+        yield "one judge has rows with several fingerprints: select cannot check them"
+    identified = calibration.fitted.doubt.judges or policy.judge_fingerprints
+    without_fingerprint = rows["judge_fingerprint"].null_count()
+    if identified and without_fingerprint:
+        yield (
+            f"{count(without_fingerprint, 'row')} of {rows.height:,} have no judge_fingerprint: "
+            "they can be of another judge or prompt than the others"
         )
-    if policy.cluster is None and "prompt_id" in frame.columns:
-        keys = ["judge", "protocol", "prompt_id"]
-        with_prompt = frame.filter(pl.col("prompt_id").is_not_null())
-        if with_prompt.select(keys).is_duplicated().any():
-            lines.append("prompt_id repeats but is not used as a cluster: the promise can fail")
-    if "sampled_by" in frame.columns:
-        planned = int((frame["sampled_by"] == "plan").sum())
+
+
+def _cautions_on_sampling(policy: Policy, rows: pl.DataFrame) -> Iterator[str]:
+    unused = cluster_column(rows, "auto", within=["judge", "protocol"])
+    if policy.cluster is None and unused is not None:
+        yield f"{unused} repeats but is not used as a cluster: the promise can fail"
+    if "sampled_by" in rows.columns:
+        planned = int((rows["sampled_by"] == "plan").sum())
         if planned:
-            lines.append(
+            yield (
                 f"{planned} labels were drawn by a plan: if it drew by the judge's verdict, the "
                 "labelled rows are not like the new ones and the promise does not hold"
             )
-    return lines

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from fractions import Fraction
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +34,8 @@ from adjudge.selection.doubts.base import (
     Coverage,
     Decision,
     Doubt,
-    DoubtFit,
-    DoubtRequest,
+    DoubtMethod,
+    FittedDoubt,
     Labelled,
     ScoredRows,
     StageCount,
@@ -91,15 +93,17 @@ class CascadeRows(ScoredRows):
     failed: BoolArray
 
     def stages(self, accepted: BoolArray) -> tuple[StageCount, ...]:
-        return tuple(
-            StageCount(
+        counts = []
+        for at, judge in enumerate(self.judges):
+            ended = self.stage == at
+            count = StageCount(
                 judge=judge,
-                n=int((self.stage == at).sum()),
-                n_accepted=int((accepted & (self.stage == at)).sum()),
+                n=int(ended.sum()),
+                n_accepted=int((accepted & ended).sum()),
                 n_failed=int(self.failed[:, at].sum()),
             )
-            for at, judge in enumerate(self.judges)
-        )
+            counts.append(count)
+        return tuple(counts)
 
     @property
     def cost(self) -> float | None:
@@ -202,10 +206,10 @@ def stage_doubts(
 
 def with_failures(margins: FloatArray, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     """The margins and their doubts; 0 and infinity if a judge failed or returned a tie."""
-    mute = np.isnan(evidence.p)
+    no_score = np.isnan(evidence.p)
     if evidence.ties is not None:
-        mute |= evidence.ties
-    return np.where(mute, 0.0, margins), np.where(mute, np.inf, doubt_of(margins))
+        no_score |= evidence.ties
+    return np.where(no_score, 0.0, margins), np.where(no_score, np.inf, doubt_of(margins))
 
 
 def stop_at(doubts: FloatArray, tau: float) -> IntArray:
@@ -232,10 +236,10 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     way = np.arange(len(rule.stages)) <= stage[:, None]
     complete = (table.asked | ~way).all(axis=1)
     judged = _at_stage(table, stage).with_columns(
-        pl.lit(CASCADE).alias("judge"),
-        pl.lit(CASCADE).alias("protocol"),
-        pl.lit(None, pl.String).alias("judge_fingerprint"),
         *_spent(table, way),
+        judge=pl.lit(CASCADE),
+        protocol=pl.lit(CASCADE),
+        judge_fingerprint=pl.lit(None, pl.String),
     )
     here = np.arange(len(stage)), stage
     doubt = np.where(np.isinf(doubts[here]), INFINITE_DOUBT, doubts[here])
@@ -243,7 +247,9 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
     if "label" in rows.columns:
         rows = rows.with_columns(IS_ERROR.alias(ERROR))
     decided = pl.Series(complete)
-    ended, incomplete = judged.filter(decided), judged.filter(~decided)
+    ended = judged.filter(decided)
+    incomplete = judged.filter(~decided)
+    failed = way & table.asked & np.isnan(evidence.p)
     return CascadeRows(
         rows=rows.filter(decided),
         judge_verdicts=table.of_judges[0]["verdict"].filter(decided),
@@ -253,7 +259,7 @@ def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs
         judges=stage_names(rule.members),
         judged=ended,
         stage=stage[complete],
-        failed=(way & table.asked & np.isnan(evidence.p))[complete],
+        failed=failed[complete],
     )
 
 
@@ -289,18 +295,19 @@ class CascadeDoubt(Doubt):
     saved: CascadeReport | None = None
 
     learned = True
-    mute = ("row without a verdict", "rows without a verdict")
+    infinite_rows = ("row without a verdict", "rows without a verdict")
     tie = "the last judge failed or returned a tie"
     no_verdict = "margin 0"
     columns = (STAGE,)
 
     def __post_init__(self) -> None:
         prints = {stage.judge_fingerprint for stage in self.rule.stages}
+        rule = self.rule
         vars(self).update(
-            judges=stage_names(self.rule.members),
+            judges=stage_names(rule.members),
             fingerprints=tuple(sorted(name for name in prints if name is not None)),
-            stages=self.rule.stages,
-            not_servable=NO_LENGTHS if self.rule.lengths == "length" else None,
+            stages=rule.stages,
+            not_servable=NO_LENGTHS if rule.lengths == "length" else None,
         )
 
     @classmethod
@@ -425,11 +432,12 @@ def read_answers(
     return mark_off_answer(frame, policy.min_answer_mass)
 
 
-def _report(
+def _policy_fields(
     plan: CascadePlan, decided: CascadeRows, last: pl.DataFrame, coverage: Coverage, total: float
 ) -> dict[str, Any]:
     """The policy's field, given the rows of the last judge on what the cascade decided."""
-    rule, n = plan.rule, decided.rows.height
+    rule = plan.rule
+    n = decided.rows.height
     costs = np.cumsum([stage.cost for stage in rule.stages])
     measured = last.filter(IS_MEASURED)
     report = CascadeReport(
@@ -460,125 +468,188 @@ def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
     return replace(rule, stages=tuple(stages))
 
 
-class CascadeRequest(DoubtRequest):
-    """A cascade of the named judges, planned on the same rows, or the cascade of a plan."""
+class _CascadeMethod(DoubtMethod):
+    """What a cascade that is planned now, and one that was planned before, have in common."""
 
     doubt = CascadeDoubt
-    asked_by = dict.fromkeys(("cascade", "plan"))
     reads_texts = True
     reads_failed = True
     keeps_cuts = False
-    refuses = dict.fromkeys(
-        ("jury", "doubt", "weights", "judge"), "leave it out: it cannot be used with a cascade"
+
+    @property
+    def takes_weights(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Cascade(_CascadeMethod):
+    """Judges of the rows, cheap to strong; each is needed only if those before it are not sure.
+
+    Stages, weights and tau are planned by `plan_cascade`, on a share of the labels that does not
+    calibrate.
+
+    Args:
+        judges: Judges of the file, cheap to strong, separated by commas. Or a list of them.
+        costs: Cost of a row for each judge of the cascade, such as 1,5,30. By default the mean of
+            the rows' column `cost`.
+        category: Column of categories that a learned doubt or cascade can learn from.
+        share: Share of the labels that a learned doubt, jury or cascade learns from.
+    """
+
+    judges: str | Sequence[str] = ()
+    costs: Sequence[float] | None = None
+    category: str | None = None
+    share: float = 0.3
+
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        return (self.category,)
+
+    def learn(self, labelled: Labelled) -> FittedDoubt:
+        from adjudge.selection.cascade_plan import plan_cascade
+
+        if labelled.judgments is None:
+            raise ArgumentError("judgments", None, "a cascade is planned on judgments")
+        plan = plan_cascade(labelled.judgments, self, store=labelled.store, **labelled.settings)
+        return calibrate_plan(plan, labelled)
+
+
+@dataclass(frozen=True)
+class PlannedCascade(_CascadeMethod):
+    """The cascade of a plan that `plan_cascade` made before.
+
+    Args:
+        plan: Use the cascade of this plan (plan cascade -o) instead of planning one.
+    """
+
+    plan: CascadePlan | str | Path
+
+    @cached_property
+    def read_plan(self) -> CascadePlan:
+        from adjudge.selection.cascade_plan import CascadePlan
+
+        if isinstance(self.plan, CascadePlan):
+            return self.plan
+        return read_result(self.plan, CascadePlan)
+
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        return (self.read_plan.rule.category,)
+
+    def learn(self, labelled: Labelled) -> FittedDoubt:
+        limit = labelled.settings["min_answer_mass"]
+        planned_limit = self.read_plan.min_answer_mass
+        if planned_limit != limit:
+            remedy = f"the plan was made with {planned_limit}: use that"
+            raise ArgumentError("min_answer_mass", limit, remedy)
+        return calibrate_plan(self.read_plan, labelled)
+
+
+def calibrate_plan(plan: CascadePlan, labelled: Labelled) -> FittedDoubt:
+    """Run the planned cascade on the labelled rows; those of its learning share are refused.
+
+    So are rows that share a cluster with one of them.
+    """
+    if plan.about != labelled.about:
+        raise PolicyMismatchError(
+            f"the plan is about {plan.about}, but these are {labelled.about}; plan again on rows "
+            "like these",
+            differs=("about",),
+        )
+    rule = with_parts(plan.rule, labelled.store)
+    plan = replace(plan, rule=rule)
+    doubt = CascadeDoubt(rule)
+    rows = Rows(labelled.frame).without(~of_stages(rule.members), OTHER_JUDGE)
+    doubt.check_judges(rows.frame, made="the plan", store=labelled.store)
+    frame = _outside_learning_share(rows.frame, rule.learning, labelled.cluster)
+    n_learning = rows.frame["id"].n_unique() - frame["id"].n_unique()
+    if frame.height == 0:
+        raise ArgumentError(
+            "judgments",
+            n_learning,
+            "every labelled row is in the learning share of the cascade: label others to calibrate",
+        )
+    dropped = {**rows.dropped, LEARNING_ROW: n_learning}
+    assumptions = [_ONE_JUDGE.format(", ".join(doubt.judges)), _FAILURES]
+    decided = run_cascade(rule, frame, about=labelled.about)
+    if decided.unscored[NOT_ASKED]:
+        complete = _asked_every_stage(frame, rule, decided)
+        lost = frame["id"].n_unique() - complete["id"].n_unique()
+        dropped[NOT_EVERY_STAGE] = lost
+        assumptions.append(
+            f"the {lost:,} rows that were not judged by every stage are missing at random"
+        )
+        frame = complete
+        decided = run_cascade(rule, frame, about=labelled.about)
+    was_decided = pl.col("id").is_in(decided.rows["id"].implode())
+    last_judge = frame.filter(of_stages(rule.members[-1:]), was_decided)
+    return FittedDoubt(
+        doubt,
+        decided.rows,
+        dropped=dropped,
+        assumptions=tuple(assumptions),
+        remarks=tuple(_plan_remarks(plan, labelled.settings["alpha"], n_learning)),
+        policy_fields=partial(_policy_fields, plan, decided, last_judge),
     )
 
-    def learn(self, labelled: Labelled) -> DoubtFit:
-        """Run the planned cascade on the labelled rows; those of its learning share are refused.
 
-        So are rows that share a cluster with one of them. If some rows need a judge that was not
-        asked, only rows that every judge was asked about calibrate. The rows that end earlier are
-        the easy ones, so they alone would not be a random sample.
-        """
-        plan = self._planned(labelled)
-        rule = with_parts(plan.rule, labelled.store)
-        plan, about, cluster = replace(plan, rule=rule), labelled.about, labelled.cluster
-        if plan.about != about:
-            raise PolicyMismatchError(
-                f"the plan is about {plan.about}, but these are {about}; plan again on rows like "
-                "these",
-                differs=("about",),
-            )
-        members, doubt = rule.members, CascadeDoubt(rule)
-        rows = Rows(labelled.frame).without(~of_stages(members), OTHER_JUDGE)
-        doubt.check_judges(rows.frame, made="the plan", store=labelled.store)
-        frame = rows.frame.with_columns(__used=in_learning_share(rows.frame, rule.learning))
-        used = pl.col("__used")
-        if cluster is not None:
-            used |= used.any().over(cluster) & pl.col(cluster).is_not_null()
-        left = frame.filter(~used).drop("__used").sort("id")
-        learned = rows.frame["id"].n_unique() - left["id"].n_unique()
-        dropped = {**rows.dropped, LEARNING_ROW: learned}
-        if left.height == 0:
-            raise ArgumentError(
-                "judgments",
-                learned,
-                "every labelled row is in the learning share of the cascade: label others to "
-                "calibrate",
-            )
-        ended = run_cascade(rule, left, about=about)
-        assumptions = [
-            f"the cascade ({', '.join(doubt.judges)}) counts as one judge: its verdict and doubt "
-            "are a fixed function of the row, learned from labels that do not calibrate, so every "
-            "guarantee holds as for any judge; the promise is about the cascade's verdict, which "
-            "can differ from that of the judge at which a row ends",
-            "if a judge fails, the row continues with the next one, in calibration exactly as in "
-            "use; if the last one fails, there is no verdict",
-        ]
-        if incomplete := ended.unscored[NOT_ASKED]:
-            (table, _), n = lay_out(left, members), left["id"].n_unique()
-            whole = table.frame["id"].filter(pl.Series(table.asked.all(axis=1)))
-            asked = ended.rows["id"].is_in(whole.implode()).to_numpy()
-            # The rows that end at a stage all skipped the later ones: the cascade was in use.
-            spared = [stage for stage in set(ended.stage) if not asked[ended.stage == stage].any()]
-            if ended.rows.height == 0 or spared:
-                raise ArgumentError(
-                    "judgments",
-                    incomplete,
-                    f"of {n} labelled rows, this many need a judge that was not asked, and the "
-                    "others are not a random sample: ask that judge too",
-                )
-            left = left.filter(pl.col("id").is_in(whole.implode()))
-            lost = n - len(whole)
-            dropped |= {NOT_EVERY_STAGE: lost}
-            assumptions.append(
-                f"the {lost:,} rows that were not judged by every stage are missing at random"
-            )
-            ended = run_cascade(rule, left, about=about)
-        last = left.filter(of_stages(members[-1:]), pl.col("id").is_in(ended.rows["id"].implode()))
-        alpha, remarks = float(exact_level(labelled.settings["alpha"])), list(plan.warnings)
-        if plan.alpha != alpha:
-            remarks.append(f"the cascade was planned for alpha {plan.alpha:g}")
-        if not plan.feasible and plan.candidate != "jury":
-            remarks.append("no tau passes in the learning share: every row goes to the last judge")
-        if len(rule.stages) == 1:
-            remarks.append(
-                f"the cascade is {rule.judges[0]} alone, and {count(learned, 'row')} of the "
-                "learning share do not calibrate: if you want this judge alone in any case, "
-                f"calibrate --judge {rule.judges[0]} uses all labels"
-            )
-        return DoubtFit(
-            doubt,
-            ended.rows,
-            dropped=dropped,
-            assumptions=tuple(assumptions),
-            remarks=tuple(remarks),
-            entries=partial(_report, plan, ended, last),
+_ONE_JUDGE = (
+    "the cascade ({}) counts as one judge: its verdict and doubt are a fixed function of the row, "
+    "learned from labels that do not calibrate, so every guarantee holds as for any judge; the "
+    "promise is about the cascade's verdict, which can differ from that of the judge at which a "
+    "row ends"
+)
+_FAILURES = (
+    "if a judge fails, the row continues with the next one, in calibration exactly as in use; if "
+    "the last one fails, there is no verdict"
+)
+
+
+def _outside_learning_share(
+    frame: pl.DataFrame, learning: LearningShare, cluster: str | None
+) -> pl.DataFrame:
+    """The rows that can calibrate, sorted by id."""
+    frame = frame.with_columns(__learning=in_learning_share(frame, learning))
+    used = pl.col("__learning")
+    if cluster is not None:
+        used |= used.any().over(cluster) & pl.col(cluster).is_not_null()
+    return frame.filter(~used).drop("__learning").sort("id")
+
+
+def _asked_every_stage(
+    frame: pl.DataFrame, rule: CascadeRule, decided: CascadeRows
+) -> pl.DataFrame:
+    """The rows that every judge was asked about, if others need a judge that was not asked.
+
+    The rows that end earlier are the easy ones: alone they would not be a random sample.
+    """
+    table, _ = lay_out(frame, rule.members)
+    complete_ids = table.frame["id"].filter(pl.Series(table.asked.all(axis=1)))
+    complete = decided.rows["id"].is_in(complete_ids.implode()).to_numpy()
+    # If all rows that end at a stage skipped the later ones, the cascade was in use.
+    in_use = any(not complete[decided.stage == stage].any() for stage in set(decided.stage))
+    if decided.rows.height == 0 or in_use:
+        raise ArgumentError(
+            "judgments",
+            decided.unscored[NOT_ASKED],
+            f"of {frame['id'].n_unique()} labelled rows, this many need a judge that was not "
+            "asked, and the others are not a random sample: ask that judge too",
         )
+    return frame.filter(pl.col("id").is_in(complete_ids.implode()))
 
-    def _planned(self, labelled: Labelled) -> CascadePlan:
-        from adjudge.selection.cascade_plan import CascadePlan, plan_cascade
 
-        options, plan = self.options, self.options.plan
-        if plan is None:
-            if labelled.judgments is None:
-                raise ArgumentError("judgments", None, "a cascade is planned on judgments")
-            return plan_cascade(
-                labelled.judgments,
-                options.cascade or (),
-                costs=options.costs,
-                category=options.category,
-                learning_share=options.learning_share,
-                store=labelled.store,
-                **labelled.settings,
-            )
-        for name in ("cascade", "costs", "category"):
-            if (value := getattr(options, name)) is not None:
-                raise ArgumentError(name, value, "leave it out: the plan sets it")
-        limit = labelled.settings["min_answer_mass"]
-        if not isinstance(plan, CascadePlan):
-            plan = read_result(plan, CascadePlan)
-        if plan.min_answer_mass != limit:
-            raise ArgumentError(
-                "min_answer_mass", limit, f"the plan was made with {plan.min_answer_mass}: use that"
-            )
-        return plan
+def _plan_remarks(plan: CascadePlan, alpha: float | Fraction, n_learning: int) -> list[str]:
+    """What a reader of the policy should know about the plan, one sentence each."""
+    remarks = list(plan.warnings)
+    if plan.alpha != float(exact_level(alpha)):
+        remarks.append(f"the cascade was planned for alpha {plan.alpha:g}")
+    if not plan.feasible and plan.candidate != "jury":
+        remarks.append("no tau passes in the learning share: every row goes to the last judge")
+    if len(plan.rule.stages) == 1:
+        judge = plan.rule.judges[0]
+        remarks.append(
+            f"the cascade is {judge} alone, and {count(n_learning, 'row')} of the learning share "
+            "do not calibrate: if you want this judge alone in any case, "
+            f"calibrate --judge {judge} uses all labels"
+        )
+    return remarks

@@ -1,7 +1,7 @@
 """Plan a cascade: cost and coverage over tau, which judges are worth their cost, where to stop.
 
 Stages, weights, curve and tau are learned only from the rows of the learning share, which is a
-seeded hash of their cluster or id. The other labels calibrate: `CascadeRequest`.
+seeded hash of their cluster or id. The other labels calibrate: `Cascade`.
 """
 
 from __future__ import annotations
@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cache
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import polars as pl
 
 from adjudge.data.judgments import WORDS, Judgments, prepare_judgments
-from adjudge.data.rows import Rows, merge_dropped
+from adjudge.data.rows import Rows, measured, merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.policy.doubts import CascadeRule, CostSource, DroppedStage, LearningShare, Stage, money
-from adjudge.present.blocks import Block, Figure, Headline, Note, explain, table_of, warnings_of
-from adjudge.present.figure import ACCENT, GOOD, INK, MARKS, MUTED, WARM, new_figure, themed
+from adjudge.policy.doubts import (
+    CascadeRule,
+    CostSource,
+    DroppedStage,
+    LearningShare,
+    Lengths,
+    Stage,
+)
+from adjudge.present.blocks import Block
 from adjudge.present.result import (
     Check,
     Count,
@@ -32,11 +38,11 @@ from adjudge.present.result import (
     frozen,
     not_empty,
 )
-from adjudge.present.text import clip_names, count, left_out, percent
-from adjudge.records import MIN_ANSWER_MASS, About
+from adjudge.records import MEASURED, MIN_ANSWER_MASS, About
 from adjudge.selection.cascade import (
     NOT_EVERY_STAGE,
     OTHER_JUDGE,
+    Cascade,
     Member,
     find_costs,
     find_stages,
@@ -59,7 +65,7 @@ from adjudge.selection.doubts.evidence import (
     with_context,
 )
 from adjudge.selection.guarantees import scope_threshold
-from adjudge.selection.labelled import read_labelled
+from adjudge.selection.labelled import LabelledRows, read_labelled
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import cluster_codes
 from adjudge.statistics.ridge import FOLDS, PENALTIES
@@ -67,19 +73,15 @@ from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, IntArray, exact_level, one_of, open_unit, unit
 from adjudge.validation import count as check_count
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
 PLAN_SCHEMA = 1
 #: What a plan can be of; the first is the default.
-_JOINED = {"learned": " -> ", "label_free": " -> ", "jury": " + "}
-CANDIDATES = tuple(_JOINED)
-#: Lines of the curve that a table shows.
-_LINES = 9
+CANDIDATES = ("learned", "label_free", "jury")
 #: The most coverage that a plan gives up when it drops a judge: within the error of the estimates.
 _SLACK = 0.01
-#: How many values of tau are tried, and how many a plan keeps.
-_TRIED, _KEPT = 200, 40
+#: How many values of tau are tried.
+_TRIED = 200
+#: How many of them a plan has.
+_SHOWN = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,23 +177,22 @@ class CascadePlan(ResultWithDigest):
         return self.alone[-1]
 
     def view(self) -> list[Block]:
-        return _view(self)
+        from adjudge.selection.cascade_view import view_plan
+
+        return view_plan(self)
 
 
 def plan_cascade(
     judgments: TableLike | Judgments,
-    cascade: str | Sequence[str],
+    cascade: Cascade,
     *,
     alpha: float | Fraction = 0.1,
-    costs: Sequence[float] | None = None,
     tau: float | None = None,
     candidate: str = CANDIDATES[0],
     labels: TableLike | None = None,
     pairs: TableLike | None = None,
     ties: str = "drop",
     cluster: str | None = "auto",
-    category: str | None = None,
-    learning_share: float = 0.3,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
     seed: int = 0,
     store: StorePlace = None,
@@ -207,10 +208,8 @@ def plan_cascade(
     Args:
         judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
             grades.
-        cascade: Judges of the file, cheap to strong, separated by commas. Or a list of them.
+        cascade: The judges, their costs, and what is learned from.
         alpha: Error level allowed among accepted verdicts.
-        costs: Cost of a row for each judge of the cascade, such as 1,5,30. By default the mean of
-            the rows' column `cost`.
         tau: Stop if the fitted probability of an error is at most this. A smaller tau costs more
             and accepts more. Choose it from the curve, before calibrating. By default the largest
             that reaches alpha.
@@ -222,129 +221,119 @@ def plan_cascade(
         ties: Human ties: drop, or error (count each as an error).
         cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
             repeats; none: all rows are independent. One random row per cluster calibrates.
-        category: Column of categories that a learned doubt or cascade can learn from.
-        learning_share: Share of the labels that a learned doubt, jury or cascade learns from.
         min_answer_mass: Minimum probability of the answer letters; below it a row is off_answer.
         seed: Seed of everything random.
         store: Store of the judge's replies, to name what differs between judges.
 
     >>> from adjudge.simulate.pairs import cascade_judges
-    >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])
+    >>> plan = plan_cascade(cascade_judges(600, seed=1), Cascade("cheap,strong", costs=[1, 20]))
     >>> [stage.judge for stage in plan.rule.stages], plan.planned.cost < 20
     (['cheap', 'strong'], True)
     """
     level = float(exact_level(alpha))
     one_of(candidate, CANDIDATES, "candidate")
-    learning_share = open_unit(learning_share, "learning_share")
+    learning_share = open_unit(cascade.share, "learning_share")
     check_count(seed, "seed")
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
-    prepared = prepare_judgments(judgments, labels=labels, pairs=pairs)
     # Rows of every status: a row continues after a judge fails.
-    table = read_labelled(
-        prepared, ties=ties, cluster=cluster, min_answer_mass=limit, keep_failed=True
+    labelled = read_labelled(
+        prepare_judgments(judgments, labels=labels, pairs=pairs),
+        ties=ties,
+        cluster=cluster,
+        min_answer_mass=limit,
+        keep_failed=True,
     )
-    stages = find_stages(cascade, table.frame)
-    rows = Rows(table.frame, table.dropped).without(~of_stages(stages), OTHER_JUDGE)
-    learning = LearningShare(column=table.cluster or "id", share=learning_share, seed=seed)
-    share = pl.Series(in_learning_share(rows.frame, learning))
-    rows = rows.without(~pl.lit(share), "outside the learning share")
-    prices, source = find_costs(rows.frame, stages, costs)
-    frame, evidence, left_out_rows = _learning_rows(rows, stages, learning)
-    prefers_a = (frame["label"] == WORDS[table.about][0]).to_numpy().astype(np.int64)
-    units = cluster_codes(frame[learning.column].to_list())[0]
-    lengths = lengths_in(frame)
-    evidence = with_context(evidence, frame, lengths=lengths, category=category)
-
-    @cache
-    def sheet(chain: tuple[int, ...], *, plain: bool = False) -> Sheet:
-        """The cascade of these judges, named as if the others had not been asked."""
-        names = stage_names([stages[at] for at in chain])
-        seen = replace(evidence.of(chain), judges=names)
-        chain_costs = [prices[at] for at in chain]
-        if plain:
-            return Sheet.plain(seen, prefers_a, costs=chain_costs, alpha=level)
-        return Sheet.fit(seen, prefers_a, units=units, seed=seed, costs=chain_costs, alpha=level)
-
-    everyone, judges = tuple(range(len(stages))), [name for name, _ in stages]
-    chain, dropped = drop_stages(everyone, sheet, judges)
-    # Alone, the last judge gets every row for any tau: no margin for chance is needed.
-    planned = sheet(chain).largest_tau(margin=1.0 if len(chain) > 1 else 0.0)
-    tried = [
-        ("learned", chain, sheet(chain), planned),
-        ("label_free", everyone, (free := sheet(everyone, plain=True)), free.largest_tau()),
-    ]
-    cheap = [everyone[:size] for size in range(2, len(stages))]
-    tried += [("jury", jury, sheet(jury, plain=True), 0.0) for jury in cheap]
-    candidates = [
-        way.candidate(name, tuple(judges[at] for at in among), stop or 0.0)
-        for name, among, way, stop in tried
-    ]
-    named = [at for at, scored in enumerate(candidates) if scored.name == candidate]
-    if not named or (candidate == "jury" and tau is not None):
-        remedy = "leave out tau: a jury is asked about every row"
-        raise ArgumentError("candidate", candidate, remedy if named else "name three judges")
-    best = max(named, key=lambda at: (candidates[at].coverage, -candidates[at].cost))
-    _, chain, chosen, planned = tried[best]
-    if candidate != "learned":
-        lengths, category, dropped = None, None, []
-    feasible = planned is not None and (candidate == "learned" or candidates[best].coverage > 0)
-    warnings = advise_learning(round(len(prefers_a) / learning_share))
-    if len(chain) == 1 and len(dropped) + 1 < len(stages):
-        warnings.append(
-            f"no tau leaves a margin for chance in {len(prefers_a)} rows: only the last judge "
-            "is left; label more rows"
-        )
-    if tau is not None:
-        planned = unit(tau, "tau")
+    learning = LearningShare(column=labelled.cluster or "id", share=learning_share, seed=seed)
+    rows = _read_learning_rows(labelled, cascade, learning)
+    sheet = _sheets(rows, level)
+    combinations, dropped_stages = _combinations(rows, sheet)
+    best = _best_of(combinations, candidate, tau_given=tau is not None)
+    planned = best.tau if tau is None else unit(tau, "tau")
     # A jury is asked about every row: it has no tau.
-    points = (chosen.point(0.0),) if candidate == "jury" else chosen.points(planned)
-    prints = [_fingerprint(rows.frame, stage) for stage in stages]
-    alone = [sheet((at,)).point(0.0) for at in range(len(stages))]
-    rule = CascadeRule(
-        stages=tuple(
-            Stage(
-                judge=stages[at][0],
-                protocol=stages[at][1],
-                judge_fingerprint=prints[at],
-                cost=prices[at],
-                **doubt.entries,
-            )
-            for at, doubt in zip(chain, chosen.fitted, strict=True)
-        ),
-        tau=planned or 0.0,
-        lengths=lengths,
-        category=category,
-        categories=evidence.categories if category is not None else (),
-        learning=learning,
-        n_learning=len(prefers_a),
-    )
+    points = (best.sheet.point(0.0),) if candidate == "jury" else best.sheet.points(planned)
+    alone = [
+        JudgeAlone(judge=judge, cost=point.cost, coverage=point.coverage, wrong=point.wrong)
+        for judge, point in zip(rows.judges, _points_alone(rows, sheet), strict=True)
+    ]
     return CascadePlan(
-        about=table.about,
+        about=labelled.about,
         alpha=level,
-        rule=with_parts(rule, store),
+        rule=with_parts(_make_rule(rows, best, planned), store),
         tau_given=tau is not None,
-        feasible=feasible,
-        cost_source=source,
+        feasible=best.feasible,
+        cost_source=rows.cost_source,
         points=points,
-        alone=tuple(
-            JudgeAlone(judge=judge, cost=point.cost, coverage=point.coverage, wrong=point.wrong)
-            for (judge, _), point in zip(stages, alone, strict=True)
-        ),
+        alone=tuple(alone),
         candidate=candidate,
-        candidates=tuple(candidates),
-        dropped_stages=tuple(dropped),
+        candidates=tuple(combination.scored for combination in combinations),
+        dropped_stages=tuple(dropped_stages) if best.learns else (),
         min_answer_mass=limit,
         assumptions=(
             "the rows of the learning share are like those to be judged",
             "coverage is an estimate from the learning share, not a promise; the other labels "
             "calibrate",
         ),
-        warnings=tuple(warnings),
-        dropped=left_out_rows,
+        warnings=tuple(_plan_warnings(rows, best, dropped_stages)),
+        dropped=rows.dropped,
     )
 
 
-def _learning_rows(
+@dataclass(frozen=True, kw_only=True)
+class _LearningRows:
+    """The rows that a plan is made from: what each judge answered, and what people prefer."""
+
+    stages: Sequence[Member]
+    costs: Sequence[float]
+    cost_source: CostSource
+    fingerprints: Sequence[str | None]
+    learning: LearningShare
+    evidence: Evidence
+    prefers_a: IntArray
+    units: IntArray
+    lengths: Lengths | None
+    category: str | None
+    dropped: Mapping[str, int]
+
+    def __len__(self) -> int:
+        return len(self.prefers_a)
+
+    @property
+    def judges(self) -> list[str]:
+        return [judge for judge, _ in self.stages]
+
+
+def _read_learning_rows(
+    labelled: LabelledRows, cascade: Cascade, learning: LearningShare
+) -> _LearningRows:
+    stages = find_stages(cascade.judges, labelled.frame)
+    rows = Rows(labelled.frame, labelled.dropped).without(~of_stages(stages), OTHER_JUDGE)
+    # A row that one judge failed goes to the next one; a row that all of them failed ends nowhere.
+    answered = pl.col("status").is_in(list(MEASURED)).any().over("id")
+    rows = measured(rows, without=~answered)
+    share = pl.Series(in_learning_share(rows.frame, learning))
+    rows = rows.without(~pl.lit(share), "outside the learning share")
+    costs, cost_source = find_costs(rows.frame, stages, cascade.costs)
+    frame, evidence, dropped = _asked_rows(rows, stages, learning)
+    lengths = lengths_in(frame)
+    units, _ = cluster_codes(frame[learning.column].to_list())
+    category = cascade.category
+    prefers_a = frame["label"] == WORDS[labelled.about][0]
+    return _LearningRows(
+        stages=stages,
+        costs=costs,
+        cost_source=cost_source,
+        fingerprints=[_fingerprint(rows.frame, stage) for stage in stages],
+        learning=learning,
+        evidence=with_context(evidence, frame, lengths=lengths, category=category),
+        prefers_a=prefers_a.to_numpy().astype(np.int64),
+        units=units,
+        lengths=lengths,
+        category=category,
+        dropped=dropped,
+    )
+
+
+def _asked_rows(
     rows: Rows, stages: Sequence[Member], learning: LearningShare
 ) -> tuple[pl.DataFrame, Evidence, Mapping[str, int]]:
     """The rows that every judge was asked about, their answers, and how many are left out.
@@ -353,17 +342,145 @@ def _learning_rows(
     """
     rows = rows.without(pl.col("label") == "tie", "human tie")
     table, evidence = lay_out(rows.frame.sort("id"), stages)
-    asked = np.asarray(table.asked.all(axis=1))
-    evidence, n = evidence.take(asked), int(asked.sum())
-    if n < FEWEST_LEARNING or ((~np.isnan(evidence.p)).sum(axis=0) < FEWEST_LEARNING).any():
+    asked_all = np.asarray(table.asked.all(axis=1))
+    evidence = evidence.take(asked_all)
+    n = int(asked_all.sum())
+    scored_by_judge = (~np.isnan(evidence.p)).sum(axis=0)
+    if n < FEWEST_LEARNING or (scored_by_judge < FEWEST_LEARNING).any():
         raise ArgumentError(
             "learning_share",
             learning.share,
             f"leaves {n} labelled rows that every judge was asked about, but each judge needs "
             f"{FEWEST_LEARNING} rows with a usable score; label more rows, or raise the share",
         )
-    dropped = merge_dropped(rows.dropped, {NOT_EVERY_STAGE: len(asked) - n})
-    return table.frame.filter(pl.Series(asked)), evidence, dropped
+    dropped = merge_dropped(rows.dropped, {NOT_EVERY_STAGE: len(asked_all) - n})
+    return table.frame.filter(pl.Series(asked_all)), evidence, dropped
+
+
+class _Sheets(Protocol):
+    """The sheet of a chain of judges; `plain` learns nothing."""
+
+    def __call__(self, chain: tuple[int, ...], *, plain: bool = False) -> Sheet: ...
+
+
+def _sheets(rows: _LearningRows, alpha: float) -> _Sheets:
+    @cache
+    def sheet(chain: tuple[int, ...], *, plain: bool = False) -> Sheet:
+        """The cascade of these judges, named as if the others had not been asked."""
+        names = stage_names([rows.stages[at] for at in chain])
+        evidence = replace(rows.evidence.of(chain), judges=names)
+        costs = [rows.costs[at] for at in chain]
+        if plain:
+            return Sheet.plain(evidence, rows.prefers_a, costs=costs, alpha=alpha)
+        return Sheet.fit(
+            evidence,
+            rows.prefers_a,
+            units=rows.units,
+            seed=rows.learning.seed,
+            costs=costs,
+            alpha=alpha,
+        )
+
+    return sheet
+
+
+@dataclass(frozen=True)
+class _Combination:
+    """One way to combine these judges, where it stops, and what it accepts."""
+
+    chain: tuple[int, ...]
+    sheet: Sheet
+    tau: float | None
+    scored: CascadeCandidate
+
+    @property
+    def learns(self) -> bool:
+        return self.scored.name == CANDIDATES[0]
+
+    @property
+    def feasible(self) -> bool:
+        return self.tau is not None and (self.learns or self.scored.coverage > 0)
+
+
+def _combinations(
+    rows: _LearningRows, sheet: _Sheets
+) -> tuple[list[_Combination], list[DroppedStage]]:
+    """All that are tried, and the judges that the learned cascade does without."""
+
+    def combine(
+        name: str, chain: tuple[int, ...], of_chain: Sheet, tau: float | None
+    ) -> _Combination:
+        judges = tuple(rows.judges[at] for at in chain)
+        scored = of_chain.candidate(name, judges, tau or 0.0)
+        return _Combination(chain, of_chain, tau, scored)
+
+    everyone = tuple(range(len(rows.stages)))
+    chain, dropped = drop_stages(everyone, sheet, rows.judges)
+    # Alone, the last judge gets every row for any tau: no margin for chance is needed.
+    margin = 1.0 if len(chain) > 1 else 0.0
+    learned = sheet(chain)
+    label_free = sheet(everyone, plain=True)
+    combinations = [
+        combine("learned", chain, learned, learned.largest_tau(margin=margin)),
+        combine("label_free", everyone, label_free, label_free.largest_tau()),
+    ]
+    for size in range(2, len(rows.stages)):
+        jury = everyone[:size]
+        combinations.append(combine("jury", jury, sheet(jury, plain=True), 0.0))
+    return combinations, dropped
+
+
+def _best_of(
+    combinations: Sequence[_Combination], candidate: str, *, tau_given: bool
+) -> _Combination:
+    """The one of this name that accepts most, the cheapest if several do."""
+    named = [combination for combination in combinations if combination.scored.name == candidate]
+    if not named or (candidate == "jury" and tau_given):
+        remedy = "leave out tau: a jury is asked about every row"
+        raise ArgumentError("candidate", candidate, remedy if named else "name three judges")
+    return max(named, key=lambda best: (best.scored.coverage, -best.scored.cost))
+
+
+def _points_alone(rows: _LearningRows, sheet: _Sheets) -> list[CostPoint]:
+    """What each judge costs and accepts if it is asked about every row."""
+    return [sheet((at,)).point(0.0) for at in range(len(rows.stages))]
+
+
+def _plan_warnings(
+    rows: _LearningRows, best: _Combination, dropped_stages: Sequence[DroppedStage]
+) -> list[str]:
+    warnings = advise_learning(round(len(rows) / rows.learning.share))
+    dropped_for_cost = len(dropped_stages) if best.learns else 0
+    if len(best.chain) == 1 and dropped_for_cost + 1 < len(rows.stages):
+        warnings.append(
+            f"no tau leaves a margin for chance in {len(rows)} rows: only the last judge "
+            "is left; label more rows"
+        )
+    return warnings
+
+
+def _make_rule(rows: _LearningRows, best: _Combination, tau: float | None) -> CascadeRule:
+    category = rows.category if best.learns else None
+    stages = []
+    for at, margin in zip(best.chain, best.sheet.fitted, strict=True):
+        judge, protocol = rows.stages[at]
+        stage = Stage(
+            judge=judge,
+            protocol=protocol,
+            judge_fingerprint=rows.fingerprints[at],
+            cost=rows.costs[at],
+            **margin.saved_fields,
+        )
+        stages.append(stage)
+    return CascadeRule(
+        stages=tuple(stages),
+        tau=tau or 0.0,
+        lengths=rows.lengths if best.learns else None,
+        category=category,
+        categories=() if category is None else rows.evidence.categories,
+        learning=rows.learning,
+        n_learning=len(rows),
+    )
 
 
 def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
@@ -385,20 +502,22 @@ def fit_stages(
     rows = len(prefers_a)
     groups = int(units.max()) + 1
     fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[units]
-    fitted, held_out = [], np.zeros(evidence.p.shape)
+    fitted = []
+    held_out = np.zeros(evidence.p.shape)
     for stage in range(len(evidence.judges)):
         so_far = evidence.of(range(stage + 1))
-        learns = ~np.isnan(evidence.p[:, stage]) & np.vstack(
-            [np.ones(rows, dtype=np.bool_), *(fold != left for left in range(FOLDS))]
-        )
-        names, fit = learn(so_far, prefers_a, learns, units=units, seed=seed)
-        whole, *others = (
+        every_row = np.ones(rows, dtype=np.bool_)
+        without_fold = [fold != left_out for left_out in range(FOLDS)]
+        learns = ~np.isnan(evidence.p[:, stage]) & np.vstack([every_row, *without_fold])
+        names, ridges = learn(so_far, prefers_a, learns, units=units, seed=seed)
+        margins = [
             LearnedMargin(names, so_far.categories, scales, weights, float(penalty))
-            for scales, weights, penalty in zip(*fit, strict=True)
-        )
-        fitted.append(whole)
-        for left, margin in enumerate(others):
-            held_out[:, stage] = np.where(fold == left, margin.margins(so_far), held_out[:, stage])
+            for scales, weights, penalty in zip(*ridges, strict=True)
+        ]
+        fitted.append(margins[0])
+        for at, margin in enumerate(margins[1:]):
+            rows_of_fold = fold == at
+            held_out[rows_of_fold, stage] = margin.margins(so_far)[rows_of_fold]
     return tuple(fitted), held_out
 
 
@@ -454,7 +573,8 @@ class Sheet:
         """Stage, doubt, error and risk of every row, if rows stop at this tau."""
         stage = stop_at(self.doubts, tau)
         here = np.arange(len(stage)), stage
-        doubt, risk = (np.minimum(of[here], INFINITE_DOUBT) for of in (self.doubts, self.risks))
+        doubt = np.minimum(self.doubts[here], INFINITE_DOUBT)
+        risk = np.minimum(self.risks[here], INFINITE_DOUBT)
         return stage, doubt, self.wrong[here], risk
 
     def point(self, tau: float) -> CostPoint:
@@ -497,16 +617,16 @@ class Sheet:
     def points(self, planned: float | None) -> tuple[CostPoint, ...]:
         """The curve, thinned, including the planned tau and half of it."""
         taus = self.taus
-        some = taus[np.unique(np.linspace(0, len(taus) - 1, _KEPT).round().astype(int))]
+        some = taus[np.unique(np.linspace(0, len(taus) - 1, _SHOWN).round().astype(int))]
         wanted = {*some.tolist(), planned or 0.0, (planned or 0.0) / 2}
         return tuple(self.point(tau) for tau in sorted(wanted))
 
     def candidate(self, name: str, judges: tuple[str, ...], tau: float) -> CascadeCandidate:
         """This cascade at tau, by what scope accepts of the rows at alpha."""
         stage, doubt, wrong, _ = self.stop(tau)
-        mute = doubt == INFINITE_DOUBT
-        rule = scope_threshold(doubt, wrong | mute, alpha=self.alpha)
-        shares = self._shares(stage, wrong, rule.accept(doubt) & ~mute)
+        no_verdict = doubt == INFINITE_DOUBT
+        rule = scope_threshold(doubt, wrong | no_verdict, alpha=self.alpha)
+        shares = self._shares(stage, wrong, rule.accept(doubt) & ~no_verdict)
         return CascadeCandidate(name=name, judges=judges, tau=tau, **shares)
 
     def best(self, coverage: float) -> CostPoint | None:
@@ -548,146 +668,3 @@ def drop_stages(
         )
         chain = tuple(other for other in chain if other != worst)
     return chain if sheet(chain).largest_tau() is not None else chain[-1:], dropped
-
-
-def _view(plan: CascadePlan) -> list[Block]:
-    learned = plan.candidate == "learned"
-    curve = table_of(
-        _shown_points(plan),
-        {
-            "tau": lambda point: _star(point.tau == plan.rule.tau) + f"{point.tau:.3g}",
-            "cost": lambda point: percent(point.cost / plan.last.cost),
-            "accepted": lambda point: percent(point.coverage),
-            "error share": lambda point: percent(point.wrong),
-            **{
-                f"ends at {at + 1}": partial(lambda at, point: percent(point.stops[at]), at)
-                for at in range(len(plan.rule.stages))
-            },
-        },
-        caption=f"Cost and coverage over tau at alpha {plan.alpha:g}, on "
-        f"{count(plan.rule.n_learning, 'row')} of the learning share, "
-        + ("each scored by a fit without it" if learned else "by their labels; nothing is fitted"),
-    )
-    alone = table_of(
-        plan.alone,
-        {
-            "judge alone": lambda judge: judge.judge,
-            "cost per row": lambda judge: money(judge.cost, plan.cost_source),
-            "accepted": lambda judge: percent(judge.coverage),
-            "error share": lambda judge: percent(judge.wrong),
-        },
-        caption="Each judge alone on the same rows",
-    )
-    notes = [
-        f"dropped {judge.judge}: with it {percent(judge.coverage_with)} accepted at "
-        f"{money(judge.cost_with, plan.cost_source)} per row at the planned tau, without it "
-        f"{percent(judge.coverage_without)} at {money(judge.cost_without, plan.cost_source)} at "
-        "the cheapest tau"
-        for judge in plan.dropped_stages
-    ]
-    share = plan.rule.learning
-    risk = "mean fitted error probability" if learned else "share of errors"
-    notes += [
-        f"cost: per row, relative to {plan.last.judge} alone; accepted: the largest share with a "
-        f"{risk} of at most alpha; error share: by the labels; * planned",
-        f"learning share: {percent(share.share)} of the rows by a hash of {share.column} "
-        f"(seed {share.seed}); calibrate refuses them",
-        *left_out(plan.dropped),
-    ]
-    figure = Figure(
-        "cascade",
-        partial(cascade_figure, plan),
-        "Up and to the left is better: more is accepted at less cost. A smaller tau moves right "
-        "along the curve.",
-    )
-    others = table_of(
-        plan.candidates,
-        {
-            "candidate": lambda way: _star(way.name == plan.candidate) + way.name,
-            "judges": lambda way: _JOINED[way.name].join(way.judges),
-            "cost": lambda way: percent(way.cost / plan.last.cost),
-            "accepted": lambda way: percent(way.coverage),
-            "error share": lambda way: percent(way.wrong),
-        },
-        text_columns=2,
-        caption="Candidates, by what scope accepts of the learning share; --candidate plans one",
-    )
-    tables: list[Block] = [_headline(plan), curve, alone, *[others] * bool(plan.candidates)]
-    return [*tables, *warnings_of(plan.warnings), Note(notes), *explain(plan.assumptions), figure]
-
-
-def _star(planned: bool) -> str:
-    return "* " if planned else "  "
-
-
-def _headline(plan: CascadePlan) -> Headline:
-    stages, planned, last = plan.rule.judges, plan.planned, plan.last
-    level, accepted = f"at alpha {plan.alpha:g}", f"about {percent(planned.coverage)}"
-    if not plan.feasible:
-        outcome = f"No tau passes {level}: every row would go to {stages[-1]}"
-        if plan.candidate == "jury":
-            outcome = f"The jury of {' + '.join(stages)} accepts nothing {level}"
-        remedy = "Allow a larger alpha, label more rows, or use better judges."
-        return Headline(outcome, remedy, tone="bad")
-    if len(stages) == 1:
-        alone = f"No cascade saves cost: {stages[0]} alone accepts {accepted} {level}"
-        return Headline(alone, f"Ask {stages[0]} about every row.")
-    tau = f"at tau {planned.tau:.3g}" + " (yours)" * plan.tau_given
-    if plan.candidate != "learned":
-        tau = "as a jury" if plan.candidate == "jury" else f"{tau}, label-free"
-    return Headline(
-        f"{_JOINED[plan.candidate].join(stages)} {tau}: {accepted} accepted {level} for "
-        f"{percent(planned.cost / last.cost)} of the cost of {last.judge} alone, which accepts "
-        f"about {percent(last.coverage)}",
-        "Calibrate it on the other labels: adjudge calibrate --plan.",
-    )
-
-
-def _shown_points(plan: CascadePlan) -> list[CostPoint]:
-    """Lines of the curve, evenly spaced, with the planned one and half of it."""
-    points, last = plan.points, len(plan.points) - 1
-    places = {round(at * last / (_LINES - 1)) for at in range(_LINES)}
-    half = min(points, key=lambda point: abs(point.tau - plan.rule.tau / 2))
-    places |= {points.index(plan.planned), points.index(half)}
-    return [points[at] for at in sorted(places)]
-
-
-def cascade_figure(plan: CascadePlan) -> Drawing:
-    with themed():
-        figure = new_figure(7.4, 4.6)
-        axes = figure.subplots()
-        whole, planned = plan.last.cost, plan.planned
-        points = sorted(plan.points, key=lambda point: (point.cost, point.coverage))
-        cost, coverage = [p.cost / whole for p in points], [p.coverage for p in points]
-        style: dict[str, Any] = {"clip_on": False, "zorder": 3, "markersize": 9}
-        axes.plot(cost, coverage, color=ACCENT, marker=".", label="cascade, over tau", **style)
-        dropped = {stage.judge for stage in plan.dropped_stages}
-        names = clip_names(judge.judge for judge in plan.alone)
-        for at, (name, judge) in enumerate(zip(names, plan.alone, strict=True)):
-            colour, kind = (WARM, ", dropped") if judge.judge in dropped else (MUTED, " alone")
-            style = {"color": colour, "clip_on": False, "linestyle": "", "label": name + kind}
-            axes.plot(judge.cost / whole, judge.coverage, marker=MARKS[at % len(MARKS)], **style)
-        tau = f"{'your' if plan.tau_given else 'planned'} tau {planned.tau:.3g}"
-        axes.plot(
-            planned.cost / whole,
-            planned.coverage,
-            "o",
-            color=GOOD,
-            markersize=11,
-            label="planned jury" if plan.candidate == "jury" else tau,
-            zorder=4,
-            markerfacecolor="none",
-            markeredgewidth=2.5,
-            clip_on=False,
-        )
-        axes.set(xlim=(0, None), ylim=(0, 1.03))
-        axes.set_xlabel(f"cost of a row, as a share of {names[-1]} alone")
-        axes.set_ylabel(f"share accepted at alpha {plan.alpha:g}")
-        axes.set_title(
-            f"About {percent(planned.coverage, 0)} accepted at "
-            f"{percent(planned.cost / whole, 0)} of the cost; the last judge alone: "
-            f"{percent(plan.last.coverage, 0)}",
-            color=INK,
-        )
-        axes.legend(fontsize=9, loc="lower right")
-    return figure

@@ -16,40 +16,48 @@ and it is an error.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from adjudge.data.judgments import Judgments, doubt_ties, mark_off_answer, prepare_judgments
-from adjudge.data.labels import MAKERS, join_values
+from adjudge.data.labels import join_labels
 from adjudge.data.outcomes import OUTCOMES
 from adjudge.data.rows import Rows, merge_dropped, tidy
 from adjudge.data.source import Source
+from adjudge.data.steps.labels import LABELS_OF, MAKERS
 from adjudge.data.tables import TableLike, parse_table
 from adjudge.errors import ArgumentError, DataError
 from adjudge.policy.result import Policy
 from adjudge.present.text import count
 from adjudge.records import MEASURED
 from adjudge.selection.doubts.base import (
-    NO_COSTS,
-    NOT_LEARNED,
     Doubt,
-    DoubtFit,
-    DoubtRequest,
+    DoubtMethod,
+    FittedDoubt,
     Labelled,
     OwnDoubt,
     ScoredRows,
 )
-from adjudge.selection.doubts.jury import JURY, JuryDoubt, fit_jury, make_jury, name_members
+from adjudge.selection.doubts.jury import (
+    JURIES,
+    JURY,
+    Jury,
+    JuryDoubt,
+    fit_jury,
+    make_jury,
+    name_members,
+)
 from adjudge.selection.labelled import NewRows, read_new
 from adjudge.store import StorePlace
 from adjudge.validation import one_of
 
-NOT_WITH_BEST = "leave it out: it cannot be used with --best"
 NEEDED = ("prompt_id", "model_a", "model_b")
 #: Why a prompt has no choice; the first reason that applies is given.
-MISSING, FAILED, SHARED = "missing comparison", "failed comparison", "tie at the top"
+MISSING = "missing comparison"
+FAILED = "failed comparison"
+SHARED = "tie at the top"
 #: The columns of a choice in addition to those of every verdict.
 COLUMNS = ("responses", "mean_p", "no_choice")
 _KEYS = ("judge", "protocol", "prompt_id")
@@ -79,6 +87,7 @@ def prepare_choices(
     Each row of `judgments` compares two responses, named in model_a and model_b, to the prompt in
     prompt_id. `labels` are for pairs, or for prompts if they have a column `best`. With `jury` (its
     judges; empty: all), rows of the judge `jury` are added, from the mean log odds of its judges.
+    Choices that were prepared are returned unchanged.
 
     >>> rows = {"prompt_id": ["q"] * 3, "model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...         "id": [1, 2, 3], "p_a": [0.9, 0.7, 0.4], "best": ["x"] * 3}
@@ -87,11 +96,16 @@ def prepare_choices(
     """
     best = None
     with Source.of(judgments, labels=labels) as opened:
+        if isinstance(opened.data, Judgments) and opened.data.about == "choices":
+            return opened.data
         labels = opened.labels
+        alike = opened.alike_ids
         if labels is not None:
             table = parse_table(labels)
             best, labels = (table, None) if "best" in table.frame.columns else (None, table)
-        prepared = prepare_judgments(opened.rows, labels=labels, judge=judge, protocol=protocol)
+        prepared = prepare_judgments(
+            opened.rows, labels=labels, judge=judge, protocol=protocol, alike_ids=alike
+        )
     missing = [name for name in NEEDED if name not in prepared.frame.columns]
     if prepared.about != "pairs" or missing:
         raise DataError(
@@ -113,13 +127,17 @@ def prepare_choices(
         members = make_jury(pairs.measured, "mean", judges=jury)
         together = [rows.frame, members.score(pairs).everything]
         rows = Rows(pl.concat(together, how="diagonal_relaxed"), rows.dropped)
-    frame, dropped = _fold(rows.frame), rows.dropped
+    frame = _fold(rows.frame)
+    dropped = rows.dropped
     if best is not None:
         source = best.name
         if "id" not in best.frame.columns and "prompt_id" in best.frame.columns:
             best = parse_table(best.frame.rename({"prompt_id": "id"}))
-        joined = join_values(frame, best, column="best", source=prepared.name)
-        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+        joined = join_labels(
+            frame, best, about="values", column="best", source=prepared.name, alike_ids=alike
+        )
+        frame = joined.frame.drop(LABELS_OF)
+        dropped = merge_dropped(dropped, joined.dropped)
         frame = frame.with_columns(label=_checked(frame, source))
     elif "best" in rows.frame.columns:
         named_best = rows.frame.group_by(_KEYS).agg(_agreed("best"))
@@ -143,7 +161,7 @@ class _Choices(Doubt):
 class ChoiceDoubt(_Choices, OwnDoubt):
     """The doubt of a choice among all responses to a prompt."""
 
-    own = False
+    of_protocol = False
 
     @classmethod
     def load(cls, policy: Policy) -> Doubt | None:
@@ -157,7 +175,8 @@ class ChoiceJuryDoubt(_Choices, JuryDoubt):
 
     def score(self, new: NewRows) -> ScoredRows:
         of_jury = pl.col("judge") == JURY
-        rows, everything = new.measured.filter(of_jury), new.everything.filter(of_jury)
+        rows = new.measured.filter(of_jury)
+        everything = new.everything.filter(of_jury)
         first = self.first_verdicts(rows, name_members(new.measured.filter(~of_jury)))
         return ScoredRows(doubt_ties(rows), first, everything, {}, pl.format("status {}", "status"))
 
@@ -165,36 +184,45 @@ class ChoiceJuryDoubt(_Choices, JuryDoubt):
         return super().check_judges(frame.filter(pl.col("judge") != JURY), store=store)
 
 
-class ChoiceRequest(DoubtRequest):
-    """The choice of the best response, by one judge or by the mean of several."""
+@dataclass(frozen=True)
+class Choices(DoubtMethod):
+    """The best of all responses to a prompt, from comparisons of two (prompt_id, model_a, model_b).
+
+    The choice is the response with the highest mean probability. Its doubt is that of its least
+    sure comparison. It is an error if people prefer another response (column `best`, or labels of
+    all pairs). Then prompts must be exchangeable, and `select` groups new rows by prompt in the
+    same way.
+
+    Args:
+        jury: Combine all judges of the rows by this jury, instead of one choice for each judge.
+    """
+
+    jury: Jury | None = None
 
     doubt = ChoiceDoubt
-    asked_by = dict.fromkeys(("best",))
-    refuses = (
-        dict.fromkeys(("doubt", "cascade", "plan", "pairs"), NOT_WITH_BEST) | NOT_LEARNED | NO_COSTS
-    )
     keeps_cuts = False
 
-    def check(self) -> None:
-        super().check()
-        if self.options.jury is not None:
-            one_of(self.options.jury, ("mean",), "jury")
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        return ("best",)
 
     def prepare(
         self, source: Source, judge: str | None, protocol: str | None, least: float | None
     ) -> Judgments:
-        jury = None if self.options.jury is None else ()
+        judges = None if self.jury is None else ()
+        if self.jury is not None:
+            one_of(self.jury.method, JURIES, "jury")
         return prepare_choices(
-            source, judge=judge, protocol=protocol, min_answer_mass=least, jury=jury
+            source, judge=judge, protocol=protocol, min_answer_mass=least, jury=judges
         )
 
-    def learn(self, labelled: Labelled) -> DoubtFit:
+    def learn(self, labelled: Labelled) -> FittedDoubt:
         frame = labelled.frame
-        if self.options.jury is None:
-            return DoubtFit(ChoiceDoubt(), frame)
+        if self.jury is None:
+            return FittedDoubt(ChoiceDoubt(), frame)
         of_jury = pl.col("judge") == JURY
         members = name_members(frame.filter(~of_jury))
-        jury = make_jury(members, "mean")
+        jury = make_jury(members, self.jury.method)
         return fit_jury(ChoiceJuryDoubt(**vars(jury)), frame.filter(of_jury), members)
 
 
@@ -217,40 +245,45 @@ def describe_choices(frame: pl.DataFrame) -> list[str]:
 def _fold(frame: pl.DataFrame) -> pl.DataFrame:
     """Prompts with choice, doubt and people's best, from rows of comparisons."""
     keys = list(_KEYS)
-    swapped = pl.col("model_a") > pl.col("model_b")
+    swapped = pl.when(pl.col("model_a") > pl.col("model_b"))
     share = pl.when(pl.col("status").is_in(list(MEASURED))).then("p_a")
     label = pl.lit(None, pl.Float64)
     if "label" in frame.columns:
         label = pl.col("label").replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64)
-    pairs = (
-        frame.with_columns(p=share, y=label)
-        .select(
-            *keys,
-            one=pl.min_horizontal("model_a", "model_b"),
-            other=pl.max_horizontal("model_a", "model_b"),
-            p=pl.when(swapped).then(1 - pl.col("p")).otherwise("p"),
-            y=pl.when(swapped).then(1 - pl.col("y")).otherwise("y"),
-        )
-        .group_by(*keys, "one", "other")
-        .agg(pl.col("p", "y").mean())
+    comparisons = frame.select(
+        *keys,
+        one=pl.min_horizontal("model_a", "model_b"),
+        other=pl.max_horizontal("model_a", "model_b"),
+        p=swapped.then(1 - share).otherwise(share),
+        y=swapped.then(1 - label).otherwise(label),
     )
-    turned = pairs.select(*keys, pl.col("other").alias("one"), p=1 - pl.col("p"), y=1 - pl.col("y"))
-    responses = (
-        pl.concat([pairs.select(*keys, "one", "p", "y"), turned])
-        .group_by(*keys, "one")
-        .agg(
-            mean=pl.col("p").mean(),
-            # Sorted, so that the product does not depend on the order of the rows.
-            wins=pl.col("p").sort().product(),
-            failed=pl.col("p").is_null().any(),
-            compared=pl.len(),
-            human=pl.when(pl.col("y").is_not_null().all()).then(pl.col("y").mean()),
-        )
-        .sort(*keys, "one")
+    pairs = comparisons.group_by(*keys, "one", "other").agg(pl.col("p", "y").mean())
+    turned = pairs.select(
+        *keys,
+        pl.col("other").alias("one"),
+        p=1 - pl.col("p"),
+        y=1 - pl.col("y"),
     )
+    both_sides = pl.concat([pairs.select(*keys, "one", "p", "y"), turned])
+    p = pl.col("p")
+    y = pl.col("y")
+    responses = both_sides.group_by(*keys, "one").agg(
+        mean=p.mean(),
+        # Sorted, so that the product does not depend on the order of the rows.
+        wins=p.sort().product(),
+        failed=p.is_null().any(),
+        compared=pl.len(),
+        human=pl.when(y.is_not_null().all()).then(y.mean()),
+    )
+    responses = responses.sort(*keys, "one")
     top = pl.col("mean") >= pl.col("mean").max() - _EVEN
     liked = pl.col("human") >= pl.col("human").max() - _EVEN
     missing = (pl.col("compared") < pl.len() - 1).any()
+    # If people did not compare all responses, their first choice is unknown.
+    unknown = pl.col("human").is_null().any() | missing
+    tie_or_liked = (
+        pl.when(liked.sum() > 1).then(pl.lit("tie")).otherwise(pl.col("one").filter(liked).first())
+    )
     prompts = responses.group_by(keys, maintain_order=True).agg(
         responses=pl.len(),
         missing=missing,
@@ -259,29 +292,24 @@ def _fold(frame: pl.DataFrame) -> pl.DataFrame:
         verdict=pl.col("one").filter(top).first(),
         mean_p=pl.col("mean").max(),
         wins=pl.col("wins").filter(top).first(),
-        # If people did not compare all responses, their first choice is unknown.
-        label=pl.when(pl.col("human").is_null().any() | missing)
-        .then(None)
-        .when(liked.sum() > 1)
-        .then(pl.lit("tie"))
-        .otherwise(pl.col("one").filter(liked).first()),
+        label=pl.when(~unknown).then(tie_or_liked),
         members=pl.col("one"),
     )
     words = {"missing": MISSING, "failed": FAILED, "shared": SHARED}
     reason = pl.coalesce(pl.when(name).then(pl.lit(why)) for name, why in words.items())
     chose = pl.when(pl.col("no_choice").is_null())
+    without_pairs = dict.fromkeys(("p_a", "p_fwd", "p_rev"), pl.lit(None, pl.Float64))
     chosen = prompts.with_columns(no_choice=reason).with_columns(
         id="prompt_id",
         status=pl.lit("ok"),
         verdict=chose.then("verdict"),
         uncertainty=chose.then(1 - pl.col("wins")).otherwise(1.0),
         mean_p=chose.then("mean_p"),
-        **{name: pl.lit(None, pl.Float64) for name in ("p_a", "p_fwd", "p_rev")},
+        **without_pairs,
     )
-    others = frame.group_by(keys).agg(
-        *(_agreed(name) for name in frame.columns if name not in _OF_PAIRS),
-        *(_least_usual(name, word) for name, word in _USUAL.items() if name in frame.columns),
-    )
+    shared = [_agreed(name) for name in frame.columns if name not in _OF_PAIRS]
+    shared += [_least_usual(name, word) for name, word in _USUAL.items() if name in frame.columns]
+    others = frame.group_by(keys).agg(shared)
     prompt_rows = chosen.drop("missing", "failed", "shared", "wins")
     return prompt_rows.join(others, on=keys, how="left", maintain_order="left")
 

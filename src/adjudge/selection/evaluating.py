@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Unpack
@@ -12,7 +12,7 @@ import polars as pl
 
 from adjudge.data.judgments import ERROR, HAS_VERDICT, WORDS, Judgments, fixed_doubts
 from adjudge.data.rows import partition
-from adjudge.data.source import Needs, Reading, Source
+from adjudge.data.source import Needs
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block
@@ -30,9 +30,15 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.present.text import group_name
-from adjudge.selection.candidates import finer_doubt
+from adjudge.records import About
 from adjudge.selection.choices import describe_choices
-from adjudge.selection.doubts.base import DoubtOptions, DoubtRequest, Labelled, ask_doubt
+from adjudge.selection.doubts.base import (
+    DoubtMethod,
+    Labelled,
+    ReadingJudgments,
+    find_doubt,
+    open_judgments,
+)
 from adjudge.selection.doubts.evidence import (
     FEWEST_LEARNING,
     SINGLE_ORDER,
@@ -46,9 +52,18 @@ from adjudge.selection.doubts.evidence import (
     signals_of,
     with_context,
 )
+from adjudge.selection.doubts.jury import Learned
 from adjudge.selection.guarantees import Guarantee, Labels, all_guarantees
 from adjudge.selection.labelled import LabelledRows, only_ids, read_labelled
-from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, random_halves, split_risks
+from adjudge.selection.rules import finer_doubt
+from adjudge.selection.splits import (
+    ALPHAS,
+    SharedHalves,
+    SplitRisk,
+    choose_methods,
+    random_halves,
+    split_risks,
+)
 from adjudge.selection.thresholds import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.numbers import (
@@ -233,7 +248,8 @@ class Evaluation(Result):
         Baselines use one order, guarantees the main signal; methods and alphas in order.
         """
         rows = [m for m in self.methods if m.key == key]
-        main, order = self.main_signal(key).signal, list(dict.fromkeys(m.method for m in rows))
+        main = self.main_signal(key).signal
+        order = list(dict.fromkeys(m.method for m in rows))
         single = SINGLE_ORDER if any(m.signal == SINGLE_ORDER for m in rows) else main
         shown = [m for m in rows if m.signal == (single if m.baseline else main)]
         return sorted(shown, key=lambda m: (order.index(m.method), m.alpha))
@@ -244,28 +260,21 @@ class Evaluation(Result):
         return view_evaluation(self)
 
 
-def evaluate(
+def evaluate_doubt(
     judgments: TableLike | Judgments,
     *,
     labels: TableLike | None = None,
-    pairs: TableLike | None = None,
-    judge: str | None = None,
-    protocol: str | None = None,
     ties: str = "drop",
     alphas: Sequence[float | Fraction] = ALPHAS,
     methods: Sequence[str] | None = None,
     delta: float | Fraction = 0.1,
     splits: int = 1000,
-    jury: str | None = None,
-    doubt: str | None = None,
-    learning_share: float = 0.3,
-    category: str | None = None,
+    doubt: DoubtMethod | str | None = None,
     choose_on: TableLike | None = None,
     cluster: str | None = "auto",
     model_labels: bool = False,
-    best: bool = False,
     seed: int = 0,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingJudgments],
 ) -> Evaluation:
     """The tables of the SCOPE paper for your own judgments.
 
@@ -276,130 +285,158 @@ def evaluate(
     splits. In the paper, baselines use the signal single_order and guarantees use
     preference_entropy; the table has every combination.
 
-    With `jury` or `doubt`, it also reports over up to 200 of the splits what they would accept
-    after learning again in each split (`comparisons`), next to each judge's own doubt.
+    With another `doubt` than the judge's own, it also reports over up to 200 of the splits what
+    both would accept (`comparisons`). What is learned is learned again in each split.
 
     Args:
         judgments: Judgments with p_a, or p_fwd and p_rev, or verdict_fwd and verdict_rev. A file or
             a frame, of judgments or grades.
         labels: Human labels by id, for rows without a label.
-        pairs: The judged pairs, for a learned doubt that uses the length of the texts.
-        judge: Only this judge's rows.
-        protocol: Only this protocol's rows.
         ties: Human ties: drop, or error (count each as an error).
         alphas: Error level; repeatable.
         methods: Names of methods: the baselines vanilla, heuristic and naive, and every guarantee.
             By default all of them.
         delta: How often a guarantee with high probability can fail.
         splits: Random 50/50 splits by item.
-        jury: All judges of the file as one: mean (of log odds), or learned from a share of the
-            labels.
-        doubt: learned: verdict and doubt of one judge, from a share of the labels.
-        learning_share: Share of the labels that a learned doubt, jury or cascade learns from.
-        category: Column of categories that a learned doubt or cascade can learn from.
+        doubt: learned: verdict and doubt of one judge, from a share of the labels. Or an object
+            that has its options: `Learned`, `Jury`, `Choices`. None: the doubt of each judge.
         choose_on: Evaluate only these ids; calibrate --leave-out takes the same file. What you
             choose here can then be calibrated on all other rows.
         cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
             repeats; none: all rows are independent. One random row per cluster calibrates.
         model_labels: Use labels that a model made (labelled_by model); the result states it.
             Without it they are refused.
-        best: Choose the best of all responses to a prompt, from comparisons of two responses
-            (prompt_id, model_a, model_b).
         seed: Seed of everything random.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+        **reading: Which rows and columns are read: see `ReadingJudgments`.
 
     >>> from adjudge.simulate.pairs import two_order_judge
-    >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
+    >>> evaluation = evaluate_doubt(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
     >>> [s.signal for s in evaluation.signals]
     ['preference_entropy', 'single_order', 'swap_vote', 'swap_vote_by_coin']
     """
     failure = exact_level(delta, "delta")
     levels = [Levels(exact_level(alpha), failure) for alpha in alphas]
-    names = [method.name for method in choose_methods(methods)]
-    baselines = {method.name for method in choose_methods() if method.baseline}
-    count(splits, "splits", least=1)
-    source = Source(
-        judgments, labels=labels, pairs=pairs, others={"choose_on": choose_on}, **reading
+    split_plan = _SplitPlan(
+        levels=levels,
+        delta=failure,
+        methods=[method.name for method in choose_methods(methods)],
+        splits=count(splits, "splits", least=1),
+        seed=seed,
     )
-    named = (cluster, category, "best" if best else None, *source.columns.values())
-    asked = ask_doubt(
-        DoubtOptions(
-            jury=jury,
-            doubt=doubt,
-            best=best,
-            pairs=pairs,
-            category=category,
-            learning_share=learning_share,
-        )
-    )
-    learned = asked is not asked.plain
-    with source.narrow(Needs(("judgments", "grades", "binary"), named, texts=learned)):
+    method = find_doubt(doubt)
+    if method.reads_failed:
+        raise ArgumentError("doubt", doubt, "a cascade is evaluated by plan_cascade")
+    learns = isinstance(method, Learned)
+    source = open_judgments(judgments, reading, labels=labels, choose_on=choose_on)
+    named = (cluster, *method.columns, *source.columns.values())
+    with source.narrow(Needs(("judgments", "grades", "binary"), named, texts=learns)):
         choose_on = source.other("choose_on")
-        prepared = asked.prepare(source, judge, protocol, None)
-    table = read_labelled(prepared, ties=ties, cluster=cluster, model_labels=model_labels)
-    del prepared
+        judge = reading.get("judge")
+        protocol = reading.get("protocol")
+        # A large file is in memory once: nothing else holds the rows as they were read.
+        table = read_labelled(
+            method.prepare(source, judge, protocol, None),
+            ties=ties,
+            cluster=cluster,
+            model_labels=model_labels,
+        )
     if choose_on is not None:
         table = only_ids(table, choose_on)
-    column = table.cluster
-    qualities, risks, curves = [], [], []
-    for rows in partition(table.frame, ["judge", "protocol"]):
-        clusters, units = None, rows.height
-        if column is not None:
-            clusters, units = cluster_codes(rows[column].to_list())
-        if units < 2:
-            raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
-        finer = finer_doubt(rows)
-        for signal in signals_of(rows, seed=seed):
-            if best:
-                signal = replace(signal, name="product")
-            qualities.append(measure_quality(signal))
-            curves.append(_curve(signal))
-            measured = split_risks(
-                signal.scores,
-                signal.errors,
-                alphas=[level.alpha for level in levels],
-                methods=names,
-                confidence=signal.confidence,
-                has_verdict=signal.has_verdict,
-                clusters=clusters,
-                delta=failure,
-                splits=splits,
-                seed=seed,
-                values=() if best else signal.values,
-                finer=None if signal.name == SINGLE_ORDER else finer,
-            )
-            risks += [
-                MethodRisk(
-                    **_names(signal),
-                    **row.means,
-                    baseline=row.method in baselines,
-                    accuracy=row.accuracy,
-                    risk_sd=row.spread(row.risks),
-                    ratio=row.ratio,
-                )
-                for row in measured
-            ]
-    comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []
-    remarks += [*table.looks, *(describe_choices(table.frame) if best else ())]
-    if (jury is not None or doubt is not None) and not best:
-        comparisons = _compare_doubts(table, asked, levels, min(splits, _MOST_SPLITS), seed)
-        remarks += _advice(table, learned=learned, chosen=choose_on is not None)
+    about_choices = table.about == "choices"
+    of_signals = [
+        measured
+        for rows in partition(table.frame, ["judge", "protocol"])
+        for measured in _measure_signals(rows, table.cluster, split_plan, choices=about_choices)
+    ]
+    remarks = [f"split by {table.cluster}: one row of each calibrates"] if table.cluster else []
+    remarks += table.looks
+    comparisons: list[Comparison] = []
+    most_splits = min(splits, _MOST_SPLITS)
+    if about_choices:
+        remarks += describe_choices(table.frame)
+    elif not method.doubt.of_protocol:
+        comparisons = _compare_doubts(table, method, levels, most_splits, seed)
+        remarks += _advice(table, learned=learns, chosen=choose_on is not None)
     return Evaluation(
         splits=splits,
         seed=seed,
         ties=ties,
         delta=float(delta),
         alphas=tuple(float(level.alpha) for level in levels),
-        cluster=column,
-        signals=tuple(qualities),
-        methods=tuple(risks),
-        curves=tuple(curves),
+        cluster=table.cluster,
+        signals=tuple(signal.quality for signal in of_signals),
+        methods=tuple(risk for signal in of_signals for risk in signal.risks),
+        curves=tuple(signal.curve for signal in of_signals),
         comparisons=tuple(comparisons),
-        comparison_splits=min(splits, _MOST_SPLITS) if comparisons else 0,
+        comparison_splits=most_splits if comparisons else 0,
         assumptions=(*CAVEATS, *table.makers),
         warnings=tuple(remarks),
         dropped=dict(table.dropped),
     )
+
+
+@dataclass(frozen=True)
+class _SplitPlan:
+    """What is measured over random splits: the methods, at these levels."""
+
+    levels: Sequence[Levels]
+    delta: Fraction
+    methods: Sequence[str]
+    splits: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class _MeasuredSignal:
+    """A signal's quality, its curves, and the risk of each method by it."""
+
+    quality: SignalQuality
+    curve: Curve
+    risks: Sequence[MethodRisk]
+
+
+def _measure_signals(
+    rows: pl.DataFrame, cluster: str | None, plan: _SplitPlan, *, choices: bool
+) -> Iterator[_MeasuredSignal]:
+    """Every signal of one judge and protocol."""
+    clusters = None
+    units = rows.height
+    if cluster is not None:
+        clusters, units = cluster_codes(rows[cluster].to_list())
+    if units < 2:
+        raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
+    finer = finer_doubt(rows)
+    halves = SharedHalves(rows.height, plan.splits, plan.seed, clusters)
+    baselines = {method.name for method in choose_methods() if method.baseline}
+    for signal in signals_of(rows, seed=plan.seed):
+        if choices:
+            signal = replace(signal, name="product")
+        over_splits = split_risks(
+            signal.scores,
+            signal.errors,
+            alphas=[level.alpha for level in plan.levels],
+            methods=plan.methods,
+            confidence=signal.confidence,
+            has_verdict=signal.has_verdict,
+            clusters=clusters,
+            delta=plan.delta,
+            splits=plan.splits,
+            halves=halves,
+            values=() if choices else signal.values,
+            finer=None if signal.name == SINGLE_ORDER else finer,
+        )
+        risks = [
+            MethodRisk(
+                **_names(signal),
+                **risk.means,
+                baseline=risk.method in baselines,
+                accuracy=risk.accuracy,
+                risk_sd=risk.spread(risk.risks),
+                ratio=risk.ratio,
+            )
+            for risk in over_splits
+        ]
+        yield _MeasuredSignal(measure_quality(signal), _curve(signal), risks)
 
 
 def _advice(table: LabelledRows, *, learned: bool, chosen: bool) -> list[str]:
@@ -433,7 +470,8 @@ def measure_quality(signal: Signal) -> SignalQuality:
     make any confidence seem to separate right from wrong.
     """
     has_verdict = signal.has_verdict
-    correct, sure = 1 - signal.errors[has_verdict], signal.confidence[has_verdict]
+    correct = 1 - signal.errors[has_verdict]
+    sure = signal.confidence[has_verdict]
     return SignalQuality(
         **_names(signal),
         n=len(has_verdict),
@@ -468,7 +506,8 @@ def risk_coverage(scores: FloatArray, errors: IntArray, *, n: int) -> tuple[Floa
     """
     if not len(scores):
         return np.empty(0), np.empty(0)
-    s, wrong = sort_values(scores), sort_values(scores[errors == 1])
+    s = sort_values(scores)
+    wrong = sort_values(scores[errors == 1])
     ends = np.append(np.flatnonzero(s[1:] != s[:-1]), len(s) - 1)
     if len(ends) > _CURVE_POINTS:
         ends = ends[np.unique(np.linspace(0, len(ends) - 1, _CURVE_POINTS).astype(np.int64))]
@@ -493,20 +532,21 @@ class _Learner:
         learning = _random_units(~halves.tested, self.units, self.share, rng)
         prefers_a = (self.label > 0).astype(np.int64)
         learns = learning & (self.label != 0)
-        _, fit = learn(self.evidence, prefers_a, learns, units=self.units, seed=rng)
+        _, ridges = learn(self.evidence, prefers_a, learns, units=self.units, seed=rng)
         columns = self.evidence.columns(self.evidence.categories)
-        margins = (fit.weights / fit.scales) @ np.column_stack(list(columns.values())).T
+        margins = (ridges.weights / ridges.scales) @ np.column_stack(list(columns.values())).T
         cells = np.zeros((len(grid), 3, len(margins)), dtype=np.int64)
         for at, margin in enumerate(margins):
-            mute = (margin == 0) | self.tied
-            errors = (np.sign(margin) != self.label) | mute
+            no_verdict = (margin == 0) | self.tied
+            errors = (np.sign(margin) != self.label) | no_verdict
             scores = np.where(self.tied, INFINITE_DOUBT, doubt_of(margin))
-            calibrates, new = halves.calibrates[at] & ~learning[at], halves.tested[at]
+            calibrates = halves.calibrates[at] & ~learning[at]
+            new = halves.tested[at]
             labels = Labels(scores[calibrates], errors[calibrates].astype(np.int64))
             cells[:, 2, at] = np.count_nonzero(new)
             for cell, (guarantee, level) in enumerate(grid):
                 rule = guarantee.decide(labels, level)
-                accepted = guarantee.accept(rule, scores[new], level) & ~mute[new]
+                accepted = guarantee.accept(rule, scores[new], level) & ~no_verdict[new]
                 cells[cell, :2, at] = accepted.sum(), (accepted & errors[new]).sum()
         return [SplitOutcome(*cell) for cell in cells]
 
@@ -525,45 +565,32 @@ def _random_units(
 
 
 def _compare_doubts(
-    labelled: LabelledRows, asked: DoubtRequest, levels: Sequence[Levels], splits: int, seed: int
+    labelled: LabelledRows,
+    method: DoubtMethod,
+    levels: Sequence[Levels],
+    splits: int,
+    seed: int,
 ) -> list[Comparison]:
     """Coverage and error share of each judge alone, of the jury, and of the learned doubt.
 
     Every split gives half of the labels to calibration. A learned doubt uses its share of that half
     for learning and calibrates on the rest. All doubts use the same splits.
     """
-    fit, options = asked.plain.learn(Labelled(labelled.frame, labelled.about)), asked.options
-    rows, evidence = fit.rows, fit.evidence
-    if evidence is None:
-        evidence = judge_evidence(rows)
+    inner = method.inner if isinstance(method, Learned) else method
+    fitted = inner.learn(Labelled(labelled.frame, labelled.about))
+    rows = fitted.rows
+    evidence = judge_evidence(rows) if fitted.evidence is None else fitted.evidence
     tables = {
         name: _split_table(
             rows.select("id").join(judge_rows, on="id", how="left", maintain_order="left")
         )
-        for name, judge_rows in fit.alone.items()
+        for name, judge_rows in fitted.alone.items()
     }
-    tables[asked.plain.name or evidence.judges[0]] = _split_table(rows)
-    column = labelled.cluster
-    clusters = None if column is None else rows[column].to_list()
+    tables[inner.title or evidence.judges[0]] = _split_table(rows)
+    clusters = None if labelled.cluster is None else rows[labelled.cluster].to_list()
     learner = None
-    if asked is not asked.plain:
-        names = dict(zip(WORDS[labelled.about], (1.0, -1.0), strict=True))
-        learner = _Learner(
-            asked.plain.learned_name,
-            with_context(evidence, rows, lengths=lengths_in(rows), category=options.category),
-            np.array([names.get(label, 0.0) for label in rows["label"]]),
-            (rows["verdict"] == "tie").fill_null(False).to_numpy(),
-            np.arange(rows.height) if clusters is None else cluster_codes(clusters)[0],
-            open_unit(options.learning_share, "learning_share"),
-        )
-        least = round(learner.share * ((int(learner.units.max()) + 1) // 2))
-        if least < FEWEST_LEARNING:
-            raise ArgumentError(
-                "learning_share",
-                options.learning_share,
-                f"leaves {least} labels to learn from in each half; {FEWEST_LEARNING} or more are "
-                "needed: evaluate without learning, or label more",
-            )
+    if isinstance(method, Learned):
+        learner = _make_learner(method, rows, evidence, clusters, labelled.about)
     grid = [(guarantee, level) for guarantee in all_guarantees() for level in levels]
     outcomes: dict[str, list[list[SplitOutcome]]] = {name: [] for name in tables}
     rng = np.random.default_rng([seed, 1])  # separate from the splits, which `evaluate` shares
@@ -573,23 +600,50 @@ def _compare_doubts(
             outcomes[name].append([g.counts_over_splits(counts, level) for g, level in grid])
         if learner is not None:
             outcomes.setdefault(learner.name, []).append(learner.outcomes(halves, grid, rng))
-    return [
-        Comparison(
-            candidate=name,
-            learned=learner is not None and name == learner.name,
-            **SplitRisk.over(guarantee, level, cells).means,
+    comparisons = []
+    for name, batches in outcomes.items():
+        learned = learner is not None and name == learner.name
+        for (guarantee, level), cells in zip(grid, zip(*batches, strict=True), strict=True):
+            means = SplitRisk.over(guarantee, level, cells).means
+            comparisons.append(Comparison(candidate=name, learned=learned, **means))
+    return comparisons
+
+
+def _make_learner(
+    method: Learned,
+    rows: pl.DataFrame,
+    evidence: Evidence,
+    clusters: Sequence[object] | None,
+    about: About,
+) -> _Learner:
+    """What is learned from in every split; ArgumentError if a half has too few labels."""
+    outcomes = dict(zip(WORDS[about], (1.0, -1.0), strict=True))
+    evidence = with_context(evidence, rows, lengths=lengths_in(rows), category=method.category)
+    labels = [outcomes.get(label, 0.0) for label in rows["label"]]
+    tied = (rows["verdict"] == "tie").fill_null(False)
+    learner = _Learner(
+        name=method.title,
+        evidence=evidence,
+        label=np.array(labels),
+        tied=tied.to_numpy(),
+        units=np.arange(rows.height) if clusters is None else cluster_codes(clusters)[0],
+        share=open_unit(method.share, "learning_share"),
+    )
+    least = round(learner.share * ((int(learner.units.max()) + 1) // 2))
+    if least < FEWEST_LEARNING:
+        raise ArgumentError(
+            "learning_share",
+            method.share,
+            f"leaves {least} labels to learn from in each half; {FEWEST_LEARNING} or more are "
+            "needed: evaluate without learning, or label more",
         )
-        for name, batches in outcomes.items()
-        for (guarantee, level), cells in zip(grid, zip(*batches, strict=True), strict=True)
-    ]
+    return learner
 
 
 def _split_table(rows: pl.DataFrame) -> SplitTable:
     """The scores and errors of a doubt that needs no labels."""
-    return SplitTable.build(
-        rows["uncertainty"].to_numpy().astype(np.float64),
-        rows[ERROR].to_numpy().astype(np.int64),
-        rows.select(HAS_VERDICT).to_series().to_numpy(),
-        None,
-        values=fixed_doubts(rows["protocol"][0]),
-    )
+    scores = rows["uncertainty"].to_numpy().astype(np.float64)
+    errors = rows[ERROR].to_numpy().astype(np.int64)
+    has_verdict = rows.select(HAS_VERDICT).to_series().to_numpy()
+    values = fixed_doubts(rows["protocol"][0])
+    return SplitTable.build(scores, errors, has_verdict, None, values=values)

@@ -13,6 +13,7 @@ from adjudge.present import figure as theme
 from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
+    Columns,
     Fact,
     Facts,
     Figure,
@@ -104,42 +105,41 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
             return Headline(text.begin(f"{name} gives no verdict on any of {rows}"), tone="bad")
         alike = "no AUROC: all are right, or all are wrong"
         ranks = alike if quality.auroc is None else f"AUROC {text.number(quality.auroc)}"
-        return Headline(
-            text.begin(f"{name} is right on {text.percent(quality.accuracy)} of ")
-            + f"{text.count(quality.n_verdicts, 'labelled verdict')} "
-            f"({ranks}, ECE {text.number(quality.ece)})"
-        )
+        right = text.begin(f"{name} is right on {text.percent(quality.accuracy)} of ")
+        verdicts = text.count(quality.n_verdicts, "labelled verdict")
+        return Headline(f"{right}{verdicts} ({ranks}, ECE {text.number(quality.ece)})")
     ranked = sorted((s.accuracy, key) for key, s in main if s.accuracy is not None)
     if not ranked:
         return Headline(f"None of {text.count(len(main), 'judge')} gives a verdict", tone="bad")
-    (worst, worst_key), (best, best_key) = ranked[0], ranked[-1]
-    return Headline(
-        f"{text.count(len(main), 'judge')}: right on {text.percent(worst)} "
-        f"({evaluation.judge_name(worst_key)}) to {text.percent(best)} "
-        f"({evaluation.judge_name(best_key)}) of their labelled verdicts"
-    )
+    worst, worst_key = ranked[0]
+    best, best_key = ranked[-1]
+    low = f"{text.percent(worst)} ({evaluation.judge_name(worst_key)})"
+    high = f"{text.percent(best)} ({evaluation.judge_name(best_key)})"
+    judges = text.count(len(main), "judge")
+    return Headline(f"{judges}: right on {low} to {high} of their labelled verdicts")
 
 
 def _signals_table(evaluation: Evaluation) -> Table:
     """How good each judge's signals of doubt are. The headline names a judge that is alone."""
-    name: dict[str, Callable[[SignalQuality], str]] = {}
+    columns: Columns[SignalQuality] = {}
     if len(evaluation.judges) > 1:
-        name["judge"] = lambda s: evaluation.judge_name(s.key)
+        columns["judge"] = lambda s: evaluation.judge_name(s.key)
+    columns["signal"] = lambda s: s.signal
+    names = len(columns)
+    columns |= {
+        "rows": lambda s: text.number(s.n),
+        "no verdict": lambda s: text.number(s.n_no_verdict),
+        "accuracy": lambda s: text.number(s.accuracy),
+        "ECE": lambda s: text.number(s.ece),
+        "AUROC": lambda s: text.number(s.auroc),
+        "AUPRC": lambda s: text.number(s.auprc),
+    }
     return table_of(
         evaluation.signals,
-        {
-            **name,
-            "signal": lambda s: s.signal,
-            "rows": lambda s: text.number(s.n),
-            "no verdict": lambda s: text.number(s.n_no_verdict),
-            "accuracy": lambda s: text.number(s.accuracy),
-            "ECE": lambda s: text.number(s.ece),
-            "AUROC": lambda s: text.number(s.auroc),
-            "AUPRC": lambda s: text.number(s.auprc),
-        },
+        columns,
         caption="Quality of each doubt signal, on labelled rows with a verdict (positives: right "
         "verdicts)",
-        text_columns=1 + len(name),
+        text_columns=names,
         detail=True,
         optional=("rows", "no verdict"),
     )
@@ -174,9 +174,10 @@ def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
     )
     lines = []
     for method in order:
-        candidates = [row for row in here if row.method == method]
-        learned = next((row for row in candidates if row.learned), candidates[-1])
-        best = max((row for row in candidates if row is not learned), key=lambda row: row.coverage)
+        rows = [row for row in here if row.method == method]
+        learned = next((row for row in rows if row.learned), rows[-1])
+        others = [row for row in rows if row is not learned]
+        best = max(others, key=lambda row: row.coverage)
         gain = learned.coverage - best.coverage
         more = f"{text.number(100 * abs(gain), 1)} points {'more' if gain > 0 else 'less'}"
         lines.append(
@@ -255,12 +256,14 @@ def risk_and_coverage(evaluation: Evaluation) -> Drawing:
 
 def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
     """Mean error share against alpha, with the diagonal and a band of one standard deviation."""
-    lines, end = _lines(evaluation), max(evaluation.alphas) * 1.08
+    lines = _lines(evaluation)
+    end = max(evaluation.alphas) * 1.08
     same = "error share = alpha"
     axes.plot([0, end], [0, end], color=theme.MUTED, linestyle="--", linewidth=1.2, label=same)
     banded = [line for line in lines if line.banded]
     for line in banded:
-        risk, spread = line.values("risk"), line.values("risk_sd")
+        risk = line.values("risk")
+        spread = line.values("risk_sd")
         ends = np.maximum(risk - spread, 0), risk + spread
         alpha = 0.06 if len(banded) > 1 else 0.15
         axes.fill_between(line.values("alpha"), *ends, color=line.colour, alpha=alpha, linewidth=0)
@@ -359,7 +362,8 @@ def _lines(evaluation: Evaluation) -> list[_Line]:
 
 def _curves(evaluation: Evaluation) -> list[tuple[str, Curve]]:
     """One judge: a curve per signal. Several: the main signal of each."""
-    keys, curves = evaluation.judges, evaluation.curves
+    keys = evaluation.judges
+    curves = evaluation.curves
     names = [curve.signal for curve in curves]
     if len(keys) > 1:
         curves = tuple(c for c in curves if c.signal == evaluation.main_signal(c.key).signal)

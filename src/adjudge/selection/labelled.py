@@ -27,10 +27,10 @@ from adjudge.data.judgments import (
     own_verdicts,
     prepare_judgments,
 )
-from adjudge.data.labels import CUT_BY, leave_out_dependent, leave_out_sampled_by, note_model_labels
 from adjudge.data.names import refuse_values, shorten
 from adjudge.data.rows import Rows, cluster_column, measured, sort_rows, text_column, tidy
 from adjudge.data.source import Source
+from adjudge.data.steps.labels import BY_SCORE, CHOSEN_BY, CUT_BY, take_labels
 from adjudge.data.tables import TableLike, as_text, read_table, source_name
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.policy.result import Cut, lowest_cuts
@@ -95,7 +95,7 @@ def read_labelled(
 
     An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error. So
     is a judge's tie, whose doubt is infinite. A human tie is left out or an error, depending on
-    `ties`. A label sampled by doubt never calibrates (see `leave_out_sampled_by`). A label drawn
+    `ties`. A label sampled by doubt never calibrates (see `take_labels`). A label drawn
     among the surest rows, or by an audit of accepted ones, is used only if the result keeps to the
     cut (`below_cuts`); then all rows above the cut are left out. A label that started from the
     judge's answer is left out. Labels that a model made are refused unless `model_labels` is set.
@@ -127,11 +127,11 @@ def read_labelled(
             remedy=f"name your column: --column {place}=NAME (columns=), add one ({values}), or "
             f"give a labels file with --labels{here}; to draw rows to label: {drawing}",
         )
-    refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
-    rows = leave_out_dependent(Rows(frame, prepared.dropped), prepared.name)
-    stated = note_model_labels(rows.frame, rows.frame["label"], prepared.name, allowed=model_labels)
-    rows = leave_out_sampled_by(rows, prepared.name, ways=refused)
-    rows = rows.without(pl.col("label").is_null(), "no label")
+    rows = Rows(frame, prepared.dropped).without(pl.col("label").is_null(), "no label")
+    without = CHOSEN_BY if below_cuts else BY_SCORE
+    taken = take_labels(rows, "label", prepared.name, without=without, model_labels=model_labels)
+    # Labels that are not used were counted by their reason.
+    rows = Rows(taken.rows.frame.filter(pl.col("label").is_not_null()), taken.rows.dropped)
     if not keep_failed:
         rows = measured(rows)
     cuts = cuts_of(rows.frame, prepared.name) if below_cuts else ()
@@ -167,7 +167,7 @@ def read_labelled(
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
-    return LabelledRows(frame, column, rows.dropped, prepared.about, cuts, stated, looks)
+    return LabelledRows(frame, column, rows.dropped, prepared.about, cuts, taken.makers, looks)
 
 
 def read_scored(prepared: Judgments, *, cluster: str | None) -> LabelledRows:
@@ -204,14 +204,16 @@ def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
     for column in needed:
         if column not in drawn.columns or drawn[column].null_count():
             how = drawn["sampled_by"][0]
-            problem, remedy = f"is missing for labels that were sampled by {how}", _KEEP
+            problem = f"is missing for labels that were sampled by {how}"
+            remedy = _KEEP
             if how == "audit":
-                remedy = "after an alarm, use calibrate --from-audits STATE for the old threshold"
+                remedy = "after an alarm: adjudge monitor recalibrate AUDITS --state STATE"
             raise DataError(name, problem, column=column, remedy=remedy)
     read = {c: tidy(drawn[c], name, c) for c in CUT_COLUMNS if c in drawn.columns}
     for column in needed[:2]:
         value = read[column].cast(pl.Float64, strict=False)
-        bad, problem = ~value.is_finite().fill_null(False), "{} is not a number"
+        bad = ~value.is_finite().fill_null(False)
+        problem = "{} is not a number"
         refuse_values(read[column], bad, problem, source=name, remedy=_KEEP)
         read[column] = value
     rows = pl.DataFrame(list(read.values())).unique().sort("cut", descending=True)
@@ -255,7 +257,8 @@ def without_ids(
     >>> kept["id"].to_list(), dropped
     (['z'], {'same prompt_id as a row left out': 1, 'left out by id': 1})
     """
-    rows, named = Rows(frame), pl.col("id").is_in(read_ids(ids).implode())
+    rows = Rows(frame)
+    named = pl.col("id").is_in(read_ids(ids).implode())
     if cluster is not None:
         alike = named.any().over(cluster) & pl.col(cluster).is_not_null() & ~named
         rows = rows.without(alike, f"same {cluster} as a row left out")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from adjudge.data.columns import UNNAMED
 from adjudge.data.grades import Grades, prepare_grades
 from adjudge.data.judgments import Judgments, prepare_judgments
-from adjudge.data.labels import BY_SCORE, ways_of
+from adjudge.data.names import TEXTS, add_ids
 from adjudge.data.rows import (
     Rows,
     cluster_column,
@@ -32,7 +32,8 @@ from adjudge.data.rows import (
     one_row_per_cluster,
 )
 from adjudge.data.source import Reading, Source
-from adjudge.data.tables import TableLike
+from adjudge.data.steps.labels import CHOSEN_BY, CUT_BY, take_labels
+from adjudge.data.tables import TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.policy.result import Cut, Rule
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, explain, table_of
@@ -50,9 +51,9 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import count, group_name, left_out, level, number, percent
 from adjudge.records import SampledBy
-from adjudge.selection.candidates import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, Guarantee, Labels, all_guarantees, find_guarantee
 from adjudge.selection.labelled import cuts_of, read_labelled, read_scored
+from adjudge.selection.rules import LabelledGroup, group_rows
 from adjudge.selection.thresholds import Levels
 from adjudge.validation import FloatArray, IntArray, exact_level, finite, open_unit, unit
 from adjudge.validation import count as check_count
@@ -62,9 +63,10 @@ if TYPE_CHECKING:
 
 _SMALLEST = 25
 _FEWEST_LABELS = 20
-#: How far the plan extrapolates, as a multiple of the number of labels; without labels, how far it
-#: goes.
-_BEYOND, _MOST_STATED = 4, 3200
+#: How far the plan extrapolates, as a multiple of the number of labels.
+_BEYOND = 4
+#: How many labels it goes to without labels.
+_MOST_STATED = 3200
 #: If more policies than this are above alpha, their number of labels is not called enough.
 _OFTEN = 0.1
 #: A sum of stated rates this close to alpha is not above it.
@@ -233,11 +235,11 @@ def plan_selection(
         )
     else:
         table = read_labelled(prepared, ties=ties, cluster=cluster, model_labels=model_labels)
-    entries = make_entries(table.frame, by=None, cluster=table.cluster, weights=None, seed=seed)
-    if len(entries) > 1:
-        names = sorted({f"{entry.judge} ({entry.protocol})" for entry in entries})
+    of_judges = group_rows(table.frame, by=None, cluster=table.cluster, weights=None, seed=seed)
+    if len(of_judges) > 1:
+        names = sorted({f"{group.judge} ({group.protocol})" for group in of_judges})
         raise ArgumentError("--judge", None, "choose one of " + ", ".join(names))
-    pool = _Pool.of(entries[0], accuracies)
+    pool = _Pool.of(of_judges[0], accuracies)
     repeated = {f"same {table.cluster} as a row that is used": table.frame.height - len(pool)}
     if len(pool) < _FEWEST_LABELS:
         do = "label" if pool.labelled else "give"
@@ -245,7 +247,8 @@ def plan_selection(
             "judgments", len(pool), f"{do} {_FEWEST_LABELS} rows or more to plan from"
         )
     rng = np.random.default_rng(seed)
-    points, n = [], _SMALLEST
+    points = []
+    n = _SMALLEST
     while n <= (_BEYOND * len(pool) if pool.labelled else _MOST_STATED):
         points.append(_point(pool, n, chosen, levels, repeats, rng))
         n *= 2
@@ -262,7 +265,7 @@ def plan_selection(
         guarantee=chosen.name,
         alpha=float(levels.alpha),
         delta=float(levels.delta) if chosen.uses_delta else None,
-        judge=entries[0].judge,
+        judge=of_judges[0].judge,
         gain=least_gain,
         n_labelled=len(pool) if pool.labelled else 0,
         n_rows=len(pool),
@@ -280,7 +283,7 @@ def plan_selection(
 class _Pool:
     """Rows that calibration sets are drawn from, and the error rate of each: 0 or 1 if labelled."""
 
-    entry: Entry
+    group: LabelledGroup
     rates: FloatArray
     labelled: bool
 
@@ -288,49 +291,55 @@ class _Pool:
         return len(self.rates)
 
     @classmethod
-    def of(cls, entry: Entry, accuracies: Sequence[float] | None) -> _Pool:
-        """The entry's rows with their errors, or with the stated rates in the order of doubt."""
-        rates = entry.labels.errors.astype(np.float64)
+    def of(cls, group: LabelledGroup, accuracies: Sequence[float] | None) -> _Pool:
+        """The group's rows with their errors, or with the stated rates in the order of doubt."""
+        rates = group.labels.errors.astype(np.float64)
         if accuracies is not None:
             if not len(accuracies):
                 raise ArgumentError("accuracies", accuracies, "give one or more, such as 0.97,0.7")
             stated = np.array([1 - unit(accuracy, "accuracies") for accuracy in accuracies])
-            groups = np.arange(len(entry)) * len(stated) // max(len(entry), 1)
-            rates[entry.order.rows] = stated[groups]
-            rates[~entry.has_verdict] = 1.0
-        return cls(entry, rates, accuracies is None)
+            parts = np.arange(len(group)) * len(stated) // max(len(group), 1)
+            rates[group.order.rows] = stated[parts]
+            rates[~group.has_verdict] = 1.0
+        return cls(group, rates, accuracies is None)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Labels, IntArray]:
         """The labels of a calibration set, and the rows that are new to it."""
         if self.labelled and n <= len(self) // 2:
             order = rng.permutation(len(self))
-            return self.entry.labels.take(order[:n]), order[n:]
-        rows, everything = rng.integers(0, len(self), n), np.arange(len(self))
-        labels = self.entry.labels.take(rows)
+            return self.group.labels.take(order[:n]), order[n:]
+        rows = rng.integers(0, len(self), n)
+        labels = self.group.labels.take(rows)
         if not self.labelled:
             wrong = (rng.random(n) < self.rates[rows]).astype(np.int64)
             labels = replace(labels, errors=wrong)
-        return labels, everything
+        return labels, np.arange(len(self))
 
 
 def _point(
     pool: _Pool, n: int, chosen: Guarantee, levels: Levels, repeats: int, rng: np.random.Generator
 ) -> PlanPoint:
-    entry, (accepted, wrong, share) = pool.entry, np.empty((3, repeats))
+    group = pool.group
+    accepted = np.empty(repeats)
+    wrong = np.empty(repeats)
+    share = np.empty(repeats)
     for draw in range(repeats):
         labels, new = pool.draw(n, rng)
         rule = chosen.decide(labels, levels)
-        chosen_rows = chosen.accept(rule, entry.labels.scores[new], levels) & entry.has_verdict[new]
-        accepted[draw], wrong[draw] = chosen_rows.sum(), pool.rates[new][chosen_rows].sum()
+        chosen_rows = chosen.accept(rule, group.labels.scores[new], levels) & group.has_verdict[new]
+        accepted[draw] = chosen_rows.sum()
+        wrong[draw] = pool.rates[new][chosen_rows].sum()
         share[draw] = chosen_rows.mean()
     risks = wrong / np.maximum(accepted, 1)
+    above = risks > float(levels.alpha) + _CLOSE
+    feasible = accepted > 0
     return PlanPoint(
         n=n,
         coverage=float(share.mean()),
         coverage_sd=float(share.std(ddof=1)),
         risk=float(risks.mean()),
-        share_above=float((risks > float(levels.alpha) + _CLOSE).mean()),
-        share_feasible=float((accepted > 0).mean()),
+        share_above=float(above.mean()),
+        share_feasible=float(feasible.mean()),
         extrapolated=pool.labelled and n > len(pool) // 2,
     )
 
@@ -393,7 +402,8 @@ def plan_figure(plan: SelectionPlan) -> Drawing:
             axes.plot(*points, color=ACCENT, marker="o", label=source)
         if plan.recommended is not None:
             axes.axvline(plan.recommended, color=GOOD, linewidth=1.3, zorder=1)
-            at, shift = (plan.recommended, 0.03), (5, 0)
+            at = (plan.recommended, 0.03)
+            shift = (5, 0)
             axes.annotate(f"{at[0]:,} labels", at, xytext=shift, textcoords="offset points")
         axes.set_xscale("log", base=2)
         axes.set_xticks(n, [f"{point.n:,}" for point in plan.points])
@@ -432,34 +442,31 @@ class LabelPlan(Result):
         return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
 
     def view(self) -> list[Block]:
+        remarks = [*(f"note: {line}" for line in self.warnings), *left_out(self.dropped)]
         if self.cut is None:
+            rows = count(self.n_pool, "row")
             return [
-                Headline(f"Label these {self.n:,} of {count(self.n_pool, 'row')}, drawn at random"),
-                Note(["They can calibrate a policy and estimate a rate.", *left_out(self.dropped)]),
+                Headline(f"Label these {self.n:,} of {rows}, drawn at random"),
+                Note(["They can calibrate a policy and estimate a rate.", *remarks]),
             ]
-        most, at = percent(self.cut.share), f"an uncertainty of at most {self.cut.at:.6g}"
+        most = percent(self.cut.share)
+        at = f"an uncertainty of at most {self.cut.at:.6g}"
         below = Fact("below the cut", number(self.n_below), f"{at}; tied rows are included")
-        return [
-            Headline(
-                f"Label these {self.n:,} pairs, drawn at random among {self.cut.name}",
-                f"A policy from these labels accepts at most {most} of the verdicts.",
-            ),
-            Facts([Fact("scored verdicts", number(self.n_pool)), below]),
-            Note(
-                [
-                    "Use them with pac if random labels would let it accept clearly less than this "
-                    "share: it then has more labels near its threshold. If not, it accepts less. "
-                    "scope gains nothing from them.",
-                    f"calibrate, select and serve never accept above the cut: the other "
-                    f"{count(self.n_pool - self.n_below, 'verdict')} go to people.",
-                    "Do not choose the share from these labels: to try another share, draw new "
-                    "labels.",
-                    "They cannot estimate a rate; labels drawn at random can.",
-                    *(f"note: {line}" for line in self.warnings),
-                    *left_out(self.dropped),
-                ]
-            ),
+        headline = Headline(
+            f"Label these {self.n:,} pairs, drawn at random among {self.cut.name}",
+            f"A policy from these labels accepts at most {most} of the verdicts.",
+        )
+        notes = [
+            "Use them with pac if random labels would let it accept clearly less than this "
+            "share: it then has more labels near its threshold. If not, it accepts less. "
+            "scope gains nothing from them.",
+            f"calibrate, select and serve never accept above the cut: the other "
+            f"{count(self.n_pool - self.n_below, 'verdict')} go to people.",
+            "Do not choose the share from these labels: to try another share, draw new labels.",
+            "They cannot estimate a rate; labels drawn at random can.",
         ]
+        facts = Facts([Fact("scored verdicts", number(self.n_pool)), below])
+        return [headline, facts, Note([*notes, *remarks])]
 
 
 def plan_labels(
@@ -486,7 +493,8 @@ def plan_labels(
 
     One row is sampled per cluster. Rows are sampled by id, so their order in the file does not
     matter. A pair whose label was sampled by its score can be sampled again, because a random
-    sample would include it too.
+    sample would include it too. So can a pair whose label is not used: it was chosen by the judge's
+    doubt, or by a person, or it started from the judge's answer.
 
     Args:
         judgments: Judgments with p_a, or p_fwd and p_rev. A file or a frame, of judgments or
@@ -496,7 +504,7 @@ def plan_labels(
             draw among all pairs: for any policy or rate.
         n: How many pairs to label. Default: 200, or all if there are fewer.
         labels: Human labels by id, for rows without a label.
-        judge: Only this judge's rows.
+        judge: Only this judge's rows. For verdicts without doubt also the column of its verdicts.
         protocol: Only this protocol's rows.
         cluster: Column of rows that belong together, such as the prompt; auto: prompt_id if it
             repeats; none: all rows are independent. One random row per cluster calibrates.
@@ -517,33 +525,40 @@ def plan_labels(
         )
         frame = prepared.frame
     except DataError as error:
-        named = any(option is not None for option in (surest, judge, protocol))
-        if named or error.column not in ("p_a", "p_pass") or isinstance(judgments, Judgments):
+        named = any(option is not None for option in (surest, protocol))
+        other_kind = error.column in (None, "p_a", "p_pass") and error.row is None
+        if named or not other_kind or isinstance(judgments, Judgments):
             raise
-        try:
-            prepared = prepare_grades(judgments, labels=labels, needs_labels=False, **reading)
-        except DataError:
-            raise error from None
-        frame = _grades_without_doubt(prepared)
+        prepared = _verdicts_alone(judgments, judge, error, labels=labels, **reading)
+        frame = _grades_without_doubt(prepared, judge)
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, pl.String))
-    if "sampled_by" in frame.columns:
-        frame = frame.with_columns(ways_of(frame, frame["label"].is_not_null(), prepared.name))
+    rows = Rows(frame, prepared.dropped)
+    taken = take_labels(rows, "label", prepared.name, without=CHOSEN_BY, model_labels=True)
     # A row that the judge did not answer can neither calibrate nor estimate.
-    rows = measured(Rows(frame, prepared.dropped))
+    rows = measured(taken.rows)
     column = cluster_column(rows.frame, cluster, within=["judge", "protocol"])
     pool = below = rows.frame.unique("id")
-    share, cut, warnings = None, None, []
-    again: tuple[str, ...] = BY_SCORE
+    share = None
+    cut = None
+    warnings = []
+    if taken.by_model:
+        labels_made = count(taken.by_model, "label was", "labels were")
+        warnings.append(
+            f"{labels_made} made by a model: their rows are not drawn (see --model-labels)"
+        )
+    again: tuple[str, ...] = CUT_BY
     if surest is not None:
-        share, again = exact_level(surest, "surest"), ("doubt", "audit")
-        pool, cut = rows.frame, _cut(rows.frame, share)
+        share = exact_level(surest, "surest")
+        again = ("audit",)
+        pool = rows.frame
+        cut = _cut(rows.frame, share)
         below = pool.filter(pl.Series(cut.rule.accept(pool["uncertainty"].to_numpy())))
         if below.height == pool.height:
             remedy = "all rows are tied at the cut: give a smaller share, or sample at random"
             raise ArgumentError("surest", surest, remedy)
         earlier = cuts_of(pool.filter(pl.col("label").is_not_null()), prepared.name)
-        warnings = [
+        warnings += [
             f"earlier labels were sampled among {old.name}: together with these they calibrate "
             "only below that cut"
             for old in earlier
@@ -566,14 +581,36 @@ def plan_labels(
     )
 
 
-def _grades_without_doubt(grades: Grades) -> pl.DataFrame:
+def _verdicts_alone(rows: TableLike, judge: str | None, error: DataError, **reading: Any) -> Grades:
+    """Rows with verdicts and no doubt; `judge` can be the column of its verdicts."""
+    for column in dict.fromkeys((judge or "judge", "judge")):
+        try:
+            return prepare_grades(
+                rows,
+                judge_column=column,
+                needs_labels=False,
+                scores=True,
+                slices=("judge_name", "metric", "criterion"),
+                **reading,
+            )
+        except DataError:
+            continue
+    raise error from None
+
+
+def _grades_without_doubt(grades: Grades, judge: str | None) -> pl.DataFrame:
     """Rows of 0 and 1 in the columns of judgments: a random draw needs no doubt."""
-    if "id" not in grades.frame.columns:
+    frame = grades.frame
+    if judge is not None and "judge_name" in frame.columns:
+        frame = frame.filter(as_text(frame["judge_name"]) == judge)
+    if "id" not in frame.columns and {*TEXTS} & {*frame.columns}:
+        frame = add_ids(frame, grades.name, ("judge_name", "metric", "criterion"))
+    if "id" not in frame.columns:
         remedy = "name yours: --column id=NAME (columns=): people's labels are joined by it"
         raise DataError(grades.name, "is missing", column="id", remedy=remedy)
     labels = pl.col("human").cast(pl.String).alias("label")
     names = (pl.lit(UNNAMED).alias(name) for name in ("judge", "protocol"))
-    return grades.frame.with_columns(labels, *names, pl.col("id").cast(pl.String))
+    return frame.with_columns(labels, *names, pl.col("id").cast(pl.String))
 
 
 def cut_at(scores: ArrayLike, share: float | Fraction) -> float:

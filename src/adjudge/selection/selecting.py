@@ -15,7 +15,6 @@ from adjudge.data.columns import make_room
 from adjudge.data.drift import Drift, drift_of
 from adjudge.data.judgments import HAS_VERDICT, Judgments
 from adjudge.data.rows import PASS, merge_dropped, one_row_per_cluster, text_column
-from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.policy.result import Policy, PolicyGroup, promises_of, share
@@ -33,11 +32,17 @@ from adjudge.present.result import (
 )
 from adjudge.present.text import count, number, percent
 from adjudge.records import GIVEN, LABELLED, MEASURED, About
-from adjudge.selection.doubts.base import Doubt, StageCount, load_doubt
+from adjudge.selection.doubts.base import (
+    Doubt,
+    ReadingJudgments,
+    StageCount,
+    load_doubt,
+    open_judgments,
+)
 from adjudge.selection.doubts.evidence import count_overturned
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.labelled import BEYOND, lie_below, read_new
-from adjudge.selection.verifying import check_about, levels_of, read_policy
+from adjudge.selection.verifying import check_about, levels_of, read_policy, remark_answers
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, IntArray
@@ -177,13 +182,10 @@ def select(
     judgments: TableLike | Judgments,
     policy: Policy | str | Path,
     *,
-    pairs: TableLike | None = None,
-    judge: str | None = None,
-    protocol: str | None = None,
     store: StorePlace = None,
     best: bool = False,
     seed: int = 0,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadingJudgments],
 ) -> SelectionRun:
     """Apply a policy to every row of `judgments`: accept or abstain.
 
@@ -199,14 +201,11 @@ def select(
     Args:
         judgments: New judgments or grades, no labels needed. A file or a frame.
         policy: The policy that calibrate wrote. A file, or the policy itself.
-        pairs: The judged pairs, for a learned doubt that uses the length of the texts.
-        judge: Only this judge's rows.
-        protocol: Only this protocol's rows.
         store: Store of the judge's replies, to name what differs between judges.
         best: Choose the best of all responses to a prompt, from comparisons of two responses
             (prompt_id, model_a, model_b). Refuses any other policy.
         seed: Seed of everything random.
-        **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
+        **reading: Which rows and columns are read: see `ReadingJudgments`.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -220,12 +219,16 @@ def select(
     if best:
         check_about(rules, "choices")
     doubt = load_doubt(rules)
-    with Source(judgments, pairs=pairs, **reading) as source:
+    with open_judgments(judgments, reading).keep_apart(rules.by) as source:
+        judge = reading.get("judge")
+        protocol = reading.get("protocol")
         table = read_new(doubt.prepare(source, judge, protocol, limit), min_answer_mass=limit)
     check_about(rules, table.about)
-    warnings = doubt.check_judges(table.everything, store=store)
+    judged = doubt.check_judges(table.everything, store=store)
+    warnings = [*remark_answers(rules.calibrated_on, table.everything), *judged]
     scored = doubt.score(table)
-    usable, everything = scored.rows, scored.everything
+    usable = scored.rows
+    everything = scored.everything
     warnings += scored.remarks
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
         if column is not None and column not in usable.columns:
@@ -241,7 +244,8 @@ def select(
     decidable = np.where(below, placed, -1)
     accepted = _accept(rules, usable, decidable)
     reasons = _reasons(rules, usable, placed, accepted, below)
-    key, others = ["id", "judge", "protocol"], {}
+    key = ["id", "judge", "protocol"]
+    others = {}
     if doubt.overturns:
         others = {"verdict": usable["verdict"], "judge_verdict": scored.judge_verdicts}
         everything = everything.drop("verdict")
@@ -259,37 +263,45 @@ def select(
         accepted=pl.col("accepted").fill_null(False),
         reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(scored.reason)),
     )
-    n, n_accepted = rows.height, int(rows["accepted"].sum())
+    n = rows.height
+    n_accepted = int(rows["accepted"].sum())
     abstained = Counter(reason for reason in reasons if reason is not None)
+    overturned = None
+    if doubt.overturns:
+        overturned = count_overturned(scored.judge_verdicts, usable["verdict"], among=accepted)
+    groups = []
+    for at, group in enumerate(rules.groups):
+        of_group = placed == at
+        n_group = int(of_group.sum())
+        taken = int(accepted[of_group].sum())
+        group_count = GroupCount(
+            judge=group.judge,
+            group=group.group,
+            n=n_group,
+            n_accepted=taken,
+            accepted_share=share(taken, n_group),
+        )
+        groups.append(group_count)
     summary = Selection(
         **{name: getattr(rules, name) for name in _OF_POLICY},
         n=n,
         n_accepted=n_accepted,
         accepted_share=share(n_accepted, n),
-        n_overturned=count_overturned(scored.judge_verdicts, usable["verdict"], among=accepted)
-        if doubt.overturns
-        else None,
+        n_overturned=overturned,
         stages=scored.stages(accepted),
         cost=scored.cost,
         drift=_drift(rules, doubt, usable, decidable, seed),
-        groups=tuple(
-            GroupCount(
-                judge=group.judge,
-                group=group.group,
-                n=(n_group := int((placed == at).sum())),
-                n_accepted=(taken := int(accepted[placed == at].sum())),
-                accepted_share=share(taken, n_group),
-            )
-            for at, group in enumerate(rules.groups)
-        ),
+        groups=tuple(groups),
         warnings=tuple(warnings),
         dropped=merge_dropped(table.dropped, scored.unscored, abstained),
     )
     names = _COLUMNS
     if rules.about == "grades":
-        names, rows = _GRADE_COLUMNS, _as_grades(rows)
+        names = _GRADE_COLUMNS
+        rows = _as_grades(rows)
     elif rules.about == "choices":
-        names, rows = _CHOICE_COLUMNS, _as_choices(rows)
+        names = _CHOICE_COLUMNS
+        rows = _as_choices(rows)
     first = [name for name in [*names, "reason", *doubt.columns] if name in rows.columns]
     return SelectionRun(summary=summary, rows=rows.select(*first, pl.exclude(first)))
 
@@ -307,9 +319,11 @@ def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:
 
 def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
     """Which rows the policy's guarantee accepts, each by the rule of its group."""
-    chosen, levels = find_guarantee(policy.guarantee), levels_of(policy)
+    chosen = find_guarantee(policy.guarantee)
+    levels = levels_of(policy)
     rules = [group.rule for group in policy.groups]
-    scores, accepted = _scores(rows), np.zeros(rows.height, dtype=np.bool_)
+    scores = _scores(rows)
+    accepted = np.zeros(rows.height, dtype=np.bool_)
     if policy.pooled:
         judges = [(group.judge, group.protocol) for group in policy.groups]
         for judge in dict.fromkeys(judges):
@@ -335,11 +349,13 @@ def are_calibration_rows(policy: Policy, scores: FloatArray, placed: IntArray) -
     """
     groups = [at for at in range(len(policy.groups)) if (placed == at).any()]
     for at in groups:
-        old, new = np.asarray(policy.groups[at].scores), np.sort(scores[placed == at])
+        old = np.asarray(policy.groups[at].scores)
+        new = np.sort(scores[placed == at])
         values, times = np.unique(old, return_counts=True)
-        there = np.searchsorted(new, values, "right") - np.searchsorted(new, values, "left")
-        distinct = 2 * len(values) >= len(old) and 2 * len(np.unique(new)) >= len(new)
-        if not distinct or (there < times).any():
+        times_now = np.searchsorted(new, values, "right") - np.searchsorted(new, values, "left")
+        distinct_before = 2 * len(values) >= len(old)
+        distinct_now = 2 * len(np.unique(new)) >= len(new)
+        if not (distinct_before and distinct_now) or (times_now < times).any():
             return False
     return bool(groups)
 
@@ -383,7 +399,9 @@ def reason_to_abstain(
 
 
 def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
-    scores, samples, mute = _scores(rows), [], 0
+    scores = _scores(rows)
+    samples = []
+    n_infinite = 0
     for at, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == at)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
@@ -391,13 +409,16 @@ def _drift(policy: Policy, doubt: Doubt, rows: pl.DataFrame, placed: IntArray, s
             here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
             names = rows[policy.cluster][here.tolist()].to_list()
             here = here[one_row_per_cluster(names, seed=seed)]
-        old, new = np.asarray(group.scores), scores[here]
+        old = np.asarray(group.scores)
+        new = scores[here]
         # An infinite doubt does not measure how sure the judge is.
-        mute += int((new == INFINITE_DOUBT).sum())
+        n_infinite += int((new == INFINITE_DOUBT).sum())
         samples.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
     drift = drift_of(samples)
-    if mute:
-        drift = replace(drift, note=drift.note or f"without {count(mute, *doubt.mute)}")
+    if n_infinite:
+        drift = replace(
+            drift, note=drift.note or f"without {count(n_infinite, *doubt.infinite_rows)}"
+        )
     if policy.weights_column is not None and drift.flagged:
         note = "the weights account for a shift: it does not count as drift"
         return replace(drift, flagged=False, note=note)
@@ -427,7 +448,8 @@ def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _selection_headline(selection: Selection) -> Headline:
     """How many are accepted, why the others are not, and whether the new rows look alike."""
-    drift, verdicts = selection.drift, count(selection.n, GIVEN[selection.about])
+    drift = selection.drift
+    verdicts = count(selection.n, GIVEN[selection.about])
     left = f"{selection.n - selection.n_accepted:,} to people"
     looks = (
         "DRIFT" if drift.flagged else "drift not tested" if drift.p_value is None else "no drift"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ from adjudge.validation import (
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are in memory together.
 _CELLS = 500_000
+#: Bytes of halves that are kept for the next signal, a bit for each row.
+_KEPT = 2**27
 Clusters = NDArray[np.generic] | Sequence[object]
 
 
@@ -117,6 +120,7 @@ def split_risks(
     seed: Seed = 0,
     values: Sequence[float] = (),
     finer: FloatArray | None = None,
+    halves: Iterable[Halves] | None = None,
 ) -> list[SplitRisk]:
     """Calibrate on one random half and select from the other, `splits` times.
 
@@ -126,6 +130,7 @@ def split_risks(
     With `clusters`, clusters are split into halves: one random row of each calibrates, and all rows
     of the others are tested. `values` are the scores of a verdict, if the protocol allows only a
     few (never from the data). A `finer` doubt orders tied scores; the rest is random.
+    `halves` are used instead of new ones if several signals of the same rows share them.
 
     Both halves come from the same labelled rows, so the spread over splits is narrower than over
     new calibration sets. The rows are as random as the labels were.
@@ -149,8 +154,9 @@ def split_risks(
     grid = [(method, level) for method in chosen for level in levels]
     batches: list[list[SplitOutcome]] = []
     count(splits, "splits", least=1)
-    for halves in random_halves(len(s), splits, seed, clusters=clusters):
-        counts = SplitCounts.build(table, halves)
+    drawn = random_halves(len(s), splits, seed, clusters=clusters) if halves is None else halves
+    for some in drawn:
+        counts = SplitCounts.build(table, some)
         batches.append([method.counts_over_splits(counts, level) for method, level in grid])
     return [
         SplitRisk.over(method, level, cells)
@@ -189,6 +195,34 @@ def random_halves(
             yield _by_cluster(chosen, codes, by_code, picks)
 
 
+class SharedHalves:
+    """The halves of `random_halves`, drawn once for several signals of the same rows.
+
+    They are kept as bits if these are few; otherwise every signal draws the same ones again.
+    """
+
+    def __init__(self, n: int, splits: int, seed: int, clusters: Clusters | None) -> None:
+        self._draw = partial(random_halves, n, splits, seed, clusters=clusters)
+        self._unpack = partial(_unpack, n=n)
+        self._few = splits * n <= 8 * _KEPT
+        self._kept: list[Halves] = []
+
+    def __iter__(self) -> Iterator[Halves]:
+        if self._kept:
+            yield from (kept.each(self._unpack) for kept in self._kept)
+            return
+        kept = []
+        for halves in self._draw():
+            if self._few:
+                kept.append(halves.each(partial(np.packbits, axis=1)))
+            yield halves
+        self._kept = kept
+
+
+def _unpack(bits: NDArray[np.uint8], n: int) -> BoolArray:
+    return np.unpackbits(bits, axis=1, count=n).view(np.bool_)
+
+
 def _half_of(
     units: int, splits: int, gen: np.random.Generator, again: np.random.Generator
 ) -> BoolArray:
@@ -221,11 +255,15 @@ def _draw_halves(units: int, splits: int, gen: np.random.Generator) -> BoolArray
 
 def _upper_median(keys: NDArray[np.unsignedinteger]) -> int:
     """Element n // 2 of the sorted keys: of uniform ones, among those near the middle."""
-    half, reach = len(keys) // 2, int(2**34 / math.sqrt(len(keys)))  # 8 standard deviations
-    low, high = 2**31 - reach, 2**31 + reach
-    near, at = keys[(keys >= low) & (keys < high)], half - int(np.count_nonzero(keys < low))
+    half = len(keys) // 2
+    reach = int(2**34 / math.sqrt(len(keys)))  # 8 standard deviations
+    low = 2**31 - reach
+    high = 2**31 + reach
+    near = keys[(keys >= low) & (keys < high)]
+    at = half - int(np.count_nonzero(keys < low))
     if not 0 <= at < len(near):
-        near, at = keys, half
+        near = keys
+        at = half
     return int(np.partition(near, at)[at])
 
 
@@ -246,7 +284,8 @@ def _by_cluster(
 class Vanilla(Method):
     """Accept every verdict."""
 
-    name, baseline = "vanilla", True
+    name = "vanilla"
+    baseline = True
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         return splits.before_cut(np.full(len(splits), len(splits.table.order)))
@@ -259,11 +298,15 @@ class Heuristic(Method):
     overconfident. The SCOPE paper runs it on the single-order probability.
     """
 
-    name, baseline, needs_confidence = "heuristic", True, True
+    name = "heuristic"
+    baseline = True
+    needs_confidence = True
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         sure = splits.table.surer(float(1 - levels.alpha))
-        accepted, wrong = ((marks & sure).total for marks in splits.acceptable)
+        tested, tested_wrong = splits.acceptable
+        accepted = (tested & sure).total
+        wrong = (tested_wrong & sure).total
         return SplitOutcome(accepted, wrong, splits.n_tested)
 
 
@@ -273,7 +316,8 @@ class Naive(Method):
     It is the luckiest threshold of the calibration set, so the error share of new rows is higher.
     """
 
-    name, baseline = "naive", True
+    name = "naive"
+    baseline = True
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         return splits.below_threshold(splits.last_cut(levels.alpha))

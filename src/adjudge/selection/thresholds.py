@@ -10,10 +10,11 @@ columns are rows of the data sorted by score.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar, NamedTuple
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -137,11 +138,13 @@ def order_by_lot(scores: FloatArray, seed: Seed, finer: FloatArray | None = None
     Sorting values takes half the time of `argsort`. So the leading bits of a score and the place of
     its row in the random order are sorted as one number; the rest of the score is sorted last.
     """
-    n, lot = len(scores), generator(seed).permutation(len(scores))
+    n = len(scores)
+    lot = generator(seed).permutation(len(scores))
     if finer is not None:
         rows = lot[np.lexsort((finer[lot], scores[lot]))]
         return ScoreOrder(rows, scores[rows])
-    place, low = np.empty(n, dtype=np.int64), n.bit_length()
+    place = np.empty(n, dtype=np.int64)
+    low = n.bit_length()
     place[lot] = np.arange(n)
     bits = (scores + 0.0).view(np.int64)  # without -0.0
     keys: IntArray = np.where(bits < 0, bits ^ (2**63 - 1), bits) >> low << low | place
@@ -151,29 +154,33 @@ def order_by_lot(scores: FloatArray, seed: Seed, finer: FloatArray | None = None
     return ScoreOrder(rows[again], ordered[again])
 
 
-def within_ratio(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
-    """part <= ratio * whole, elementwise and exactly.
+def within_ratio(counts: IntArray, totals: IntArray, ratio: Fraction) -> BoolArray:
+    """counts <= ratio * totals, elementwise and exactly.
 
     A float sum of (e_i - alpha) is on the wrong side of -1 often enough to change thresholds. Both
-    sides are multiplied out: part * q <= p * whole for ratio = p/q. If that could exceed 64 bits,
-    floats decide the clear cases and Python integers the close ones.
+    sides are multiplied out: counts * q <= p * totals for ratio = p/q. If that could exceed 64
+    bits, floats decide the clear cases and Python integers the close ones.
 
     >>> within_ratio(np.array([3, 4]), np.array([30, 30]), Fraction(1, 10))
     array([ True, False])
     """
-    p, q = ratio.numerator, ratio.denominator
-    reach = [int(np.max(counts, initial=0)) for counts in (part, whole)]
-    largest = max(reach[0] * q, reach[1] * p, p, q)
+    p = ratio.numerator
+    q = ratio.denominator
+    largest_count = int(np.max(counts, initial=0))
+    largest_total = int(np.max(totals, initial=0))
+    largest = max(largest_count * q, largest_total * p, p, q)
     if largest < _SAFE:
         # Counts can be 32-bit, where numpy products would overflow without a warning.
         bits = np.int32 if largest < 2**31 else np.int64
-        return np.asarray(np.multiply(part, q, dtype=bits) <= np.multiply(whole, p, dtype=bits))
-    left, right = part * 1.0, whole * float(ratio)
+        return np.asarray(np.multiply(counts, q, dtype=bits) <= np.multiply(totals, p, dtype=bits))
+    left = counts * 1.0
+    right = totals * float(ratio)
     decided = np.asarray(left <= right)
     close = np.abs(left - right) <= 1e-9 * np.maximum(np.abs(left), np.abs(right))
     for at in zip(*np.nonzero(close), strict=True):
-        count, all_of_it = (np.broadcast_to(counts, decided.shape)[at] for counts in (part, whole))
-        decided[at] = int(count) * q <= int(all_of_it) * p
+        count = int(np.broadcast_to(counts, decided.shape)[at])
+        total = int(np.broadcast_to(totals, decided.shape)[at])
+        decided[at] = count * q <= total * p
     return decided
 
 
@@ -220,10 +227,10 @@ class Halves:
     def tested(self) -> BoolArray:
         return ~self.calibrates if self.apart is None else self.apart
 
-    def sort(self, order: IntArray) -> Halves:
-        """The rows in another order; a complement is not sorted again."""
-        apart = None if self.apart is None else np.take(self.apart, order, axis=1)
-        return Halves(np.take(self.calibrates, order, axis=1), apart)
+    def each(self, change: Callable[[Any], Any]) -> Halves:
+        """Both tables changed; a complement is not changed again."""
+        apart = None if self.apart is None else change(self.apart)
+        return Halves(change(self.calibrates), apart)
 
 
 @dataclass(frozen=True)
@@ -252,11 +259,12 @@ class Marks:
 
     @property
     def total(self) -> IntArray:
-        return self.starts[:, -1].astype(np.int64)
+        return np.asarray(np.bitwise_count(self.words).sum(axis=1, dtype=np.int64))
 
     def before(self, splits: IntArray, cuts: IntArray) -> IntArray:
         """Marks before these cuts of these splits."""
-        word, below = cuts >> 6, (np.uint64(1) << (cuts & 63).astype(np.uint64)) - np.uint64(1)
+        word = cuts >> 6
+        below = (np.uint64(1) << (cuts & 63).astype(np.uint64)) - np.uint64(1)
         counts = np.bitwise_count(self.words[splits, word] & below)
         return np.asarray(self.starts[splits, word] + counts)
 
@@ -277,14 +285,14 @@ class SplitTable:
     """What does not change between splits. A cut is a number of columns: those before it.
 
     `cuts` marks the cuts at which a threshold can lie: before a block with an error, and after all
-    columns. `mute` marks rows without a verdict, which no method accepts. `values` are the scores
-    of a verdict, if the protocol allows only a few.
+    columns. `no_verdict` marks rows without a verdict, which no method accepts. `values` are the
+    scores of a verdict, if the protocol allows only a few.
     """
 
     order: IntArray
     scores: FloatArray
     wrong: BoolArray
-    mute: BoolArray
+    no_verdict: BoolArray
     cuts: Marks
     tied: bool
     confidence: FloatArray | None
@@ -303,7 +311,9 @@ class SplitTable:
     ) -> SplitTable:
         """Sort once, with ties in a random order that ignores the errors, and compute the cuts."""
         by_score = order_by_lot(scores, 0) if by_score is None else by_score
-        order, s, n = by_score.rows, by_score.scores, len(scores)
+        order = by_score.rows
+        s = by_score.scores
+        n = len(scores)
         wrong = errors.astype(np.bool_)[order]
         starts = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
         has_error = np.zeros((1, n), dtype=np.bool_)
@@ -314,7 +324,7 @@ class SplitTable:
             order=order,
             scores=s,
             wrong=wrong,
-            mute=np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order],
+            no_verdict=np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order],
             cuts=cuts,
             tied=len(starts) < n,
             confidence=None if confidence is None else confidence[order],
@@ -331,7 +341,7 @@ class SplitTable:
 
     @cached_property
     def mute_marks(self) -> Marks:
-        return Marks.build(self.mute[None])
+        return Marks.build(self.no_verdict[None])
 
     def surer(self, bar: float) -> Marks:
         """The columns with at least this confidence."""
@@ -356,7 +366,7 @@ class SplitCounts:
     @classmethod
     def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
         """The halves in the order of the scores."""
-        return cls(table, halves.sort(table.order))
+        return cls(table, halves.each(partial(np.take, indices=table.order, axis=1)))
 
     @property
     def calibrates(self) -> BoolArray:
@@ -445,12 +455,15 @@ class SplitCounts:
         word has a cut that passes if its last errors and first rows pass, and can have one if its
         first errors and last rows pass. Columns are looked at only in the words between.
         """
-        wrong, rows, cuts = self.wrong, self.calibration if rows is None else rows, self.table.cuts
+        wrong = self.wrong
+        rows = self.calibration if rows is None else rows
+        cuts = self.table.cuts
 
         def passes(errors: Counts, among: Counts, splits: IntArray | slice) -> BoolArray:
             errors = errors + extra
             if weights is not None:
-                errors, among = errors * weights[0][splits, None], among * weights[1][splits, None]
+                errors = errors * weights[0][splits, None]
+                among = among * weights[1][splits, None]
             return within_ratio(errors, among, ratio)
 
         has_cut = cuts.words != 0
@@ -461,7 +474,8 @@ class SplitCounts:
         exact = passes(wrong.within(split, word), rows.within(split, word), split)
         last = last_passing(exact & cuts.bits(np.zeros_like(word), word).view(np.bool_))
         # Words are in ascending order: of several that pass, the last remains.
-        cut, passing = np.zeros(len(self), dtype=np.int64), last >= 0
+        cut = np.zeros(len(self), dtype=np.int64)
+        passing = last >= 0
         cut[split[passing]] = 64 * word[passing] + last[passing]
         return cut
 
@@ -480,8 +494,11 @@ class SplitCounts:
         return self.before_cut(np.where(k == self.n_calibration, len(self.table.order), end))
 
     def before_cut(self, cut: IntArray) -> SplitOutcome:
-        """What is accepted if all test rows before a cut of each split are; no mute row is."""
-        accepted, wrong = (marks.before(np.arange(len(cut)), cut) for marks in self.acceptable)
+        """What is accepted if all test rows with a verdict before a cut of each split are."""
+        tested, tested_wrong = self.acceptable
+        splits = np.arange(len(cut))
+        accepted = tested.before(splits, cut)
+        wrong = tested_wrong.before(splits, cut)
         return SplitOutcome(accepted.astype(np.int64), wrong.astype(np.int64), self.n_tested)
 
     @cached_property

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 
 from adjudge.data import read_result
 from adjudge.data.judgments import fixed_doubts
+from adjudge.data.names import shorten
 from adjudge.data.writing import read_json
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.policy.result import (
@@ -26,6 +28,7 @@ from adjudge.policy.result import (
     Cut,
     Policy,
     PolicyGroup,
+    answers_of,
     join_rules,
     own_cuts,
     promise_below,
@@ -91,14 +94,12 @@ class PolicyCheck(Result):
             numbers = f"{count(len(wrong), 'field')} contradict{ending} the rest"
         if self.unreadable is not None:
             numbers = f"it cannot be read: {self.unreadable}"
-        blocks: list[Block] = [
-            Headline(
-                f"{self.path} {'is unchanged' if self.intact else 'was changed'}: "
-                f"its digest {_DIGESTS[self.digest]}, and {numbers}",
-                "" if self.intact else "Do not use it: calibrate again, or take an earlier copy.",
-                tone="plain" if self.intact else "bad",
-            )
-        ]
+        digest = f"its digest {_DIGESTS[self.digest]}, and {numbers}"
+        headline = Headline(f"{self.path} is unchanged: {digest}")
+        if not self.intact:
+            remedy = "Do not use it: calibrate again, or take an earlier copy."
+            headline = Headline(f"{self.path} was changed: {digest}", remedy, tone="bad")
+        blocks: list[Block] = [headline]
         if wrong:
             columns = {
                 "field": lambda row: row.field,
@@ -185,6 +186,28 @@ def check_about(policy: Policy, about: About) -> None:
         )
 
 
+def remark_answers(
+    calibrated_on: Mapping[str, Sequence[str]], frame: pl.DataFrame, *, made: str = "the policy"
+) -> list[str]:
+    """What the rows state about their answers, and the labelled rows of a policy or card do not.
+
+    Nothing if these have no value of that column: older ones did not record them.
+    """
+    remarks = []
+    for column, values in answers_of(frame).items():
+        expected = calibrated_on.get(column, ())
+        others = [value for value in values if value not in expected]
+        if expected and others:
+            remark = (
+                f"{column} is {shorten(others, 5)} in some rows, but {made} was calibrated on "
+                f"{shorten(expected, 5)}: its promise is about that"
+            )
+            if column == "served_model":
+                remark += "; to test whether the judge changed: adjudge monitor judge"
+            remarks.append(remark)
+    return remarks
+
+
 def levels_of(policy: Policy) -> Levels:
     delta = {} if policy.delta is None else {"delta": exact_level(policy.delta, "delta")}
     return Levels(exact_level(policy.alpha), **delta)
@@ -211,7 +234,9 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
     for at, group in enumerate(policy.groups):
         for wrong in _of_group(policy, group, chosen, levels):
             yield replace(wrong, field=f"groups.{at}.{wrong.field}")
-    groups, doubt, sums = policy.groups, load_doubt(policy), sum_groups(policy.groups)
+    groups = policy.groups
+    doubt = load_doubt(policy)
+    sums = sum_groups(policy.groups)
     together = join_rules(groups, groups, sums["n_calibration"], per_batch=chosen.per_batch)
     judges = doubt.judges or tuple(dict.fromkeys(group.judge for group in groups))
     implied = {**sums, **together, "indicative": chosen.per_batch, "judges": judges}
@@ -228,7 +253,8 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
 def _of_group(
     policy: Policy, group: PolicyGroup, chosen: Guarantee, levels: Levels
 ) -> Iterator[Contradiction]:
-    scores, errors = np.asarray(group.scores), np.asarray(group.errors)
+    scores = np.asarray(group.scores)
+    errors = np.asarray(group.errors)
     if np.any(np.diff(scores) < 0):
         yield Contradiction(field="scores", stated="not in order", expected="in ascending order")
         return
@@ -241,7 +267,7 @@ def _of_group(
         yield from Contradiction.between(group, sums)
     if _can_recompute(policy, group):
         rule_levels = chosen.levels_per_rule(levels, len(policy.groups))
-        values = fixed_doubts(group.protocol) if load_doubt(policy).own else ()
+        values = fixed_doubts(group.protocol) if load_doubt(policy).of_protocol else ()
         labels = Labels(scores.astype(np.float64), errors.astype(np.int64), values=values)
         rule = chosen.rule_below(labels, rule_levels, policy.cuts, group.judge, group.protocol)
         yield from Contradiction.between(
@@ -288,9 +314,12 @@ def _implied(group: PolicyGroup) -> dict[str, Any]:
         wrong = round(group.empirical_risk * rows)
         return {"feasible": group.coverage > 0, "n_accepted": rows, "n_accepted_errors": wrong}
     accepted = group.rule.accept(np.asarray(group.scores))
-    below, wrong = int(accepted.sum()), int(np.asarray(group.errors)[accepted].sum())
-    errors, rows = group.n_accepted_errors, group.n_accepted
-    scale, chance = group.n_calibration / len(group.scores), 2 + 2.5 * math.sqrt(below)
+    below = int(accepted.sum())
+    wrong = int(np.asarray(group.errors)[accepted].sum())
+    errors = group.n_accepted_errors
+    rows = group.n_accepted
+    scale = group.n_calibration / len(group.scores)
+    chance = 2 + 2.5 * math.sqrt(below)
     expected = errors + round((below - wrong) * scale)
     if len(group.scores) == group.n_calibration:
         errors = min(errors, wrong)

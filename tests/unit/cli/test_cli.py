@@ -103,14 +103,15 @@ def test_a_dash_is_standard_input_and_never_the_name_of_an_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = "model_a,model_b,winner\nx,y,model_a\ny,x,model_a\nx,z,model_a\nz,x,model_a\n"
+    battles = "x,y,model_a\ny,x,model_a\nx,z,model_a\nz,x,model_a\n" * 100
+    rows = f"model_a,model_b,winner\n{battles}"
 
     def pipe(*arguments: str) -> int:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(rows.encode())))
         return run([*arguments])
 
     assert pipe("rank", "-", "--replicates", "20", "-o", "board.json", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["n_battles"] == 4
+    assert json.loads(capsys.readouterr().out)["n_battles"] == 400
     assert json.loads(Path("board.json").read_text())["command"].startswith("adjudge rank -")
     assert pipe("rank", "-", "-o", "-") == 1
     assert "name a file; --json prints the result" in capsys.readouterr().err
@@ -122,7 +123,7 @@ def test_a_dash_is_standard_input_and_never_the_name_of_an_output(
 def test_a_reader_that_has_enough_ends_the_program_quietly(tmp_path: Path) -> None:
     battles = tmp_path / "battles.csv"
     rows = [f"m{n},m{n + 1},model_a\nm{n + 1},m{n},model_a\n" for n in range(3)]
-    battles.write_text("model_a,model_b,winner\n" + "".join(rows))
+    battles.write_text("model_a,model_b,winner\n" + "".join(rows) * 100)
     for arguments in (["--help"], ["rank", str(battles), "--replicates", "20"]):
         program = subprocess.Popen(
             [sys.executable, "-m", "adjudge", *arguments],
@@ -153,7 +154,7 @@ def test_control_c_is_one_line_and_exit_1(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("adjudge.data.battles.prepare_battles", interrupted)
+    monkeypatch.setattr("adjudge.ranking.rank", interrupted)
     usual = signal.getsignal(signal.SIGINT)
     try:
         assert run(["rank", "battles.csv"]) == 1

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from runner_logs import LOGS, READ_AS, load_log, write_log
 
@@ -16,21 +17,39 @@ from adjudge.cli import run
 COMMANDS = {
     "argilla.json": "rank LOG --method hard-elo",
     "deepeval.json": "estimate LOG",
+    "autoevals.jsonl": "estimate LOG",
+    "deepeval_conversations.json": "estimate LOG --by metric",
     "deepeval_latest.json": "estimate LOG",
     "inspect.eval": "estimate LOG --by metric",
     "inspect.json": "estimate LOG --by metric",
+    "inspect_agent.eval": "estimate LOG --by metric",
+    "inspect_people.eval": "estimate LOG",
+    "inspect_ratings.eval": "estimate LOG",
     "judgearena.jsonl": "rank LOG --method hard-elo",
     "label_studio.json": "estimate LOG",
     "label_studio_tasks.json": "estimate LOG",
     "langfuse.json": "estimate LOG --by metric",
+    "langfuse_blob.jsonl": "estimate LOG --by metric",
+    "langfuse_on_trace.csv": "estimate LOG --by metric",
+    "langfuse_ui.csv": "estimate LOG --by metric",
+    "langfuse_ui.json": "estimate LOG --by metric",
+    "langfuse_v2.json": "estimate LOG --by metric",
+    "langfuse_v3.json": "estimate LOG --by metric",
+    "langsmith_feedback.json": "estimate LOG",
     "lm_eval.jsonl": "estimate LOG",
     "mlflow.json": "estimate LOG",
     "mlflow_trace.json": "estimate LOG",
+    "openevals.json": "estimate LOG --by metric",
+    "openinference.jsonl": "estimate LOG",
+    "opik.jsonl": "estimate LOG",
+    "opik_results.json": "estimate LOG",
     "phoenix.csv": "estimate LOG",
     "phoenix.json": "estimate LOG",
     "promptfoo.json": "estimate LOG",
     "promptfoo.jsonl": "estimate LOG",
+    "pydantic_evals.json": "estimate LOG --by metric",
     "ragas.csv": "estimate LOG",
+    "weave.jsonl": "estimate LOG",
 }
 
 
@@ -49,7 +68,7 @@ def test_each_log_to_a_rate_or_a_ranking_in_one_command(
     assert code in (0, 2)
     assert result["kind"]
     assert "read as" in remarks[0]
-    untried = name.startswith(("langfuse", "judgearena"))
+    untried = name.startswith("judgearena")
     assert any(line.startswith("note: untried") for line in remarks) == untried
 
 
@@ -129,7 +148,7 @@ def test_labels_of_label_studio_join_by_the_rows_own_id(
     assert policy["n_calibration"] == 1
     assert policy["dropped"] == {
         "a cancelled annotation": 1,
-        "label started from the judge's answer": 1,
+        "label started from the judge's answer: not used, its row is unlabelled": 1,
         "no label": 1,
         "human tie": 1,
     }
@@ -140,7 +159,7 @@ def test_labels_of_label_studio_join_by_the_rows_own_id(
     [
         (
             "estimate inspect.eval",
-            "has 2 metrics: match, model_graded_qa; estimate a rate for each",
+            "has 2 metrics: match, model_graded_qa; a rate is about one: keep the rows of one",
         ),
         (
             "diagnose bias inspect.eval",
@@ -190,9 +209,10 @@ def test_convert_writes_rows_and_a_summary(
     assert (code, remarks) == (0, [f"wrote {rows}", f"wrote {summary}"])
     written = json.loads(summary.read_text(encoding="utf-8"))
     assert written.pop("command").startswith("adjudge convert ")
+    assert written.pop("digest").startswith("sha256:")
     assert printed == written
     assert printed["statuses"] == {"ok": 22, "unparsed": 2}
-    assert rows.read_text(encoding="utf-8").count("\n") == 25
+    assert pl.read_csv(rows).height == 24
 
 
 @pytest.mark.parametrize(
@@ -210,3 +230,127 @@ def test_the_step_after_a_conversion_can_be_taken(
     assert run(["convert", str(LOGS / log), "-o", "rows.csv"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "next: adjudge " + step.replace("LOG", str(LOGS / log))
+
+
+def _two_runs(tool: str, folder: Path) -> tuple[list[Path], list[str], dict[tuple[str, str], int]]:
+    """Two runs of a tool on 60 questions: files, names of the systems, what the judge said."""
+    names = ["example/old", "example/new"]
+    files = []
+    said = {}
+    for at, name in enumerate(names):
+        right = {n: (n * (7 + at)) % 10 < 5 + at for n in range(60)}
+        if tool == "lm-eval":
+            [sample, *_] = load_log("lm_eval.jsonl")
+            rows = [
+                {**sample, "doc_id": n, "doc_hash": f"d{n}", "exact_match": float(ok)}
+                for n, ok in right.items()
+            ]
+            run_of = f"2026-11-1{at}T09-00-40.478234"
+            place = folder / name.replace("/", "__")
+            place.mkdir()
+            files.append(write_log(rows, place / f"samples_facts_{run_of}.jsonl"))
+            write_log({"results": {}, "model_name": name}, place / f"results_{run_of}.json")
+        elif tool == "inspect":
+            log = load_log("inspect.json")
+            graded = log["samples"][0]
+            qa = {**graded["scores"]["model_graded_qa"], "history": []}
+            log["eval"]["config"]["epochs"] = 1
+            log["eval"]["model"] = name
+            log["samples"] = [
+                {
+                    **graded,
+                    "id": str(n),
+                    "epoch": 1,
+                    "scores": {"model_graded_qa": {**qa, "value": "C" if ok else "I"}},
+                }
+                for n, ok in right.items()
+            ]
+            files.append(write_log(log, folder / f"{at}.json"))
+        else:
+            log = load_log("deepeval.json")
+            case = log["testCases"][0]
+            [metric] = case["metricsData"]
+            log["testCases"] = [
+                {
+                    **case,
+                    "name": str(n),
+                    "input": f"q{n}",
+                    "metricsData": [{**metric, "score": 0.9 if ok else 0.1, "success": ok}],
+                }
+                for n, ok in right.items()
+            ]
+            files.append(write_log(log, folder / f"{at}.json"))
+        said |= {(str(n), name): int(ok) for n, ok in right.items()}
+    systems = ["0.json", "1.json"] if tool == "deepeval" else names
+    return files, systems, said
+
+
+@pytest.mark.parametrize("tool", ["lm-eval", "inspect", "deepeval"])
+def test_labels_join_two_logs_that_are_compared(
+    tool: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By id and system. lm-eval's systems are the models of its results, not times of its files."""
+    files, systems, said = _two_runs(tool, tmp_path)
+    labels = tmp_path / "labels.csv"
+    people = [
+        f"{n},{system},{int((n + at) % 3 > 0)}"
+        for n in range(40)
+        for at, system in enumerate(systems)
+    ]
+    labels.write_text("\n".join(["id,model,human", *people]), encoding="utf-8")
+    words = ["compare", *map(str, files), "--a", systems[0], "--b", systems[1]]
+    assert run([*words, "--labels", str(labels), "--json"]) in (0, 2)
+    result = json.loads(capsys.readouterr().out)
+    ends = ("old", "new")
+    means = [sum(ok for (_, name), ok in said.items() if name.endswith(end)) / 60 for end in ends]
+    by_judge = {system["name"]: system["mean"] for system in result["systems"]}
+    assert by_judge == pytest.approx(dict(zip(systems, means, strict=True)))
+    assert result["n_labelled"] == 40
+
+
+def test_metrics_of_a_log_can_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    code, result, _ = call("compare LOG --by metric", LOGS / "langfuse_v2.json", capsys)
+    assert code in (0, 2)
+    assert [system["name"] for system in result["systems"]] == [
+        "correctness",
+        "is_correct",
+        "verdict",
+    ]
+
+
+#: Of each log: the metric, whose labels it has, and by hand on how many labelled verdicts the judge
+#: is right. It passes q3, which people fail, and fails q7, which they pass; q5 it could not grade.
+BY_HAND = {
+    "langsmith.json": ("correctness", "human=correctness", 8, 12),
+    "langsmith_table.csv": ("correctness", "human=correctness", 8, 12),
+    "langsmith_feedback.json": ("correctness", None, 4, 6),
+    "langfuse_v2.json": ("is_correct", None, 3, 5),  # people disagree on q4
+    "langfuse_v3.json": ("verdict", None, 3, 5),
+    "langfuse_ui.csv": ("correctness", None, 3, 5),
+    "langfuse_blob.jsonl": ("verdict", None, 3, 5),
+    "langfuse_on_trace.csv": ("verdict", None, 3, 5),
+    "otel_events.jsonl": ("Correctness", "Correctness (evaluator.kind human)=Correctness", 4, 6),
+    "openinference.jsonl": ("correctness", None, 4, 6),
+    "pydantic_evals.json": ("correctness", "Human=correctness", 7, 11),  # q6 failed once
+    "inspect_people.eval": ("model_graded_qa", "human=model_graded_qa", 7, 11),
+    "opik.jsonl": ("correctness", None, 4, 6),
+    "weave.jsonl": ("correctness", "correct=correctness", 8, 12),
+    "braintrust.json": ("Factuality", "human=Factuality", 7, 11),
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_how_good_the_judge_is_in_one_command(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metric, people, right, labelled = BY_HAND[name]
+    words = ["evaluate", str(LOGS / name), "--protocol", metric, "--json"]
+    code = run([*words, *(["--human-metric", people] if people else [])])
+    assert code in (0, 2)
+    result = json.loads(capsys.readouterr().out)
+    [judge] = [
+        row for row in result["judges"] if len(result["judges"]) == 1 or row["judge"] == metric
+    ]
+    assert judge["n"] == labelled
+    assert judge["agreement"] == pytest.approx(right / labelled)
+    assert "reason" not in result["slices_by"]

@@ -69,34 +69,35 @@ def test_save_and_use_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     world.filter(pl.col("human_pref").is_not_null()).write_ndjson(old)
     world.filter(pl.col("human_pref").is_null()).drop("human_pref").write_ndjson(new)
     anchors = tmp_path / "anchors.json"
-    options = ["--save-anchors", str(anchors), "--interval", "none"]
-    assert run(["rank", str(old), *options]) == 0
-    assert "14 anchors" in capsys.readouterr().err
-    assert run(["rank", str(new), "--anchors", str(anchors), "--json"]) == 0
+    assert run(["anchors", "make", str(old), "-o", str(anchors)]) == 0
+    assert "soft-elo: 14 anchors" in capsys.readouterr().out
+    place = ["anchors", "place", str(new), "--anchors", str(anchors)]
+    assert run([*place, "--json"]) == 0
     board = json.loads(capsys.readouterr().out)
     placed = [row for row in board["models"] if row["origin"] == "new"]
     assert [row["model"] for row in placed] == ["model-14"]
     ends = placed[0]["interval"]
     assert ends["low"] < placed[0]["elo"] < ends["high"]
     # The table answers first: the new model, wherever it stands, then its neighbours.
-    assert run(["rank", str(new), "--anchors", str(anchors)]) == 0
+    assert run(place) == 0
     shown = capsys.readouterr().out
     table = shown[shown.index("new model") :]
     assert table.index("model-14") < table.index("Among people's Elo")
     assert "of 15" in table
     assert "- new models" not in table
     assert table.count("(--explain: more)\n") == 1
-    assert run(["rank", str(new), "--anchors", str(anchors), "--explain"]) == 0
+    assert run([*place, "--explain"]) == 0
     shown = capsys.readouterr().out
     assert "- new models" in shown
     assert "--explain" not in shown
-    for option in (["--l2", "1"], ["--confidence-level", "0.95"], ["--evaluate"]):
-        assert run(["rank", str(new), "--anchors", str(anchors), *option]) == 1
-        assert option[0] in capsys.readouterr().err
-    assert run(["rank", str(new), "--anchors", str(tmp_path / "nowhere.json")]) == 1
+    # What the anchors fix is no option here.
+    for option in ("--l2", "--confidence-level", "--evaluate", "--cluster", "--human", "--jury"):
+        assert run([*place, option]) == 1
+        assert f"No such option '{option}'" in capsys.readouterr().err
+    assert run([*place[:-1], str(tmp_path / "nowhere.json")]) == 1
     assert "nowhere.json" in capsys.readouterr().err
     # At 99 % fourteen anchors are too few: the finding is bad.
-    assert run(["rank", str(new), "--anchors", str(anchors), "--alpha", "0.01", "--explain"]) == 2
+    assert run([*place, "--alpha", "0.01", "--explain"]) == 2
     assert "99 needed" in capsys.readouterr().out
 
 
@@ -134,7 +135,7 @@ def test_thresholds_for_ci(battles: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--method", "best"], "method = 'best'"),
         (["--fail-above", "3"], "add --evaluate"),
         (["--verdict", "nobody"], "nobody"),
-        (["--anchors", "nowhere.json"], "--interval = 'none': leave it out"),
+        (["--anchors", "nowhere.json"], "No such option '--anchors'"),
         (["--evaluate", "--plot", "x.png", "--figure", "pie"], "figure = 'pie': choose one of"),
         (["--plot", "x.png", "--figure", "budgets"], "choose one of leaderboard, reliability"),
     ],

@@ -63,9 +63,10 @@ def test_groups_are_printed_with_their_own_intervals(
     out = capsys.readouterr().out.split("each with its own labels")[1]
     for one in groups:
         (line,) = [text for text in out.splitlines() if text.startswith(f" {one['group']} ")]
-        assert re.split(r"\s{3,}", line.strip())[1:5] == [
+        assert re.split(r"\s{3,}", line.strip())[1:6] == [
             f"{one['estimate']:.3f}",
             f"[{one['interval']['low']:.3f}, {one['interval']['high']:.3f}]",
+            "[{low:.3f}, {high:.3f}]".format_map(one["simultaneous_interval"]),
             f"{one['naive']:.3f}",
             f"[{one['naive_interval']['low']:.3f}, {one['naive_interval']['high']:.3f}]",
         ]

@@ -52,6 +52,7 @@ def test_json_is_one_object_and_nothing_else(
     assert told["output"] == "o.csv"
     written = json.loads(Path("sum.json").read_text())
     assert written.pop("command").startswith("adjudge judge ")
+    assert written.pop("digest").startswith("sha256:")
     assert written == told
 
 

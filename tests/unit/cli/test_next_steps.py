@@ -27,6 +27,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sys.path.remove(str(ROOT / "examples"))
     write_examples(folder)
     pl.read_csv(folder / "answers.csv").drop("human").write_csv(folder / "unlabelled.csv")
+    person = pl.DataFrame({"id": ["small-1", "large-1"], "label": [1, 0]})
+    person.write_csv(folder / "by_hand.csv")
     # Three classes, of which the judge never says one; then with a label in every row.
     classes = pl.DataFrame({"id": range(4), "judge": list("aabb"), "human": ["a", "b", "c", None]})
     classes.write_csv(folder / "classes.csv")
@@ -35,6 +37,21 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.DataFrame(few).write_csv(folder / "few.csv")
     bare = {"id": range(4), "judge": [1, 1, 0, 1], "human": [None] * 4}
     pl.DataFrame(bare).write_csv(folder / "bare.csv")
+    # A judge whose doubt has nothing to do with its errors.
+    coins = [(i * 7919 % 101) / 101 for i in range(200)]
+    weak = {
+        "id": range(200),
+        "p_a": [0.51 + coin / 2.1 for coin in coins],
+        "label": list("AB") * 100,
+    }
+    pl.DataFrame(weak).write_csv(folder / "weak.csv")
+    rows = {"id": range(40), "label": list("AABB") * 10}
+    two = [pl.DataFrame({**rows, "judge": judge, "p_a": p}) for judge, p in
+           (("old", [0.9, 0.2, 0.3, 0.1] * 10), ("new", [0.9, 0.8, 0.3, 0.6] * 10))]  # fmt: skip
+    pl.concat(two).write_csv(folder / "two.csv")
+    battles = pl.read_csv(folder / "battles.csv").drop("human_pref")
+    fresh = pl.col("model_a", "model_b").replace("model-03", "fresh")
+    battles.with_columns(fresh).write_csv(folder / "fresh.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert run(["judge", "pairs.jsonl", "--judge", JUDGE, "-o", "judged.jsonl", "--json"]) == 0
@@ -67,11 +84,12 @@ def next_command(capsys: pytest.CaptureFixture[str], line: str) -> str:
 
 def _parse(root: click.Group, words: list[str]) -> None:
     """Refuses an unknown verb or option, and a missing argument."""
-    name, command, context = words[0], root.commands[words[0]], None
+    command: click.Command | None = root
     while isinstance(command, click.Group):
-        words = words[1:]
-        name, command = words[0], command.commands[words[0]]
-    context = command.make_context(name, words[1:])
+        name, *words = words
+        command = command.get_command(click.Context(command), name)
+    assert command is not None
+    context = command.make_context(name, words)
     context.close()
 
 
@@ -121,11 +139,27 @@ def _parse(root: click.Group, words: list[str]) -> None:
             "label new_pairs.jsonl --abstentions s.csv -o labels.csv",
         ),
         (
+            "select 'my new.jsonl' --policy policy.json -o s.csv",
+            "view s.csv --only abstained",
+        ),
+        (
+            "evaluate weak.csv --splits 20 --errors wrong.csv --explain",
+            "view wrong.csv",
+        ),
+        (
+            "compare two.csv --judges -o comparison.json",
+            "view two.csv",
+        ),
+        (
             "monitor draw selected.csv --audit-rate 0.5 --secret-env KEY -o drawn.csv",
             "label ROWS --plan drawn.csv -o labels.csv",
         ),
         (
             "evaluate judged.jsonl --splits 20 --explain",
+            "evaluate judged.jsonl --splits 20 --errors disagreements.csv",
+        ),
+        (
+            "evaluate judged.jsonl --splits 20 --errors disagreements.csv",
             "calibrate judged.jsonl --alpha 0.1 -o policy.json",
         ),
         (
@@ -147,12 +181,28 @@ def _parse(root: click.Group, words: list[str]) -> None:
         ("diagnose transitivity tournaments.csv -o sub/cycles.json", "report sub"),
         ("rank battles.csv -o board.json", "report ."),
         (
+            "anchors make battles.csv --replicates 5",
+            "anchors make battles.csv --replicates 5 -o anchors.json",
+        ),
+        (
+            "anchors make battles.csv --replicates 5 -o 'my anchors.json'",
+            "anchors place NEW_BATTLES --anchors 'my anchors.json'",
+        ),
+        (
+            "anchors place fresh.csv --anchors 'my anchors.json' --alpha 0.4",
+            "anchors place fresh.csv --anchors 'my anchors.json' --alpha 0.4 -o leaderboard.json",
+        ),
+        (
             "compare answers.csv --a small --b large",
             "compare answers.csv --a small --b large -o comparison.json",
         ),
         (
             "compare unlabelled.csv",
-            "compare unlabelled.csv --a small --b large --until-sure --write-ids to_label.csv",
+            "abtest unlabelled.csv --a small --b large --write-ids to_label.csv",
+        ),
+        (
+            "abtest unlabelled.csv --a small --b large --labels by_hand.csv --write-ids ids.csv",
+            "label ROWS --plan ids.csv -o new_labels.csv",
         ),
     ],
 )

@@ -14,7 +14,7 @@ from adjudge.cli import run
 
 #: What is said of each file before its result.
 REMARKS = {
-    "semicolons": ["read ID as id, prob_a as p_a, Label as label"],
+    "semicolons": ["read ID as id, Label as label, prob_a as p_a"],
     "bom": ["read Judge Verdict as judge, Human Label as human"],
     "other_names": [
         "read instruction as prompt, output_1 as response_a, output_2 as response_b",

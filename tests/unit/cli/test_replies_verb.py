@@ -29,6 +29,7 @@ def test_one_object_with_everything(folder: Path, capsys: pytest.CaptureFixture[
     assert run(["replies", "p1", "--pairs", "pairs.jsonl", "--json", "-o", "replies.json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     written = json.loads(Path("replies.json").read_text())
+    assert written.pop("digest").startswith("sha256:")
     assert written.pop("command") == (
         "adjudge replies p1 --pairs pairs.jsonl --json -o replies.json"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import zipfile
 from pathlib import Path
 
@@ -34,13 +35,13 @@ def guide(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
         (
             {**JUDGED, "label": ["A", None]},
             [("judgments of pairs", 2, 1)],
-            "adjudge calibrate f.csv --alpha 0.1 -o policy.json",
+            "adjudge evaluate f.csv",
         ),
-        ({"judge": [1, 0], "human": [1, None]}, [("grades", 2, 1)], "adjudge estimate f.csv"),
+        ({"judge": [1, 0], "human": [1, None]}, [("grades", 2, 1)], "adjudge evaluate f.csv"),
         (
             {"judge": [1, 5, 3], "human": [2, None, 4]},
             [("scores of answers", 3, 2)],
-            "adjudge estimate f.csv",
+            "adjudge evaluate f.csv",
         ),
         (
             {"model": ["old", "new"], "judge": [1, 0], "prompt_id": ["q", "q"]},
@@ -50,7 +51,7 @@ def guide(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
         (
             {"doc_id": ["d", "e"], "judge_score": [4, 5], "human_score": [4, 4]},
             [("scores", 2, 2)],
-            "adjudge diagnose scores f.csv",
+            "adjudge evaluate f.csv",
         ),
         (BATTLES, [("battles", 2, None)], "adjudge rank f.csv"),
     ],
@@ -72,6 +73,67 @@ def test_a_file_and_its_commands(
     answers = found["answers"]
     assert isinstance(answers, list)
     assert answers[0]["command"] == first
+
+
+@pytest.mark.parametrize(
+    ("rows", "command", "labels"),
+    [
+        ({"gpt4": [0.9, 0.2, 0.6], "gold": [1, 0, None]}, "--column judge=gpt4", 2),
+        ({"llm": ["Good", "bad", "BAD"], "Label": ["good", "bad", "Good"]}, "judge=llm", 3),
+        ({"GPT-4": [1, 0, 1], "Qwen": [1, 1, 0], "human": [1, 0, None]}, "--judge Qwen", 2),
+        (
+            {"Qwen says": ["up", "down", "up"], "annotator": ["up", "down", "down"]},
+            "--column human=annotator --column 'judge=Qwen says'",
+            3,
+        ),
+        (
+            {"output_b": ["x", "y", "z"], "Qwen": ["output_1", "tie", "b"], "vote": [1, 2, None]},
+            "--column judge=Qwen",
+            2,
+        ),
+        ({"output_b": ["x", "y", "z"], "judge": ["a", "b", "b"], "winner": [1, 1, 2]}, "", 3),
+    ],
+)
+def test_a_judge_among_texts_is_seen_by_its_values(
+    capsys: pytest.CaptureFixture[str],
+    rows: dict[str, list[object]],
+    command: str,
+    labels: int,
+) -> None:
+    texts = {
+        "question": ["p", "q", "r"],
+        "answer_a" if "output_b" in rows else "answer": list("uvw"),
+    }
+    pl.DataFrame({**texts, **rows}, strict=False).write_csv("f.csv")
+    found = guide(capsys, "f.csv")
+    answers, read_as = found["answers"], found["read_as"]
+    assert isinstance(answers, list)
+    assert isinstance(read_as, list)
+    first = answers[0]["command"]
+    assert first.startswith("adjudge evaluate f.csv")
+    assert command in first
+    assert read_as[0]["labels"] == labels
+    assert run(shlex.split(first)[1:]) == 0
+    # People can still be asked about the texts, of which no column is a judge's.
+    asked = [each["command"] for each in answers if each["command"].startswith("adjudge label")]
+    assert asked == ["adjudge label f.csv -o labels.csv"]
+
+
+def test_verdicts_without_labels_beside_their_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    """The draw of rows to label works, with and without ids, also for a judge in a column."""
+    texts = {"PROMPT": ["p", "q", "r"], "Response": ["u", "v", "w"]}
+    pl.DataFrame({"ID": [1, 2, 3], **texts, "JUDGE": [1, 0, 1]}).write_csv("f.csv")
+    answers = guide(capsys, "f.csv")["answers"]
+    assert isinstance(answers, list)
+    assert answers[0]["command"] == "adjudge plan labels f.csv --write-ids to_label.csv"
+    pl.DataFrame({**texts, "Qwen": [4, 2, 5]}).write_csv("g.csv")
+    pl.DataFrame({"id": [1, 1], "judge_name": ["m", "n"], "judge": [0, 1]}).write_csv("h.csv")
+    lines = {"f.csv": "", "g.csv": "--judge Qwen", "h.csv": "--judge m --judge n"}
+    for file, judges in lines.items():
+        assert run(shlex.split(f"evaluate {file} {judges}")) == 2
+        following = capsys.readouterr().out.splitlines()[-1].removeprefix("next: adjudge ")
+        assert run(shlex.split(following)) == 0
+        assert pl.read_csv("to_label.csv").height == pl.read_csv(file)[:, 0].n_unique()
 
 
 def test_names_of_columns_go_into_the_commands(
@@ -99,12 +161,13 @@ def test_no_rows_of_any_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (
             "id,metric,judge,human\n1,exact,1,1\n1,style,0,1\n2,exact,0,\n2,style,1,\n",
             ["grades by several metrics"],
-            ["adjudge estimate f.csv --by metric"],
+            ["adjudge evaluate f.csv", "adjudge estimate f.csv --by metric"],
         ),
         (
             "id,p_pass,human\n1,0.9,1\n2,0.2,0\n3,0.7,\n",
             ["grades", "judgments of answers"],
             [
+                "adjudge evaluate f.csv",
                 "adjudge estimate f.csv",
                 "adjudge calibrate f.csv --alpha 0.1 -o policy.json",
             ],
@@ -166,7 +229,13 @@ def test_a_command_is_listed_once_and_only_if_it_has_something_to_do(
 ) -> None:
     Path("f.csv").write_text("id,judge,human\n1,1,1\n2,0,1\n")
     answers = guide(capsys, "f.csv")["answers"]
-    assert answers == [{"question": "What rate can I report?", "command": "adjudge estimate f.csv"}]
+    assert answers == [
+        {
+            "question": "How good is the judge, and where is it wrong?",
+            "command": "adjudge evaluate f.csv",
+        },
+        {"question": "What rate can I report?", "command": "adjudge estimate f.csv"},
+    ]
     # A plan needs verdicts of 0 and 1, and labels of both.
     for rows, plans in (
         ("1,1,1\n2,0,0\n3,0,", 1),

@@ -1,8 +1,9 @@
 """Doubts: what judges said about a row becomes one verdict and one doubt.
 
 Before new rows are scored, a doubt is a fixed function of a row, so every guarantee holds for it as
-for any other score. The judge's own doubt is here. A new doubt is a file with a `Doubt` and its
-`DoubtRequest`, and a line in `all_doubts`; what it saves is a `SavedDoubt` in the policy.
+for any other score. The judge's own doubt is here. A new doubt is a file with a `Doubt` and the
+`DoubtMethod` that learns it, and a line in `DOUBTS`; what it saves is a `SavedDoubt` in the policy.
+A package adds its own by an entry point of the group `adjudge.doubts`.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
 from adjudge.data.judgments import BY_ORDERS, Judgments, doubt_ties, fixed_doubts, prepare_judgments
 from adjudge.data.rows import FAIL, PASS, Identity, identities
-from adjudge.data.source import Source
+from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import identity_of, match_judge, take_known_route
+from adjudge.plugins import Builtin, Registry
 from adjudge.policy.doubts import Stage
 from adjudge.policy.result import Contradiction, Policy, PolicyGroup
 from adjudge.present.result import Check, Count, at_most
@@ -30,14 +31,8 @@ from adjudge.selection.doubts.evidence import Evidence
 from adjudge.selection.labelled import NewRows
 from adjudge.statistics.entropy import entropy_of, verdict
 from adjudge.store import StorePlace
-from adjudge.validation import BoolArray, one_of
+from adjudge.validation import BoolArray
 
-if TYPE_CHECKING:
-    from adjudge.selection.cascade_plan import CascadePlan
-
-#: Refusals of options that only a learned doubt takes, and of those that only a cascade takes.
-NOT_LEARNED = {"category": "needs --doubt learned, --jury learned or --cascade"}
-NO_COSTS = {"costs": "only used with a cascade: add --cascade"}
 NO_LENGTHS = (
     "what the policy learned needs the columns length_a and length_b, but a request does not have "
     "them; calibrate on rows with response_a and response_b to serve"
@@ -109,9 +104,9 @@ class Doubt(ABC):
     #: Whether its verdict and doubt were learned from labels.
     learned: ClassVar[bool] = False
     #: Whether its doubt is the one that the protocol gives, with the few values it can allow.
-    own: ClassVar[bool] = False
+    of_protocol: ClassVar[bool] = False
     #: The noun, and its plural, for a row with infinite doubt.
-    mute: ClassVar[tuple[str, str | None]] = ("judge tie", None)
+    infinite_rows: ClassVar[tuple[str, str | None]] = ("judge tie", None)
     #: Why a labelled row has infinite doubt, and why one has no verdict.
     tie: ClassVar[str] = "the judge returned a tie"
     no_verdict: ClassVar[str] = "p = 0.5"
@@ -145,6 +140,10 @@ class Doubt(ABC):
     @abstractmethod
     def score(self, new: NewRows) -> ScoredRows:
         """Verdict and doubt of every row; ArgumentError if rows lack what it needs."""
+
+    def first_verdicts(self, rows: pl.DataFrame, frame: pl.DataFrame) -> pl.Series:
+        """The verdicts of the judge, of several the first, on these rows; `frame` is of all."""
+        return rows["verdict"]
 
     @abstractmethod
     def check_judges(self, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
@@ -197,8 +196,8 @@ def is_by_orders(policy: Policy) -> bool:
 
 def asked_protocol(protocol: str | None) -> str:
     """The protocol by which a service asks for such verdicts: the rows' own, or preference."""
-    asked = (protocol or "").removesuffix(BY_ORDERS).removesuffix("(").strip()
-    return asked or "preference"
+    name = (protocol or "").removesuffix(BY_ORDERS).removesuffix("(").strip()
+    return name or "preference"
 
 
 def read_orders(judgment: Judgment) -> Judgment:
@@ -213,7 +212,8 @@ def read_orders(judgment: Judgment) -> Judgment:
     if judgment.p_fwd is None or judgment.p_rev is None or judgment.p_tie is not None:
         remedy = "the policy is of verdicts in both orders: ask in both, without a letter for ties"
         raise ArgumentError("protocol", judgment.protocol, remedy)
-    first, second = (((p > 0.5) + (p >= 0.5)) / 2 for p in (judgment.p_fwd, judgment.p_rev))
+    first = _as_verdict(judgment.p_fwd)
+    second = _as_verdict(judgment.p_rev)
     p_a = (first + second) / 2
     return replace(
         judgment,
@@ -223,6 +223,11 @@ def read_orders(judgment: Judgment) -> Judgment:
         uncertainty=entropy_of(p_a),
         verdict=verdict(p_a),
     )
+
+
+def _as_verdict(p: float) -> float:
+    """1, 0 or one half."""
+    return ((p > 0.5) + (p >= 0.5)) / 2
 
 
 def check_identities(
@@ -240,21 +245,33 @@ def check_identities(
     return list(dict.fromkeys(remark for remark in remarks if remark is not None))
 
 
-@dataclass(frozen=True)
-class DoubtOptions:
-    """The options of calibrate and evaluate that ask for a doubt, or that not every doubt takes."""
+class ReadingJudgments(Reading, total=False):
+    """What every call takes that reads judgments to calibrate, evaluate or select.
 
-    jury: str | None = None
-    doubt: str | None = None
-    cascade: str | Sequence[str] | None = None
-    plan: CascadePlan | str | Path | None = None
-    best: bool = False
-    pairs: TableLike | None = None
-    costs: Sequence[float] | None = None
-    category: str | None = None
-    learning_share: float = 0.3
-    weights: str | None = None
-    judge: str | None = None
+    Args:
+        pairs: The judged pairs, for a learned doubt that uses the length of the texts.
+        judge: Only this judge's rows.
+        protocol: Only this protocol's rows.
+    """
+
+    pairs: TableLike | None
+    judge: str | None
+    protocol: str | None
+
+
+def open_judgments(
+    judgments: TableLike | Judgments,
+    reading: ReadingJudgments,
+    *,
+    labels: TableLike | None = None,
+    **others: TableLike | None,
+) -> Source:
+    """The files of a call that takes `ReadingJudgments`."""
+    names: dict[str, Any] = {**reading}
+    pairs = names.pop("pairs", None)
+    for chosen_later in ("judge", "protocol"):
+        names.pop(chosen_later, None)
+    return Source(judgments, labels=labels, pairs=pairs, others=others, **names)
 
 
 @dataclass(frozen=True)
@@ -273,7 +290,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class DoubtFit:
+class FittedDoubt:
     """A doubt, and the labelled rows that are left to calibrate, with its verdicts and errors.
 
     `evidence` is what was seen of each row, if a learned doubt can use it. `alone` are the rows of
@@ -290,51 +307,37 @@ class DoubtFit:
     remarks: tuple[str, ...] = ()
     alone: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     #: Its fields in the policy, given the coverage of other rows and that of its own.
-    entries: Callable[[Coverage, float], dict[str, Any]] = lambda coverage, total: {}
+    policy_fields: Callable[[Coverage, float], dict[str, Any]] = lambda coverage, total: {}
 
 
-@dataclass(frozen=True)
-class DoubtRequest(ABC):
-    """A doubt that was asked for, with the options."""
+class DoubtMethod(ABC):
+    """A way to get one verdict and one doubt from what judges said. Its fields are its options.
 
-    options: DoubtOptions
+    `learn` returns the doubt itself, after learning from labelled rows if it must.
+    """
 
     doubt: ClassVar[type[Doubt]]
-    #: The options that ask for it, by this word or (None) by any.
-    asked_by: ClassVar[Mapping[str, str | None]] = {}
-    #: Options that it does not take, in the order in which they are refused, and what to do.
-    refuses: ClassVar[Mapping[str, str]] = {}
     #: Whether it reads other columns than those of a rule, the texts, and rows without a score.
     reads_columns: ClassVar[bool] = True
     reads_texts: ClassVar[bool] = False
     reads_failed: ClassVar[bool] = False
     #: Whether it can learn from labels that were drawn below a cut.
     keeps_cuts: ClassVar[bool] = True
-    #: Its name in a comparison, and that of what is learned over it.
-    name: ClassVar[str | None] = None
-    learned_name: ClassVar[str] = "learned doubt"
 
     @property
-    def plain(self) -> DoubtRequest:
-        """The doubt that it is learned over; itself if nothing is learned."""
-        return self
+    def title(self) -> str | None:
+        """Its name in a comparison; None: that of the judge."""
+        return None
 
-    @classmethod
-    def is_asked(cls, options: DoubtOptions) -> bool:
-        """Whether these options ask for it; the judge's own doubt needs none."""
-        values = {name: getattr(options, name) for name in cls.asked_by}
-        return not values or any(
-            values[name] not in (None, False) and word in (None, values[name])
-            for name, word in cls.asked_by.items()
-        )
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        """The columns that it needs in addition to those of judgments."""
+        return ()
 
-    def check(self) -> None:
-        """Refuse options that cannot be combined with it."""
-        for name, remedy in self.refuses.items():
-            value = getattr(self.options, name)
-            if value is not None:
-                listed = not isinstance(value, str) and isinstance(value, Sequence)
-                raise ArgumentError(name, tuple(value) if listed else str(value), remedy)
+    @property
+    def takes_weights(self) -> bool:
+        """Whether its rows can have weights."""
+        return True
 
     def prepare(
         self, source: Source, judge: str | None, protocol: str | None, least: float | None
@@ -343,7 +346,7 @@ class DoubtRequest(ABC):
         return prepare_judgments(source, judge=judge, protocol=protocol)
 
     @abstractmethod
-    def learn(self, labelled: Labelled) -> DoubtFit:
+    def learn(self, labelled: Labelled) -> FittedDoubt:
         """The doubt for these rows; ArgumentError if they lack what it needs."""
 
 
@@ -353,7 +356,7 @@ class OwnDoubt(Doubt):
 
     groups: tuple[PolicyGroup, ...] = ()
 
-    own = True
+    of_protocol = True
 
     @classmethod
     def load(cls, policy: Policy) -> Doubt | None:
@@ -368,37 +371,45 @@ class OwnDoubt(Doubt):
         return check_identities([group.identity for group in self.groups], frame, store=store)
 
 
-class OwnRequest(DoubtRequest):
-    """The judge's own doubt, for which nothing was asked."""
+@dataclass(frozen=True)
+class Own(DoubtMethod):
+    """Each judge's own doubt. Nothing is learned."""
 
     doubt = OwnDoubt
-    refuses = NOT_LEARNED | NO_COSTS
     reads_columns = False
 
-    def learn(self, labelled: Labelled) -> DoubtFit:
-        return DoubtFit(self.doubt(), labelled.frame)
+    def learn(self, labelled: Labelled) -> FittedDoubt:
+        return FittedDoubt(self.doubt(), labelled.frame)
 
 
-def all_doubts() -> tuple[type[DoubtRequest], ...]:
-    """Every doubt; the first that options ask for, or that a policy saves, is used."""
-    from adjudge.selection.cascade import CascadeRequest
-    from adjudge.selection.choices import ChoiceRequest
-    from adjudge.selection.doubts.jury import JuryRequest, LearnedRequest
+#: The doubts by name. A policy is read by the last one that it fits: each before the first is more
+#: special, and that of a package comes before ours.
+DOUBTS: Registry[type[DoubtMethod]] = Registry(
+    "doubt",
+    "adjudge.doubts",
+    {
+        "own": Builtin("adjudge.selection.doubts.base:Own"),
+        "jury": Builtin("adjudge.selection.doubts.jury:Jury"),
+        "learned": Builtin("adjudge.selection.doubts.jury:Learned"),
+        "cascade": Builtin("adjudge.selection.cascade:Cascade"),
+        "choices": Builtin("adjudge.selection.choices:Choices"),
+    },
+)
 
-    return (ChoiceRequest, CascadeRequest, LearnedRequest, JuryRequest, OwnRequest)
 
+def find_doubt(doubt: DoubtMethod | str | None) -> DoubtMethod:
+    """The doubt itself, the one of this name with its usual options, or (None) the judge's own.
 
-def ask_doubt(options: DoubtOptions) -> DoubtRequest:
-    """The doubt that the options ask for; ArgumentError for options that cannot be combined."""
-    requests = all_doubts()
-    if options.doubt is not None:
-        words = [request.asked_by.get("doubt") for request in requests]
-        one_of(options.doubt, [word for word in words if word is not None], "doubt")
-    asked = next(request(options) for request in requests if request.is_asked(options))
-    asked.check()
-    return asked
+    >>> find_doubt(None), find_doubt("learned")
+    (Own(), Learned(share=0.3, category=None, jury=None))
+    """
+    if isinstance(doubt, DoubtMethod):
+        return doubt
+    return DOUBTS.load("own" if doubt is None else doubt)()
 
 
 def load_doubt(policy: Policy) -> Doubt:
-    loaded = (request.doubt.load(policy) for request in all_doubts())
+    """The doubt that the policy saves."""
+    methods = [DOUBTS.load(name) for name in DOUBTS]
+    loaded = (method.doubt.load(policy) for method in reversed(methods))
     return next(doubt for doubt in loaded if doubt is not None)

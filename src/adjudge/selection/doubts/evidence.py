@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from adjudge.data.columns import UNNAMED
 from adjudge.data.judgments import BY_ORDERS, HAS_VERDICT, IS_ERROR, WORDS, doubt_ties, fixed_doubts
 from adjudge.data.rows import stated_confidence, text_column
+from adjudge.data.style import lengths
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import DoubtReport, Lengths, Stage
@@ -36,7 +37,8 @@ TAIL = 0.01
 #: The log odds of the largest p below 1.
 _LARGEST = 37.0
 ORDER_GAP = "sign x order gap"
-SINGLE_ORDER, SWAP_VOTE = "single_order", "swap_vote"
+SINGLE_ORDER = "single_order"
+SWAP_VOTE = "swap_vote"
 
 
 def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> FloatArray:
@@ -126,7 +128,8 @@ class Evidence:
         if (order_gap := self.order_gap) is not None:
             columns[ORDER_GAP] = sign * order_gap
         if self.length_a is not None and self.length_b is not None:
-            long_a, long_b = np.log1p(self.length_a), np.log1p(self.length_b)
+            long_a = np.log1p(self.length_a)
+            long_b = np.log1p(self.length_b)
             columns["length ratio"] = long_a - long_b
             columns["sign x length gap"] = sign * np.abs(long_a - long_b)
             columns["sign x length"] = sign * ((long_a + long_b) / 2)
@@ -169,21 +172,24 @@ class LearnedMargin:
         >>> learned.weights[2:4].round(1).tolist()  # y is wrong, and that is information
         [0.7, -0.9]
         """
-        y, rows = zero_one(prefers_a, "prefers_a"), len(evidence.p)
+        y = zero_one(prefers_a, "prefers_a")
+        rows = len(evidence.p)
         if len(y) != rows:
             raise ArgumentError("prefers_a", len(y), f"give one for each of {rows} pairs")
         units = np.arange(rows) if clusters is None else cluster_codes(clusters)[0]
         everything = np.ones((1, rows), dtype=np.bool_)
-        names, fit = learn(evidence, y, everything, units=units, seed=seed)
-        return cls(names, evidence.categories, fit.scales[0], fit.weights[0], float(fit.penalty[0]))
+        names, ridge = learn(evidence, y, everything, units=units, seed=seed)
+        penalty = float(ridge.penalty[0])
+        return cls(names, evidence.categories, ridge.scales[0], ridge.weights[0], penalty)
 
     @classmethod
     def load(cls, saved: DoubtReport | Stage, categories: tuple[str, ...]) -> LearnedMargin:
-        scales, weights = np.asarray(saved.scales), np.asarray(saved.weights)
+        scales = np.asarray(saved.scales)
+        weights = np.asarray(saved.weights)
         return cls(saved.columns, categories, scales, weights, saved.penalty)
 
     @property
-    def entries(self) -> dict[str, Any]:
+    def saved_fields(self) -> dict[str, Any]:
         return {
             "columns": self.columns,
             "scales": tuple(self.scales.tolist()),
@@ -258,8 +264,11 @@ def with_context(
 ) -> Evidence:
     """The evidence with lengths and categories from the same rows."""
     if lengths is not None:
-        a, b = (_length(frame, f"{lengths}_{side}") for side in ("a", "b"))
-        evidence = replace(evidence, length_a=a, length_b=b)
+        evidence = replace(
+            evidence,
+            length_a=_length(frame, f"{lengths}_a"),
+            length_b=_length(frame, f"{lengths}_b"),
+        )
     if category is not None:
         names = text_column(frame, category, "category").to_list()
         evidence = replace(evidence, category=names)
@@ -306,9 +315,10 @@ def with_learned(
 ) -> pl.DataFrame:
     """The rows with the learned verdict and doubt instead of the judge's; ties remain ties."""
     margin = pl.Series("margin", margins)
-    tie = pl.when(pl.col("verdict") == "tie").then(pl.lit("tie"))
     first, second = WORDS[about]
-    verdict = tie.when(margin > 0).then(pl.lit(first)).when(margin < 0).then(pl.lit(second))
+    side = pl.when(margin > 0).then(pl.lit(first)).when(margin < 0).then(pl.lit(second))
+    is_tie = pl.col("verdict") == "tie"
+    verdict = pl.when(is_tie).then(pl.lit("tie")).otherwise(side)
     return doubt_ties(frame.with_columns(verdict=verdict, uncertainty=pl.Series(doubts)))
 
 
@@ -322,7 +332,7 @@ def count_overturned(
 def _length(frame: pl.DataFrame, column: str) -> FloatArray:
     values = frame[column]
     if column.startswith("response"):
-        values = as_text(values).str.len_chars()
+        values = lengths(as_text(values))
     numbers = as_text(values).cast(pl.Float64, strict=False)
     bad = (~(numbers.is_finite() & (numbers >= 0))).fill_null(True)
     if bad.any():
@@ -374,7 +384,8 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     if stated is not None:
         has_verdict = rows.select(HAS_VERDICT).to_series().to_numpy()
         errors = rows.select(IS_ERROR).to_series().to_numpy()
-        name, judge = shown or "uncertainty", str(rows["judge"][0])
+        name = shown or "uncertainty"
+        judge = str(rows["judge"][0])
         yield Signal(name, judge, shown, stated, has_verdict, uncertainty, errors)
         return
     if rows["p_a"].null_count():
@@ -395,7 +406,8 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     yield _signal(rows, SINGLE_ORDER, single)
     yield _signal(rows, SWAP_VOTE, votes)
     # A verdict on every row: if the votes disagree, that of a random order, with confidence 0.5.
-    p, doubts = np.where(votes == 0.5, single, votes), preference_entropy(votes)
+    p = np.where(votes == 0.5, single, votes)
+    doubts = preference_entropy(votes)
     by_coin = _signal(rows, "swap_vote_by_coin", p, scores=doubts)
     yield replace(by_coin, confidence=confidence(votes))
     if not is_entropy:
@@ -410,10 +422,9 @@ def _signal(
     rows: pl.DataFrame, name: str, p: FloatArray, *, scores: FloatArray | None = None
 ) -> Signal:
     """The signal of a probability for the first answer: its verdict, its doubt, its errors."""
-    says_first, says_second = (
-        rows["label"].is_in(words).fill_null(False).to_numpy()
-        for words in zip(*WORDS.values(), strict=True)
-    )
+    first_words, second_words = zip(*WORDS.values(), strict=True)
+    says_first = rows["label"].is_in(first_words).fill_null(False).to_numpy()
+    says_second = rows["label"].is_in(second_words).fill_null(False).to_numpy()
     tie = (rows["verdict"] == "tie").fill_null(False).to_numpy()
     decided = (p != 0.5) & ~tie
     right = ((p > 0.5) & says_first) | ((p < 0.5) & says_second)

@@ -22,18 +22,16 @@ from adjudge.policy.doubts import DoubtReport, JuryReport, Lengths
 from adjudge.policy.result import Policy
 from adjudge.records import MEASURED, About, Grade, Pair, Subject
 from adjudge.selection.doubts.base import (
-    NO_COSTS,
     NO_LENGTHS,
-    NOT_LEARNED,
     Answers,
     Coverage,
     Decision,
     Doubt,
-    DoubtFit,
-    DoubtRequest,
+    DoubtMethod,
+    FittedDoubt,
     Labelled,
+    Own,
     OwnDoubt,
-    OwnRequest,
     ScoredRows,
 )
 from adjudge.selection.doubts.evidence import (
@@ -60,7 +58,8 @@ from adjudge.statistics.ridge import PENALTIES
 from adjudge.store import StorePlace
 from adjudge.validation import BoolArray, FloatArray, one_of, open_unit
 
-JURIES = ("mean", "learned")
+#: How a jury combines its judges without labels.
+JURIES = ("mean",)
 #: The value in the judge column of a jury's rows.
 JURY = "jury"
 #: The column with the names of a jury's members.
@@ -114,11 +113,12 @@ class JudgeTable:
 
     def evidence(self, names: Sequence[str]) -> Evidence:
         """The judges' answers; without order gaps unless every score is of both orders."""
-        p, forward, reverse = (
-            self.across(pl.col(name).cast(pl.Float64).fill_null(np.nan))
-            for name in ("p_a", "p_fwd", "p_rev")
-        )
-        p, gaps = np.where(self.across(IS_MEASURED), p, np.nan), gap_between(forward, reverse)
+
+        def numbers(name: str) -> FloatArray:
+            return self.across(pl.col(name).cast(pl.Float64).fill_null(np.nan))
+
+        p = np.where(self.across(IS_MEASURED), numbers("p_a"), np.nan)
+        gaps = gap_between(numbers("p_fwd"), numbers("p_rev"))
         complete = not (np.isnan(gaps) & ~np.isnan(p)).any()
         return Evidence(
             judges=tuple(names),
@@ -204,7 +204,6 @@ class JuryDoubt(Doubt):
         )
 
     def first_verdicts(self, rows: pl.DataFrame, frame: pl.DataFrame) -> pl.Series:
-        """The verdicts of the first judge on these rows, from the rows of all judges."""
         first = frame.filter(pl.col(MEMBER) == self.judges[0]).select("id", "verdict")
         return rows.select("id").join(first, on="id", how="left", maintain_order="left")["verdict"]
 
@@ -221,7 +220,8 @@ class JuryDoubt(Doubt):
         The jury's p_tie is the mean over its judges, with 0 for a judge without ties.
         """
         table = JudgeTable.build([frame.filter(pl.col(MEMBER) == name) for name in self.judges])
-        evidence, rows = table.evidence(self.judges), table.frame
+        evidence = table.evidence(self.judges)
+        rows = table.frame
         by_id = rows["id"].arg_sort().to_numpy()
         scored = by_id[~np.isnan(evidence.p[by_id]).any(axis=1)]
         if not len(scored):
@@ -232,28 +232,25 @@ class JuryDoubt(Doubt):
             rows = rows.join(ties, on="id", how="left", maintain_order="left")
         evidence = evidence.take(scored)
         p = jury_preference(evidence.p, self.weights, self.most_odds, self.tail)
-        rows = (
-            rows[scored]
-            .with_columns(
-                judge=pl.lit(JURY),
-                protocol=pl.lit(self.method),
-                status=pl.lit("ok"),
-                p_a=pl.Series(p),
-                uncertainty=pl.Series(preference_entropy(p)),
-                judge_fingerprint=pl.lit(None, pl.String),
-            )
-            .with_columns(verdict=verdict_by(rows.columns, WORDS[about]))
+        verdict = verdict_by(rows.columns, WORDS[about])
+        rows = rows[scored].with_columns(
+            judge=pl.lit(JURY),
+            protocol=pl.lit(self.method),
+            status=pl.lit("ok"),
+            p_a=pl.Series(p),
+            uncertainty=pl.Series(preference_entropy(p)),
+            judge_fingerprint=pl.lit(None, pl.String),
         )
-        return rows, evidence
+        return rows.with_columns(verdict=verdict), evidence
 
 
 def fit_jury(
     doubt: JuryDoubt, rows: pl.DataFrame, members: pl.DataFrame, **others: Any
-) -> DoubtFit:
+) -> FittedDoubt:
     """A jury and its labelled rows; `members` are those of its judges."""
     alone = {name: members.filter(pl.col(MEMBER) == name) for name in doubt.judges}
 
-    def entries(coverage: Coverage, total: float) -> dict[str, Any]:
+    def policy_fields(coverage: Coverage, total: float) -> dict[str, Any]:
         report = JuryReport(
             method=doubt.method,
             judges=doubt.judges,
@@ -266,7 +263,7 @@ def fit_jury(
         )
         return {"jury": report}
 
-    return DoubtFit(
+    return FittedDoubt(
         doubt,
         rows,
         assumptions=(
@@ -277,35 +274,46 @@ def fit_jury(
             "these labels, you need other labels to calibrate",
         ),
         alone=alone,
-        entries=entries,
+        policy_fields=policy_fields,
         **others,
     )
 
 
-class JuryRequest(DoubtRequest):
-    """All judges of the rows as one."""
+@dataclass(frozen=True)
+class Jury(DoubtMethod):
+    """All judges of the rows as one. Rows that one of them did not score are left out.
+
+    A doubt that is learned over a jury is `Learned(jury=Jury())`.
+
+    Args:
+        method: How the judges are combined: mean (of their log odds).
+    """
+
+    method: str = JURIES[0]
 
     doubt = JuryDoubt
-    asked_by = dict.fromkeys(("jury",))
-    refuses = {"doubt": "leave it out: --jury learned includes it"} | NOT_LEARNED | NO_COSTS
-    name = "jury (mean)"
-    learned_name = "jury (learned)"
 
-    def check(self) -> None:
-        if self.options.weights is not None:
-            remedy = "leave out --weights: a jury cannot use weights"
-            raise ArgumentError("jury", self.options.jury, remedy)
-        super().check()
+    @property
+    def title(self) -> str:
+        return f"jury ({self.method})"
 
-    def learn(self, labelled: Labelled) -> DoubtFit:
+    @property
+    def takes_weights(self) -> bool:
+        return False
+
+    def learn(self, labelled: Labelled) -> FittedDoubt:
         """A jury of every judge in the labelled rows; errors are the jury's own."""
-        method = one_of(str(self.options.jury), JURIES, "jury")
-        frame = name_members(labelled.frame)
-        doubt = make_jury(frame, method)
-        rows, evidence = doubt.assemble(frame, labelled.about)
+        return self.fit(labelled, recorded_as=self.method)
+
+    def fit(self, labelled: Labelled, *, recorded_as: str) -> FittedDoubt:
+        """The jury, which the policy names by what is made of it: mean or learned."""
+        one_of(self.method, JURIES, "jury")
+        members = name_members(labelled.frame)
+        doubt = make_jury(members, recorded_as)
+        rows, evidence = doubt.assemble(members, labelled.about)
         rows = doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR))
-        dropped = {INCOMPLETE: frame["id"].n_unique() - rows.height}
-        return fit_jury(doubt, rows, frame, evidence=evidence, dropped=dropped)
+        dropped = {INCOMPLETE: members["id"].n_unique() - rows.height}
+        return fit_jury(doubt, rows, members, evidence=evidence, dropped=dropped)
 
 
 def make_jury(frame: pl.DataFrame, method: str, *, judges: Sequence[str] = ()) -> JuryDoubt:
@@ -332,9 +340,10 @@ def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataF
         usable, on="id", how="anti", maintain_order="left"
     )
     shared = [name for name in left_out.columns if name in usable.columns]
-    blank = ("p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "verdict", "judge_fingerprint")
+    numbers = ("p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "verdict", "judge_fingerprint")
+    blank = {name: pl.lit(None, usable.schema[name]) for name in numbers if name in shared}
     left_out = left_out.select(shared).with_columns(
-        *(pl.lit(None, usable.schema[name]).alias(name) for name in blank if name in shared),
+        **blank,
         judge=pl.lit(usable["judge"][0], pl.String),
         protocol=pl.lit(usable["protocol"][0], pl.String),
         status=pl.lit("error"),
@@ -405,66 +414,89 @@ class LearnedDoubt(Doubt):
         return self.inner.check_judges(frame, store=store)
 
 
-class LearnedRequest(DoubtRequest):
-    """A doubt learned from a random share of the labelled pairs, or of their clusters."""
+@dataclass(frozen=True)
+class Learned(DoubtMethod):
+    """Verdict and doubt of one judge or of a jury, learned from a random share of the labels.
+
+    The other labels calibrate. Rows of a cluster are in one of the two parts together.
+
+    Args:
+        share: Share of the labels that a learned doubt, jury or cascade learns from.
+        category: Column of categories that a learned doubt or cascade can learn from.
+        jury: Learn over this jury instead of over one judge.
+    """
+
+    share: float = 0.3
+    category: str | None = None
+    jury: Jury | None = None
 
     doubt = LearnedDoubt
-    asked_by = dict.fromkeys(("jury", "doubt"), "learned")
     reads_texts = True
 
     @property
-    def plain(self) -> DoubtRequest:
-        without = replace(self.options, category=None)
-        return OwnRequest(without) if without.jury is None else JuryRequest(without)
+    def title(self) -> str:
+        return "learned doubt" if self.jury is None else "jury (learned)"
 
-    def check(self) -> None:
-        self.plain.check()
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        return (self.category,)
 
-    def learn(self, labelled: Labelled) -> DoubtFit:
+    @property
+    def takes_weights(self) -> bool:
+        return self.jury is None
+
+    @property
+    def inner(self) -> DoubtMethod:
+        """The doubt that it is learned over."""
+        return Own() if self.jury is None else self.jury
+
+    def learn(self, labelled: Labelled) -> FittedDoubt:
         """The rows decide which columns are used. Human ties are not used for learning."""
-        inner, seed = self.plain.learn(labelled), labelled.settings["seed"]
-        share, category = self.options.learning_share, self.options.category
-        frame, about = inner.rows, labelled.about
+        seed = labelled.settings["seed"]
+        if self.jury is None:
+            inner = Own().learn(labelled)
+        else:
+            inner = self.jury.fit(labelled, recorded_as="learned")
+        frame = inner.rows
         evidence = judge_evidence(frame) if inner.evidence is None else inner.evidence
         lengths = lengths_in(frame)
-        context = with_context(evidence, frame, lengths=lengths, category=category)
-        keys = frame[labelled.cluster or "id"].to_list()
-        codes, groups = cluster_codes(keys)
-        order = np.random.default_rng(seed).permutation(groups)
-        learning = np.isin(codes, order[: round(open_unit(share, "learning_share") * groups)])
+        context = with_context(evidence, frame, lengths=lengths, category=self.category)
+        clusters = frame[labelled.cluster or "id"].to_list()
+        cluster_of_row, n_clusters = cluster_codes(clusters)
+        order = np.random.default_rng(seed).permutation(n_clusters)
+        n_learning_clusters = round(open_unit(self.share, "learning_share") * n_clusters)
+        learning = np.isin(cluster_of_row, order[:n_learning_clusters])
         label = frame["label"].to_numpy()
-        used = learning & (label != "tie")
-        n = int(used.sum())
-        if n < FEWEST_LEARNING or learning.all():
-            raise ArgumentError(
-                "learning_share",
-                share,
-                f"leaves {n} labels to learn from and {int((~learning).sum())} to calibrate; "
-                f"{FEWEST_LEARNING} or more are needed to learn",
-            )
-        units = [key for key, here in zip(keys, used, strict=True) if here]
-        prefers_a = label[used] == WORDS[about][0]
-        margin = LearnedMargin.fit(context.take(used), prefers_a, clusters=units, seed=seed)
+        decisive = learning & (label != "tie")
+        n_learning = int(decisive.sum())
+        self._check_enough(n_learning, n_calibration=int((~learning).sum()))
+        units = [cluster for cluster, used in zip(clusters, decisive, strict=True) if used]
+        prefers_a = label[decisive] == WORDS[labelled.about][0]
+        margin = LearnedMargin.fit(context.take(decisive), prefers_a, clusters=units, seed=seed)
         judged = frame.filter(pl.Series(~learning))
-        doubt = LearnedDoubt(inner.doubt, margin, lengths, category)
-        rows = doubt.apply(judged, evidence.take(~learning), about=about)
+        doubt = LearnedDoubt(inner.doubt, margin, lengths, self.category)
+        rows = doubt.apply(judged, evidence.take(~learning), about=labelled.about)
+        of_judge = inner.doubt.first_verdicts(judged, name_members(labelled.frame))
 
-        def entries(coverage: Coverage, total: float) -> dict[str, Any]:
+        def policy_fields(coverage: Coverage, total: float) -> dict[str, Any]:
             report = DoubtReport(
-                **margin.entries,
-                stays_home=margin.penalty == PENALTIES[0],
+                **margin.saved_fields,
+                at_largest_penalty=margin.penalty == PENALTIES[0],
                 lengths=lengths,
-                category=category,
+                category=self.category,
                 categories=margin.categories,
-                n_learning=n,
+                n_learning=n_learning,
                 n_verdicts=rows.height,
-                n_overturned=count_overturned(judged["verdict"], rows["verdict"]),
+                n_overturned=count_overturned(of_judge, rows["verdict"]),
                 coverage_without=coverage(judged),
             )
-            over = inner.entries(coverage, total).items()
-            return {**{name: replace(e, n_training=n) for name, e in over}, "doubt": report}
+            jury_fields = {
+                name: replace(report, n_training=n_learning)
+                for name, report in inner.policy_fields(coverage, total).items()
+            }
+            return {**jury_fields, "doubt": report}
 
-        return DoubtFit(
+        return FittedDoubt(
             doubt,
             rows.with_columns(IS_ERROR.alias(ERROR)),
             assumptions=(
@@ -473,6 +505,15 @@ class LearnedRequest(DoubtRequest):
             ),
             cautions=inner.cautions,
             dropped={**inner.dropped, LEARNED_FROM: int(learning.sum())},
-            remarks=tuple(advise_learning(groups)),
-            entries=entries,
+            remarks=tuple(advise_learning(n_clusters)),
+            policy_fields=policy_fields,
         )
+
+    def _check_enough(self, n_learning: int, *, n_calibration: int) -> None:
+        if n_learning < FEWEST_LEARNING or not n_calibration:
+            raise ArgumentError(
+                "learning_share",
+                self.share,
+                f"leaves {n_learning} labels to learn from and {n_calibration} to calibrate; "
+                f"{FEWEST_LEARNING} or more are needed to learn",
+            )

@@ -176,11 +176,13 @@ class Guarantee(Method):
 
         tests/unit/selection/test_splits.py checks that every override gives the same counts.
         """
-        table, accepted, wrong = splits.table, [], []
+        table = splits.table
+        accepted = []
+        wrong = []
         labels = Labels(table.scores, table.wrong.astype(np.int64), values=table.values)
         for calibrates, new in zip(splits.calibrates, splits.tested, strict=True):
             rule = self.decide(labels.take(calibrates), levels)
-            chosen = self.accept(rule, table.scores[new], levels) & ~table.mute[new]
+            chosen = self.accept(rule, table.scores[new], levels) & ~table.no_verdict[new]
             accepted.append(np.count_nonzero(chosen))
             wrong.append(np.count_nonzero(chosen & table.wrong[new]))
         return SplitOutcome(
@@ -217,8 +219,10 @@ def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Frac
     >>> scope_threshold([0.1] * 10, [0] * 10, alpha=0.1).accepts
     'all'
     """
-    level, (s, e) = exact_level(alpha), paired(scores, errors)
-    ordered, wrong = sort_values(s), sort_values(s[e.astype(np.bool_)])
+    level = exact_level(alpha)
+    s, e = paired(scores, errors)
+    ordered = sort_values(s)
+    wrong = sort_values(s[e.astype(np.bool_)])
     rows = loosest_rows(ordered, wrong, level)
     return threshold_at(ordered, wrong, rows, method="scope", alpha=level)
 
@@ -251,13 +255,13 @@ class Scope(Guarantee):
 
     def worth(self, levels: Levels) -> str:
         rate = level(float(levels.alpha))
-        return f"On average at most {rate} wrong (seen in simulations, not proven)"
+        return f"On average at most {rate} wrong (simulated, not proven)"
 
     def accept_over_resamples(self, labels: Labels, times: IntArray, levels: Levels) -> BoolArray:
-        ends = np.append(np.flatnonzero(labels.scores[1:] != labels.scores[:-1]), len(labels) - 1)
-        rows, errors = (
-            np.cumsum(counts, axis=1)[:, ends] for counts in (times, times * labels.errors)
-        )
+        score_changes = labels.scores[1:] != labels.scores[:-1]
+        ends = np.append(np.flatnonzero(score_changes), len(labels) - 1)
+        rows = np.cumsum(times, axis=1)[:, ends]
+        errors = np.cumsum(times * labels.errors, axis=1)[:, ends]
         drawn = np.diff(rows, axis=1, prepend=0) > 0
         cut = last_passing(within_ratio(errors + 1, rows, levels.alpha) & drawn)
         last = np.where(cut < 0, -1, ends[cut])

@@ -136,7 +136,8 @@ def weighted_fdr_select(
     level = exact_level(alpha)
     s, e = paired(scores, errors)
     t = finite(new_scores, "new_scores", allow_empty=True)
-    w, v = _positive(weights, "weights"), _positive(new_weights, "new_weights")
+    w = _positive(weights, "weights")
+    v = _positive(new_weights, "new_weights")
     same_length(scores=s, weights=w)
     same_length(new_scores=t, new_weights=v)
     wrong = np.flatnonzero(e == 1)
@@ -147,7 +148,8 @@ def weighted_fdr_select(
     support = _rejections_without(t, mass, v, total, level)
     # p_j <= alpha R_j / m multiplied out, so that integer weights are compared exactly.
     passed = (mass + v) * (len(t) * level.denominator) <= support * (total + v) * level.numerator
-    accepted, p_values = _prune(passed, support), (mass + v) / (total + v)
+    accepted = _prune(passed, support)
+    p_values = (mass + v) / (total + v)
     return _batch(accepted, p_values, e, level, effective_size(w))
 
 
@@ -173,14 +175,16 @@ def _rejections_without(
     """
     m = len(t)
     order = np.argsort(t, kind="stable")
-    ts, masses = t[order], mass[order]
+    ts = t[order]
+    masses = mass[order]
     support = np.zeros(m)
     chunk = max(1, _CELLS // max(m, 1))
     position = np.arange(1, m + 1)
     for start in range(0, m, chunk):
         rows = order[start : start + chunk]
         left_out = np.arange(start, start + len(rows))
-        above = masses[None, :] + v[rows, None] * (t[rows, None] <= ts[None, :])
+        is_below = t[rows, None] <= ts[None, :]
+        above = masses[None, :] + v[rows, None] * is_below
         unit = (total + v[rows, None]) * alpha.numerator
         # Row j itself moves to the front with p = 0: the rows before it move back by one place.
         place = position[None, :] + (np.arange(m)[None, :] < left_out[:, None])
@@ -255,7 +259,8 @@ class Fdr(Guarantee):
         """
         ranks, sizes = np.ones((2, len(scores)), dtype=np.int64)
         for group, rule in enumerate(rules):
-            here, errors = groups == group, np.asarray(rule.errors)
+            here = groups == group
+            errors = np.asarray(rule.errors)
             wrong = np.sort(np.asarray(rule.scores)[errors == 1])
             ranks[here] += np.searchsorted(wrong, scores[here], side="right")
             sizes[here] += len(errors)

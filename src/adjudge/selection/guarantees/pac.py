@@ -38,9 +38,11 @@ from adjudge.selection.thresholds import (
 from adjudge.statistics.numbers import binomial_lower_tail
 from adjudge.validation import FloatArray, IntArray, Seed, exact_level, paired
 
-#: Up to this many rows every rank has its own boundary. With more rows, this many geometric ranks
-#: have one, and a rank between two of them uses the boundary of the lower one.
-_EVERY_RANK_UP_TO, _RANKS = 5000, 400
+#: Up to this many rows every rank has its own boundary.
+_EVERY_RANK_UP_TO = 5000
+#: With more rows, this many geometric ranks have one, and a rank between two of them uses the
+#: boundary of the lower one.
+_RANKS = 400
 #: Above this many rows the crossing probabilities of single ranks are summed instead: there the
 #: union bound costs less than a thousandth of alpha.
 _EXACT_UP_TO = 100_000
@@ -48,8 +50,10 @@ _EXACT_UP_TO = 100_000
 _FIRST_SHARE = 20
 #: Ratio of each level of the step-down to the one before.
 _RATIO = 1.04
-#: Precision of the bisection for the first level, and the margin below delta for float sums.
-_CLOSE, _MARGIN = 1e-7, 1e-9
+#: Precision of the bisection for the first level.
+_CLOSE = 1e-7
+#: The margin below delta for float sums.
+_MARGIN = 1e-9
 #: A score of a file this close to a value of the protocol is that value.
 _SAME = 1e-9
 #: More labels than anyone has: above them, how many are needed is not stated.
@@ -112,7 +116,8 @@ def exact_band(n: int, alpha: Fraction, delta: Fraction) -> Band | None:
     first = max(fewest_rows(alpha, delta), -(-n // _FIRST_SHARE))
     if first > n:
         return None
-    rate, failure = float(alpha), float(delta)
+    rate = float(alpha)
+    failure = float(delta)
     if n <= _EVERY_RANK_UP_TO:
         ranks = np.arange(first, n + 1)
     else:
@@ -142,7 +147,8 @@ def _first_level(ranks: IntArray, alpha: float, delta: float) -> float:
 
     if holds(delta):
         return delta
-    low, high = delta / (2 * len(ranks)), delta
+    low = delta / (2 * len(ranks))
+    high = delta
     while high > low * (1 + _CLOSE):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if holds(middle) else (low, middle)
@@ -152,7 +158,8 @@ def _first_level(ranks: IntArray, alpha: float, delta: float) -> float:
 def _holds_since(boundary: Boundary, earliest: int, n: int, alpha: float, delta: float) -> int:
     """The first rank from which W crosses with probability at most delta, by bisection."""
     since = crossing(boundary, alpha)
-    low, high = earliest - 1, n
+    low = earliest - 1
+    high = n
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if since(middle) <= delta * (1 - _MARGIN) else (middle, high)
@@ -197,7 +204,8 @@ def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
     j + 1 above the boundary at `ranks[i]` crosses later. It decreases in j, so using its last value
     for all larger j is conservative.
     """
-    ranks, errors = boundary.ranks, boundary.errors
+    ranks = boundary.ranks
+    errors = boundary.errors
     if len(ranks) == 0:
         return lambda rank: 0.0
     if ranks[-1] > _EXACT_UP_TO:
@@ -212,7 +220,8 @@ def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
     width = int(_REACH * math.sqrt(ranks[-1] * alpha * (1 - alpha))) + 9
     ahead = [np.zeros(width)]
     for i in range(len(ranks) - 2, -1, -1):
-        steps, rise = int(ranks[i + 1] - ranks[i]), int(errors[i + 1] - errors[i])
+        steps = int(ranks[i + 1] - ranks[i])
+        rise = int(errors[i + 1] - errors[i])
         ahead.append(_step_back(ahead[-1], rise, steps, alpha, width))
     ahead.reverse()
 
@@ -312,7 +321,8 @@ def pac_threshold(
     'none'
     """
     labels = replace(_labels_by_lot(scores, errors, seed), values=tuple(sorted(values)))
-    rate, failure = exact_level(alpha), exact_level(delta, "delta")
+    rate = exact_level(alpha)
+    failure = exact_level(delta, "delta")
     return _threshold(labels, rate, failure)
 
 
@@ -342,7 +352,8 @@ def pac_thresholds(
     [0.1, 0.3]
     """
     labels = _labels_by_lot(scores, errors, seed)
-    n, certified = len(labels), np.zeros(len(labels) + 1, dtype=np.bool_)
+    n = len(labels)
+    certified = np.zeros(len(labels) + 1, dtype=np.bool_)
     band = exact_band(n, exact_level(alpha), exact_level(delta, "delta"))
     if band is not None:
         for _, boundary, last in _step_down(1, _as_split(labels).error_ranks, band):
@@ -367,7 +378,8 @@ def _threshold(labels: Labels, alpha: Fraction, delta: Fraction) -> Threshold:
 
 def _as_split(labels: Labels) -> SplitCounts:
     """One split in which all of the sorted rows calibrate."""
-    everything, rows = np.ones((1, len(labels)), dtype=np.bool_), np.arange(len(labels))
+    everything = np.ones((1, len(labels)), dtype=np.bool_)
+    rows = np.arange(len(labels))
     order = ScoreOrder(rows, labels.scores)
     table = SplitTable.build(labels.scores, labels.errors, None, None, order, tuple(labels.values))
     return SplitCounts(table, Halves(everything))
@@ -398,11 +410,13 @@ def _last_in_sequence(
 
 def _loosest_ranks(splits: SplitCounts, alpha: Fraction, delta: Fraction) -> IntArray:
     """The largest certified block end of each calibration set; 0 if there is none."""
-    table, loosest = splits.table, np.zeros(len(splits), dtype=np.int64)
+    table = splits.table
+    loosest = np.zeros(len(splits), dtype=np.int64)
     if table.values:
         cuts = _ends_of(table.scores, table.values)
         every = np.arange(len(splits))[:, None]
-        rows, wrong = (m.before(every, cuts) for m in (splits.calibration, splits.wrong))
+        rows = splits.calibration.before(every, cuts)
+        wrong = splits.wrong.before(every, cuts)
         return _last_in_sequence(rows, wrong, alpha, delta)
     # Every set has the same number of rows, so one band serves all of them.
     band = exact_band(int(splits.n_calibration[0]), alpha, delta)
@@ -427,13 +441,16 @@ def _step_down(
     From each of the boundary's ranks on, all ranks up to the given one are certified; if the given
     one is lower, no rank is.
     """
-    reached, at = np.zeros(sets, dtype=np.int64), 0
+    reached = np.zeros(sets, dtype=np.int64)
+    at = 0
     while at < len(band.boundaries):
-        ended, boundary = np.flatnonzero(reached == at), band.boundaries[at]
+        ended = np.flatnonzero(reached == at)
+        boundary = band.boundaries[at]
         following = np.append(boundary.ranks[1:], band.n + 1).astype(np.int32)
         # A stretch ends at the first error above the allowed number.
         stop = np.minimum(error_ranks(ended, boundary.errors), following)
-        broken, rows = stop < following, np.arange(len(ended))
+        broken = stop < following
+        rows = np.arange(len(ended))
         first = broken.argmax(axis=1)
         uncertified = np.maximum(stop[rows, first], boundary.ranks[first])
         uncertified[~broken[rows, first]] = band.n + 1
@@ -474,14 +491,17 @@ class Pac(Guarantee):
         return "the share of errors in one particular batch, which scatters around that rate"
 
     def worth(self, levels: Levels) -> str:
-        sure, rate = level(float(1 - levels.delta)), level(float(levels.alpha))
+        sure = level(float(1 - levels.delta))
+        rate = level(float(levels.alpha))
         return f"Proven: with probability {sure} at most {rate} of all that it accepts is wrong"
 
     def labels_needed(self, labels: Labels, rows: int, wrong: int, levels: Levels) -> int | None:
         """By the strictest boundary, at its level with these labels; fixed values: at delta."""
         if rows == 0:
             return None
-        alpha, tail, n = float(levels.alpha), float(levels.delta), len(labels)
+        alpha = float(levels.alpha)
+        tail = float(levels.delta)
+        n = len(labels)
         fewest = fewest_rows(levels.alpha, levels.delta)
         band = exact_band(max(n, 4 * fewest), levels.alpha, levels.delta)
         if band is not None and not labels.values:

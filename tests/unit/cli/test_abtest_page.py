@@ -1,4 +1,4 @@
-"""`compare --until-sure` at a terminal: a page in a real process, a look after every label."""
+"""`abtest` at a terminal: a page in a real process, a look after every label."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ import polars as pl
 import pytest
 from serving import ask
 
-from adjudge import compare
+from adjudge import abtest
 from adjudge.cli import run
+from adjudge.errors import DataError
+from adjudge.estimation.systems import blind_ids
 from adjudge.store import use_store
 from adjudge.store.labels import GRADE_LABELS, LabelBook
 
-SURE = ("compare", "rows.csv", "--a", "old", "--b", "new", "--until-sure", "--store", "s.db")
+ABTEST = ("abtest", "rows.csv", "--a", "old", "--b", "new", "--store", "s.db")
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ class Page:
 @contextmanager
 def page(*options: str) -> Iterator[Page]:
     ours, theirs = pty.openpty()
-    words = [*SURE, "--port", "0", "--no-browser", *options]
+    words = [*ABTEST, "--port", "0", "--no-browser", *options]
     process = subprocess.Popen(
         [sys.executable, "-m", "adjudge", *words], stdin=theirs, stderr=theirs,
         stdout=subprocess.PIPE, text=True,
@@ -100,17 +102,23 @@ def test_the_page_asks_until_it_is_known(people: dict[str, int]) -> None:
     with page("--fail-if-worse") as opened:
         assert re.search(r"with 40 labels of 80 questions, .* is out of reach", opened.shown)
         first = opened.next()
-        assert first["item"]["response"] == "<p>old's answer</p>\n"
+        shown = [
+            name for name in ("old", "new") if f"<p>{name}'s answer</p>" in first["item"]["texts"]
+        ]
+        assert len(shown) == 1
         asked = opened.answer(people)
         assert opened.next()["progress"]["labels"] == len(asked)  # before it ends
         code, shown = opened.end()
     assert code == 0
     labels = {"id": list(people), "label": list(people.values())}
-    by_file = compare("rows.csv", a="old", b="new", until_sure=True, store="t.db", labels=labels)
+    by_file = abtest("rows.csv", a="old", b="new", store="t.db", labels=labels)
     decided = f"decided after {by_file.decided_at} labelled questions"
     assert shown.startswith(f"People rate new higher than old, {decided}")
+    assert shown.rstrip().endswith("--fail-if-worse -o abtest.json")
     counted = by_file.counted[: by_file.decided_at]  # no label more than was needed
-    assert asked == [f"{question} of {model}" for question in counted for model in ("old", "new")]
+    pairs = [[f"{question} of {model}" for model in ("old", "new")] for question in counted]
+    assert asked == [name for pair in pairs for name in sorted(pair, key=_blind)]
+    assert {name.split()[-1] for name in asked[::2]} == {"old", "new"}  # either can be first
 
 
 def test_a_killed_page_loses_no_label_and_repeats_none(people: dict[str, int]) -> None:
@@ -119,9 +127,9 @@ def test_a_killed_page_loses_no_label_and_repeats_none(people: dict[str, int]) -
         with page() as opened:
             asked += opened.answer(people, most)
             code, shown = opened.end(number)
-    assert code == 0
+    assert code == 3
     assert shown.startswith("Not decided after 5 labels")  # the sixth question has one of two
-    assert f"next: adjudge {' '.join(SURE)} --port 0 --no-browser" in shown
+    assert f"next: adjudge {' '.join(ABTEST)} --port 0 --no-browser" in shown
     with page() as opened:
         asked += opened.answer(people)
         _, shown = opened.end(signal.SIGINT)  # by itself it would end only after two seconds
@@ -145,6 +153,10 @@ def test_a_pending_question_blocks_those_after_it(people: dict[str, int]) -> Non
     assert "10 of 80 questions" in shown
 
 
+def _blind(name: str) -> str:
+    return blind_ids(pl.Series([name]))[0]
+
+
 def _changed() -> None:
     frame = pl.read_csv("rows.csv")
     frame.with_columns(judge=1 - pl.col("judge")).write_csv("rows.csv")
@@ -154,42 +166,61 @@ def _without(*columns: str) -> Callable[[], None]:
     return lambda: pl.read_csv("rows.csv").drop(columns).write_csv("rows.csv")
 
 
-def test_rows_that_change_end_the_page_with_one_line(people: dict[str, int]) -> None:
+def test_rows_are_read_once_and_those_that_changed_are_refused_at_the_next_start(
+    people: dict[str, int],
+) -> None:
     with page() as opened:
         _changed()
-        opened.answer(people, 1)
+        opened.answer(people, 20)
+        code, shown = opened.end(signal.SIGINT)
+    assert (code, shown.splitlines()[0]) == (3, "Not decided after 10 labels")
+    with pytest.raises(DataError, match="differ from those of the first look"):
+        abtest("rows.csv", a="old", b="new", store="s.db")
+
+
+def test_a_look_that_fails_ends_the_page_with_one_line_and_keeps_the_label(
+    people: dict[str, int],
+) -> None:
+    with page() as opened:
+        with use_store("s.db") as store:
+            [(name, state)] = store.monitors().items()
+            assert store.replace_monitor(name, state, "not JSON")
+        assert len(opened.answer(people)) == 1
         assert opened.end()[0] == 1
         time.sleep(0.1)
         told = os.read(opened.terminal, 4096).decode().strip().splitlines()[-1]
-    assert "the judge's numbers differ from those of the first look" in told
+    assert "is not JSON" in told
+    with use_store("s.db") as store:
+        assert len(LabelBook(store, GRADE_LABELS).answers()) == 1
 
 
 def test_what_comes_next_can_be_labelled_by_files(
     people: dict[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ids name questions here: the file that was written has the answers under their own ids."""
-    assert run([*SURE, "--write-ids", "next.csv"]) == 0
+    """The file that was written does not name the systems, and its labels find their answers."""
+    assert run([*ABTEST, "--write-ids", "next.csv"]) == 3
     [step] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("next: ")]
     label = shlex.split(step)[2:]
     ids = pl.read_csv("next.csv")["id"].to_list()
-    words = ["pass" if people[name] else "fail" for name in ids]
+    assert not re.search("old|new", " ".join(ids))
+    answers = {_blind(name): passed for name, passed in people.items()}
+    words = ["pass" if answers[name] else "fail" for name in ids]
     pl.DataFrame({"id": ids, "label": words}).write_csv("labels.csv")
     assert run([*label, "--export-only", "--import", "labels.csv"]) == 0
     assert run([*label, "--label-studio", "tasks.json"]) == 0
     tasks = json.loads(Path("tasks.json").read_text())
     assert {task["data"]["id"] for task in tasks} <= set(ids)
-    assert len(compare("rows.csv", a="old", b="new", until_sure=True, store="s.db").counted) == 10
+    assert len(abtest("rows.csv", a="old", b="new", store="s.db").counted) == 10
 
 
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(
     ("words", "prepare", "code", "told"),
     [
-        (["--write-ids", "next.csv"], None, 0, "wrote next.csv"),
-        (["--json"], None, 0, ""),
-        (["--plot", "x.png"], None, 1, "--until-sure has no picture"),
-        ([], _without("output"), 0, "no page: the rows have no id, or no texts to label"),
-        ([], _without("id"), 0, "no page: the rows have no id, or no texts to label"),
+        (["--write-ids", "next.csv"], None, 3, "wrote next.csv"),
+        (["--json"], None, 3, ""),
+        ([], _without("output"), 3, "no page: the rows have no id, or no texts to label"),
+        ([], _without("id"), 3, "no page: the rows have no id, or no texts to label"),
     ],
 )
 def test_without_a_page(
@@ -204,7 +235,7 @@ def test_without_a_page(
         prepare()
     for stream in (sys.stdin, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True)
-    assert run([*SURE, *words]) == code
+    assert run([*ABTEST, *words]) == code
     shown = capsys.readouterr()
     assert told in shown.err
     assert ("http" in shown.out + shown.err, Path("s.db").exists()) == (False, True)

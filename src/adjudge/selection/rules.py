@@ -1,4 +1,4 @@
-"""Candidates: the rule of each guarantee on the labels, and what other doubts would accept."""
+"""The rule of each guarantee on the labels, and what it would accept by another doubt."""
 
 from __future__ import annotations
 
@@ -34,19 +34,20 @@ from adjudge.selection.thresholds import (
     SplitCounts,
     SplitTable,
     order_by_lot,
-    within_ratio,
 )
 from adjudge.statistics.entropy import preference_entropy
-from adjudge.validation import BoolArray, FloatArray, one_of
+from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
 
 SMALL_GROUPS = ("refuse", "pool")
 #: The name of small groups that were pooled on request.
 POOLED = "(small groups)"
-#: The columns of every entry.
-ENTRY_COLUMNS = ("judge", "protocol", "judge_fingerprint", "uncertainty", "verdict", ERROR)
+#: The columns of every group.
+GROUP_COLUMNS = ("judge", "protocol", "judge_fingerprint", "uncertainty", "verdict", ERROR)
 HALF_SPLITS = 20
-#: Resamples of the labels, and how many of them are used: evenly spaced in the order of doubt.
-RESAMPLES, RESAMPLED_LABELS = 500, 5_000
+#: Resamples of the labels.
+RESAMPLES = 500
+#: The most labels that are resampled, evenly spaced in the order of doubt.
+RESAMPLED_LABELS = 5_000
 #: Columns of a finer doubt than the uncertainty. With more rows a lot changes next to nothing.
 FINER_COLUMNS = ("score_a", "score_b", "p_fwd", "p_rev", "p_a")
 FINER_UP_TO = 20_000
@@ -64,12 +65,12 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """The calibration rows of one judge (and group), one row per cluster."""
+class LabelledGroup:
+    """The labelled rows that calibrate one rule: of a judge (and group), one row per cluster."""
 
     judge: str
     protocol: str
-    group: str | None
+    name: str | None
     fingerprints: tuple[str, ...]
     labels: Labels
     has_verdict: BoolArray
@@ -96,37 +97,38 @@ class Entry:
         return len(np.unique(np.column_stack(keys), axis=0)) < len(self)
 
 
-def make_entries(
+def group_rows(
     frame: pl.DataFrame,
     *,
     by: str | None,
     cluster: str | None,
     weights: str | None,
     seed: int,
-    own: bool = True,
-) -> list[Entry]:
+    of_protocol: bool = True,
+) -> list[LabelledGroup]:
     """Labelled rows split by judge, protocol and group; one row per repeated prompt.
 
-    `own`: their uncertainty is that of the protocol, not of something made from it.
+    `of_protocol`: their uncertainty is that of the protocol, not of something made from it.
     """
     keys = ["judge", "protocol"] + ([] if by is None else [by])
-    entries = []
-    needed = {*ENTRY_COLUMNS, *FINER_COLUMNS, by, cluster, weights}
-    for rows in partition(frame.select(c for c in frame.columns if c in needed), keys):
-        judge, protocol, *group = map(str, rows.select(keys).row(0))
+    needed = {*GROUP_COLUMNS, *FINER_COLUMNS, by, cluster, weights}
+    used = frame.select(column for column in frame.columns if column in needed)
+    groups = []
+    for rows in partition(used, keys):
+        judge, protocol, *name = map(str, rows.select(keys).row(0))
         if cluster is not None:
             rows = rows[one_row_per_cluster(rows[cluster].to_list(), seed=seed).tolist()]
         labels = Labels(
             rows["uncertainty"].cast(pl.Float64).to_numpy(),
             rows[ERROR].to_numpy(),
             None if weights is None else rows[weights].to_numpy(),
-            fixed_doubts(protocol) if own else (),
+            fixed_doubts(protocol) if of_protocol else (),
         )
-        entries.append(
-            Entry(
+        groups.append(
+            LabelledGroup(
                 judge=judge,
                 protocol=protocol,
-                group=group[0] if group else None,
+                name=name[0] if name else None,
                 fingerprints=tuple(rows["judge_fingerprint"].drop_nulls().unique().sort()),
                 labels=labels,
                 has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),
@@ -134,7 +136,7 @@ def make_entries(
                 finer=finer_doubt(rows),
             )
         )
-    return entries
+    return groups
 
 
 def finer_doubt(rows: pl.DataFrame) -> FloatArray | None:
@@ -163,50 +165,59 @@ def finer_doubt(rows: pl.DataFrame) -> FloatArray | None:
     return None
 
 
-def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> list[Entry]:
-    """The entries; if requested, groups with fewer than `least` labels are pooled per judge."""
+def pool_small(
+    groups: Sequence[LabelledGroup], least: int, *, small_groups: str
+) -> list[LabelledGroup]:
+    """The groups; if requested, those with fewer than `least` labels are pooled per judge."""
     one_of(small_groups, SMALL_GROUPS, "small_groups")
     if small_groups == "refuse":
-        return list(entries)
-    large = [entry for entry in entries if entry.group is None or len(entry) >= least]
-    small = [entry for entry in entries if entry.group is not None and len(entry) < least]
-    return large + [
-        replace(
-            groups[0],
-            group=POOLED,
-            fingerprints=tuple(sorted({name for entry in groups for name in entry.fingerprints})),
-            labels=Labels.join([entry.labels for entry in groups]),
-            has_verdict=np.concatenate([entry.has_verdict for entry in groups]),
-            finer=None
-            if any(entry.finer is None for entry in groups)
-            else np.concatenate([entry.finer for entry in groups if entry.finer is not None]),
-            members=tuple(entry.group or "" for entry in groups),
-        )
-        for groups in by_judge(small)
-    ]
+        return list(groups)
+    small: list[LabelledGroup] = []
+    large: list[LabelledGroup] = []
+    for group in groups:
+        is_small = group.name is not None and len(group) < least
+        (small if is_small else large).append(group)
+    return large + [_pool(of_judge) for of_judge in by_judge(small)]
 
 
-def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """The entries of each judge and protocol, which always have separate rules."""
-    keys = dict.fromkeys((entry.judge, entry.protocol) for entry in entries)
-    return [[entry for entry in entries if (entry.judge, entry.protocol) == key] for key in keys]
+def _pool(groups: Sequence[LabelledGroup]) -> LabelledGroup:
+    """Groups of one judge as one group."""
+    finer = [group.finer for group in groups if group.finer is not None]
+    fingerprints = {fingerprint for group in groups for fingerprint in group.fingerprints}
+    return replace(
+        groups[0],
+        name=POOLED,
+        fingerprints=tuple(sorted(fingerprints)),
+        labels=Labels.join([group.labels for group in groups]),
+        has_verdict=np.concatenate([group.has_verdict for group in groups]),
+        finer=np.concatenate(finer) if len(finer) == len(groups) else None,
+        members=tuple(group.name or "" for group in groups),
+    )
+
+
+def by_judge(groups: Sequence[LabelledGroup]) -> list[list[LabelledGroup]]:
+    """The groups of each judge and protocol, which always have separate rules."""
+    keys = dict.fromkeys((group.judge, group.protocol) for group in groups)
+    return [[group for group in groups if (group.judge, group.protocol) == key] for key in keys]
 
 
 def _over_halves_pooled(
-    chosen: Guarantee, groups: Sequence[Entry], levels: Levels, seed: int
+    chosen: Guarantee, groups: Sequence[LabelledGroup], levels: Levels, seed: int
 ) -> list[Acceptance]:
     """Like `_over_halves` for all groups of a judge under one promise.
 
     Every group is halved, and all batches are decided together.
     """
     rng = np.random.default_rng(seed)
-    labels = Labels.join([entry.labels for entry in groups])
-    verdict = np.concatenate([entry.has_verdict for entry in groups])
-    codes = np.repeat(np.arange(len(groups)), [len(entry) for entry in groups])
+    labels = Labels.join([group.labels for group in groups])
+    verdict = np.concatenate([group.has_verdict for group in groups])
+    codes = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     rows_of = [np.flatnonzero(codes == group) for group in range(len(groups))]
-    shares, risks = np.zeros((2, HALF_SPLITS, len(groups)))
+    shares = np.zeros((HALF_SPLITS, len(groups)))
+    risks = np.zeros((HALF_SPLITS, len(groups)))
     for split in range(HALF_SPLITS):
-        keys, new = rng.random(len(codes)), np.ones(len(codes), dtype=np.bool_)
+        keys = rng.random(len(codes))
+        new = np.ones(len(codes), dtype=np.bool_)
         rules = []
         for rows in rows_of:
             half = np.sort(rows[np.argsort(keys[rows])[: len(rows) // 2]])
@@ -221,40 +232,54 @@ def _over_halves_pooled(
         shares[split] = taken / np.bincount(codes[new], minlength=len(groups))
         risks[split] = wrong / np.maximum(taken, 1)
     means = zip(shares.mean(axis=0).tolist(), risks.mean(axis=0).tolist(), strict=True)
-    return [_indication(len(entry), *mean) for entry, mean in zip(groups, means, strict=True)]
+    return [_indication(len(group), *mean) for group, mean in zip(groups, means, strict=True)]
 
 
-def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> Acceptance:
+def _over_halves(chosen: Guarantee, group: LabelledGroup, levels: Levels, seed: int) -> Acceptance:
     """Calibrate on half of the labels, use the other half as the batch, 20 times.
 
     This is only indicative: `select` will use twice as many labels and another batch. With weights,
     the batch is sampled from its half in proportion to the weights, like the new rows.
     """
     rng = np.random.default_rng(seed)
-    labels, n = entry.labels, len(entry)
+    labels = group.labels
+    n = len(group)
     if n < 2:
         return Acceptance()
     weights = labels.weights if chosen.takes_weights else None
     if weights is None:
-        table = SplitTable.build(labels.scores, labels.errors, entry.has_verdict, None, entry.order)
+        table = SplitTable.build(labels.scores, labels.errors, group.has_verdict, None, group.order)
         outcomes = [
             chosen.counts_over_splits(SplitCounts.build(table, halves), levels)
             for halves in random_halves(n, HALF_SPLITS, rng)
         ]
         counts = np.concatenate(outcomes, axis=1)
     else:
-        counts = np.empty((3, HALF_SPLITS), dtype=np.int64)
-        for split in range(HALF_SPLITS):
-            order = rng.permutation(n)
-            new = order[n // 2 :]
-            new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
-            rule = chosen.decide(labels.take(order[: n // 2]), levels)
-            batch = labels.take(new)
-            taken = chosen.accept(rule, batch.scores, levels, batch.weights)
-            taken &= entry.has_verdict[new]
-            counts[:, split] = taken.sum(), batch.errors[taken].sum(), len(new)
+        counts = _counts_over_weighted_halves(chosen, group, weights, levels, rng)
     over = SplitRisk(chosen.name, levels.alpha, *counts)
     return _indication(n, float(over.coverages.mean()), float(over.risks.mean()))
+
+
+def _counts_over_weighted_halves(
+    chosen: Guarantee,
+    group: LabelledGroup,
+    weights: FloatArray,
+    levels: Levels,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Of each split: the rows accepted, the errors among them, and the rows of its batch."""
+    n = len(group)
+    counts = np.empty((3, HALF_SPLITS), dtype=np.int64)
+    for split in range(HALF_SPLITS):
+        order = rng.permutation(n)
+        new = order[n // 2 :]
+        new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
+        rule = chosen.decide(group.labels.take(order[: n // 2]), levels)
+        batch = group.labels.take(new)
+        taken = chosen.accept(rule, batch.scores, levels, batch.weights)
+        taken &= group.has_verdict[new]
+        counts[:, split] = taken.sum(), batch.errors[taken].sum(), len(new)
+    return counts
 
 
 def _indication(n: int, coverage: float, risk: float) -> Acceptance:
@@ -270,29 +295,44 @@ def resample_labels(
 ) -> Resampling:
     """How often the threshold of labels like these, sorted by score, is above alpha.
 
-    As many are drawn with replacement. The threshold of such a resample is above if its error share
-    on the labels that were not drawn is. Checked in tests/montecarlo/test_selection_worth.py: near
-    the truth if doubt ranks errors, too close to one half if it does not.
+    As many are drawn with replacement. A resample's threshold is above if its error share on all
+    labels is, plus half of the optimism: by how much the mean error share is larger on labels that
+    were not drawn. (On these alone few rows decide, which called judges that are never above
+    sometimes above.) Checked in tests/montecarlo/test_selection_worth.py: near the truth if doubt
+    ranks errors, too close to one half if it does not.
     """
     n = min(len(labels), RESAMPLED_LABELS)
     spaced = (2 * np.arange(n) + 1) * len(labels) // (2 * n)
-    labels, has_verdict = labels.take(spaced), has_verdict[spaced]
+    labels = labels.take(spaced)
+    has_verdict = has_verdict[spaced]
     drawn = np.random.default_rng(seed).integers(0, n, (RESAMPLES, n))
     drawn += n * np.arange(RESAMPLES)[:, None]
     times = np.bincount(drawn.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n)
-    accepted = guarantee.accept_over_resamples(labels, times, levels)
-    accepted &= has_verdict & (times == 0)
-    wrong = np.count_nonzero(accepted & (labels.errors == 1), axis=1)
-    within = within_ratio(wrong, np.count_nonzero(accepted, axis=1), levels.alpha)
-    return Resampling(resamples=RESAMPLES, n=n, share_above=1 - float(within.mean()))
+    accepted = guarantee.accept_over_resamples(labels, times, levels) & has_verdict
+    shares = _error_shares(accepted, labels.errors)
+    unseen = _error_shares(accepted & (times == 0), labels.errors)
+    optimism = 0.0
+    if not np.isnan(unseen).all():
+        optimism = float(np.nanmean(unseen) - np.nanmean(shares))
+    # A sum of floats can exceed alpha by a rounding error.
+    above = shares + optimism / 2 > float(levels.alpha) + 1e-9
+    return Resampling(resamples=RESAMPLES, n=n, share_above=float(above.mean()))
+
+
+def _error_shares(accepted: BoolArray, errors: IntArray) -> FloatArray:
+    """The error share of what each resample accepts, NaN if that is nothing."""
+    rows = np.count_nonzero(accepted, axis=1)
+    wrong = np.count_nonzero(accepted & (errors == 1), axis=1)
+    shares = np.full(len(rows), np.nan)
+    return np.asarray(np.divide(wrong, rows, out=shares, where=rows > 0))
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels."""
+class GuaranteeRules:
+    """One guarantee on all groups: a rule for each, and what it accepts of its labels."""
 
     guarantee: Guarantee
-    entries: Sequence[Entry]
+    groups: Sequence[LabelledGroup]
     terms: Terms
     pooled: bool = False
 
@@ -303,66 +343,72 @@ class Candidate:
 
     @cached_property
     def rules(self) -> list[Rule]:
-        levels, cuts = self.levels, self.terms.cuts
+        cuts = self.terms.cuts
         return [
-            self.guarantee.rule_below(entry.in_order, levels, cuts, entry.judge, entry.protocol)
-            for entry in self.entries
+            self.guarantee.rule_below(
+                group.in_order, self.levels, cuts, group.judge, group.protocol
+            )
+            for group in self.groups
         ]
 
     @cached_property
     def seen(self) -> list[Acceptance]:
         """What each rule accepts of its own calibration rows. Only indicative for a batch rule."""
         if not (self.pooled and self.guarantee.takes_pooled):
-            return list(map(self._accept, self.entries, self.rules))
-        seen_by_entry: dict[int, Acceptance] = {}
-        for groups in by_judge(self.entries):
+            return list(map(self._accept, self.groups, self.rules))
+        accepted: dict[int, Acceptance] = {}
+        for groups in by_judge(self.groups):
             halves = _over_halves_pooled(self.guarantee, groups, self.levels, self.terms.seed)
-            seen_by_entry |= zip(map(id, groups), halves, strict=True)
-        return [seen_by_entry[id(entry)] for entry in self.entries]
+            accepted |= zip(map(id, groups), halves, strict=True)
+        return [accepted[id(group)] for group in self.groups]
 
-    def _accept(self, entry: Entry, rule: Rule) -> Acceptance:
+    def _accept(self, group: LabelledGroup, rule: Rule) -> Acceptance:
         """A row without a verdict counts as an error in calibration and is never accepted."""
         if rule.accepts == "none":
             return Acceptance()
         if self.guarantee.per_batch:
-            return _over_halves(self.guarantee, entry, self.levels, self.terms.seed)
-        accepted = self.guarantee.accept(rule, entry.labels.scores, self.levels)
-        accepted &= entry.has_verdict
-        rows, wrong = int(accepted.sum()), int(entry.labels.errors[accepted].sum())
+            return _over_halves(self.guarantee, group, self.levels, self.terms.seed)
+        accepted = self.guarantee.accept(rule, group.labels.scores, self.levels)
+        accepted &= group.has_verdict
+        rows = int(accepted.sum())
+        wrong = int(group.labels.errors[accepted].sum())
         return Acceptance(
             n_accepted=rows,
             n_accepted_errors=wrong,
-            coverage=share(rows, len(entry)),
+            coverage=share(rows, len(group)),
             empirical_risk=share(wrong, rows),
         )
 
     def over_lots(self) -> FloatArray:
         """The coverage over other lots; empty if no lot decides."""
-        entries = self.entries
+        groups = self.groups
         tied = self.guarantee.uses_lot and any(
-            not entry.labels.values and entry.is_by_lot for entry in entries
+            not group.labels.values and group.is_by_lot for group in groups
         )
-        if not tied or sum(map(len, entries)) > FINER_UP_TO:
+        if not tied or sum(map(len, groups)) > FINER_UP_TO:
             return np.array([])
-        others = (
-            [replace(entry, seed=entry.seed + lot) for entry in entries]
-            for lot in range(1, _LOTS + 1)
-        )
-        candidates = (Candidate(self.guarantee, entries, self.terms) for entries in others)
-        return np.array([candidate.alternative.coverage for candidate in candidates])
+        coverages = []
+        for lot in range(1, _LOTS + 1):
+            by_lot = [replace(group, seed=group.seed + lot) for group in groups]
+            rules = GuaranteeRules(self.guarantee, by_lot, self.terms)
+            coverages.append(rules.alternative.coverage)
+        return np.array(coverages)
 
     @cached_property
     def alternative(self) -> Alternative:
-        """All entries together, as listed in the policy's alternatives."""
-        n, per_batch = sum(map(len, self.entries)), self.guarantee.per_batch
+        """All groups together, as listed in the policy's alternatives."""
+        n = sum(map(len, self.groups))
+        per_batch = self.guarantee.per_batch
+        levels = self.terms.levels
+        promise = promise_below(self.guarantee.promise(levels), self.terms.cuts)
         return Alternative(
             guarantee=self.guarantee.name,
             summary=self.guarantee.summary,
             **join_rules(self.rules, self.seen, n, per_batch=per_batch),
             n_accepted=sum(seen.n_accepted for seen in self.seen),
             indicative=per_batch,
-            promise=promise_below(self.guarantee.promise(self.terms.levels), self.terms.cuts),
-            not_promised=self.guarantee.not_promised(self.terms.levels),
+            promise=promise,
+            not_promised=self.guarantee.not_promised(levels),
         )
 
     def coverage_of(self, rows: pl.DataFrame, *, cluster: str | None, ids: pl.Series) -> float:
@@ -374,74 +420,81 @@ class Candidate:
         if rows.height == 0:
             return 0.0
         seed = self.terms.seed
-        entries = make_entries(rows, by=None, cluster=cluster, weights=None, seed=seed)
-        return Candidate(self.guarantee, entries, self.terms).alternative.coverage
+        groups = group_rows(rows, by=None, cluster=cluster, weights=None, seed=seed)
+        return GuaranteeRules(self.guarantee, groups, self.terms).alternative.coverage
 
-    def groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
-        cells = zip(self.entries, self.rules, self.seen, strict=True)
+    def policy_groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
+        cells = zip(self.groups, self.rules, self.seen, strict=True)
         return tuple(self._group(*cell, parts) for cell in cells)
 
     def _group(
-        self, entry: Entry, rule: Rule, seen: Acceptance, parts: Mapping[str, Mapping[str, Any]]
+        self,
+        group: LabelledGroup,
+        rule: Rule,
+        seen: Acceptance,
+        parts: Mapping[str, Mapping[str, Any]],
     ) -> PolicyGroup:
         # A batch is decided later: it is called feasible if half of the labels accepted anything.
         feasible = seen.coverage > 0 if rule.accepts == "batch" else rule.accepts != "none"
-        fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
+        fingerprint = group.fingerprints[0] if len(group.fingerprints) == 1 else None
         fingerprint_parts = None if fingerprint is None else parts.get(fingerprint)
-        labels, weights = entry.in_order, entry.labels.weights
+        labels = group.in_order
+        weights = group.labels.weights
         if not self.guarantee.per_batch and len(labels) > KEPT_SCORES:
             spaced = (2 * np.arange(KEPT_SCORES) + 1) * len(labels) // (2 * KEPT_SCORES)
             labels = labels.take(spaced)
         return PolicyGroup(
-            judge=entry.judge,
-            protocol=entry.protocol,
-            group=entry.group,
+            judge=group.judge,
+            protocol=group.protocol,
+            group=group.name,
             judge_fingerprint=fingerprint,
             accepts=rule.accepts,
             threshold=rule.threshold,
             feasible=feasible,
-            n_calibration=len(entry),
-            n_errors=int(entry.labels.errors.sum()),
+            n_calibration=len(group),
+            n_errors=int(group.labels.errors.sum()),
             **vars(seen),
-            note=None if feasible else self._note(entry),
-            resampling=self._resample(entry) if feasible else None,
+            note=None if feasible else self._note(group),
+            resampling=self._resample(group) if feasible else None,
             effective_size=None if weights is None else effective_size(weights),
             fingerprint_parts=None if fingerprint_parts is None else dict(fingerprint_parts),
-            members=entry.members,
+            members=group.members,
             scores=tuple(labels.scores.tolist()),
             errors=tuple(labels.errors.tolist()),
             weights=None if labels.weights is None else tuple(labels.weights.tolist()),
         )
 
-    def _resample(self, entry: Entry) -> Resampling | None:
+    def _resample(self, group: LabelledGroup) -> Resampling | None:
         """None if the promise says how often: a batch has no threshold, and delta bounds it."""
         if self.guarantee.per_batch or self.guarantee.uses_delta:
             return None
-        verdicts, seed = entry.has_verdict[entry.order.rows], self.terms.seed
-        return resample_labels(self.guarantee, entry.in_order, verdicts, self.levels, seed)
+        has_verdict = group.has_verdict[group.order.rows]
+        seed = self.terms.seed
+        return resample_labels(self.guarantee, group.in_order, has_verdict, self.levels, seed)
 
-    def labels_needed(self, other: Candidate) -> int | None:
+    def labels_needed(self, other: GuaranteeRules) -> int | None:
         """About how many labels it needs to accept as much as another guarantee does."""
         if self.alternative.coverage >= other.alternative.coverage:
             return None
         needed = [
             self.guarantee.labels_needed(
-                entry.labels, seen.n_accepted, seen.n_accepted_errors, self.levels
+                group.labels, seen.n_accepted, seen.n_accepted_errors, self.levels
             )
-            for entry, seen in zip(self.entries, other.seen, strict=True)
+            for group, seen in zip(self.groups, other.seen, strict=True)
             if seen.n_accepted
         ]
         return None if None in needed else sum(n for n in needed if n is not None)
 
-    def _note(self, entry: Entry) -> str:
-        n, least = len(entry), self.guarantee.fewest_labels(self.levels)
+    def _note(self, group: LabelledGroup) -> str:
+        n = len(group)
+        least = self.guarantee.fewest_labels(self.levels)
         if n < least:
+            remedy = "label more" if group.name is None else "label more, or pool small groups"
             return (
                 f"only {count(n, 'label')}: {self.guarantee.name} at alpha "
-                f"{float(self.terms.levels.alpha):g} needs {least} without an error; "
-                + ("label more" if entry.group is None else "label more, or pool small groups")
+                f"{float(self.terms.levels.alpha):g} needs {least} without an error; {remedy}"
             )
         return (
-            f"nothing passes: {int(entry.labels.errors.sum())} of {n} verdicts are wrong, also "
+            f"nothing passes: {int(group.labels.errors.sum())} of {n} verdicts are wrong, also "
             "those with little doubt"
         )
