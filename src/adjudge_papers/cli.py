@@ -23,7 +23,8 @@ from adjudge.present.text import safe_json
 from adjudge.validation import one_of
 
 _PRINTED = "output plot figures json"
-_COLUMNS, _LABELS_AS = SPELLED["columns"], SPELLED["labels_as"]
+_COLUMNS = SPELLED["columns"]
+_LABELS_AS = SPELLED["labels_as"]
 _REPLIES: tuple[tuple[str, Any, str], ...] = (
     ("reason", bool, "Let the judge write reasons before its verdict (preference, grade)."),
     ("samples", int, "Written answers per question, for judges without logprobs."),
@@ -59,19 +60,20 @@ def _open_files(arguments: Values, options: Values, *names: str) -> None:
     for ours, theirs in (options.get("column") or {}).items():
         file, colon, column = ours.rpartition(":")
         (of_file.setdefault(file, {}) if colon else shared)[column] = theirs
-    given = {name: arguments.get(name) for name in names if arguments.get(name) is not None}
-    data = given.get("data")
+    tables = {name: arguments.get(name) for name in names if arguments.get(name) is not None}
+    data = tables.get("data")
     sets = list(data) if isinstance(data, dict) else []
+    nameable = (*(name for name in tables if name != "data"), *sets)
     for file in of_file:
-        one_of(file, (*(name for name in given if name != "data"), *sets), "--column")
+        one_of(file, nameable, "--column")
 
     with ColumnNames(shared, options.get("labels_as")) as named:
 
         def opened(name: str, path: Any) -> Any:
-            with ColumnNames(of_file.get(name)) as own:
-                return own(named(path))
+            with ColumnNames(of_file.get(name)) as named_here:
+                return named_here(named(path))
 
-        for name, files in given.items():
+        for name, files in tables.items():
             if isinstance(files, dict):
                 arguments[name] = {key: opened(key, path) for key, path in files.items()}
             else:
@@ -105,13 +107,11 @@ def run_all(arguments: Values, options: Values) -> bool:
     with watch_run("asked") as watch:
         items = reproduce_all(**arguments, progress=remark, watch=watch.show)
     remark(f"wrote {arguments['out'] / PAGE} and {SUMMARY}")
-    papers = {item.paper for item in items.items}
     if options["json"]:
         echo(safe_json(items.to_json()))
     else:
         show(Headline(describe_items(items.items)), count_items(items.items))
-    # A paper that could not run has no number at all.
-    return any(all(not i.values for i in items.items if i.paper == name) for name in papers)
+    return bool(items.failures)
 
 
 def _data(text: str) -> Option:
@@ -144,6 +144,7 @@ REPRODUCE = Group(
                 _figure("What --plot draws: figure-02 or figure-03.", "figure-02"),
             ],
             run=partial(_run, "scope"),
+            panels={"Rows": "sample"},
         ),
         Verb(
             "reproduce reporting",
@@ -164,6 +165,7 @@ REPRODUCE = Group(
                 _figure("What --plot draws: figure2 to figure7, figure9 to figure16.", "figure2"),
             ],
             run=partial(_run, "reporting"),
+            panels={"Rows": "sample"},
         ),
         Verb(
             "reproduce diagnosis",
@@ -193,6 +195,7 @@ REPRODUCE = Group(
                 _figure("What --plot draws: figure-02 to figure-06.", "figure-02"),
             ],
             run=partial(_run, "diagnosis"),
+            panels={"Rows": "scores"},
         ),
         Verb(
             "reproduce soft-elo",
@@ -234,6 +237,8 @@ REPRODUCE = Group(
             ],
             without="progress watch",
             run=run_all,
+            panels={"Rows": "scores"},
         ),
     ],
+    panel="Housekeeping",
 )

@@ -10,7 +10,7 @@ in `diagnosis_tables`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -47,6 +47,7 @@ from adjudge_papers.paper import (
     REHEARSAL,
     Gallery,
     MeasuredTable,
+    Picks,
     Reproduction,
     Row,
     Source,
@@ -63,7 +64,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-SIMULATOR, CROWD = "simulator", "SummEval, crowd"
+SIMULATOR = "simulator"
+CROWD = "SummEval, crowd"
 #: If the first slot wins this often, the judge depends on little else.
 _ALWAYS = 0.9
 PICTURES = Gallery()
@@ -91,7 +93,8 @@ class DiagnosisReproduction(Reproduction):
 
     def headline(self) -> Headline:
         """Cycles, sizes of sets, and what their width says."""
-        rates, shares = (values_of(self.rows("cycles"), name) for name in ("rate", "share"))
+        rates = values_of(self.rows("cycles"), "rate")
+        shares = values_of(self.rows("cycles"), "share")
         sizes = values_of(self.rows("signals"), "mean_size")
         pooled = values_of(self.rows("pooled", criterion=ALL), "spearman")
         parts = ["No cycle could be counted"]
@@ -195,20 +198,17 @@ def _tables(
     pairs: tuple[str, TournamentRows], scores: tuple[str, Scores], splits: int, seed: int
 ) -> tuple[Transitivity, tuple[MeasuredTable, ...]]:
     """Every table, with whose rows it is about, and whether these can be the paper's data."""
-    (pairs_of, rows), (scores_of, rated) = pairs, scores
+    (pairs_of, rows) = pairs
+    (scores_of, rated) = scores
     transitivity = diagnose_transitivity(rows, replicates=50, worst=5, seed=seed)
     cycles = study.cycle_rows(transitivity)
     sets = study.set_tables(rated, splits=splits, seed=seed)
     frame = rated.frame
-    pairs_source, scores_source = (
-        "simulated" if name == SIMULATOR else source_of(judges)
-        for name, judges in (
-            (pairs_of, [row["judge"] for row in cycles]),
-            (scores_of, frame["judge"].unique().to_list()),
-        )
-    )
+    pairs_source = _source(pairs_of, (row["judge"] for row in cycles))
+    scores_source = _source(scores_of, frame["judge"].unique())
     # Scores can be of the tournaments' documents if both are real or both simulated.
-    both, people = pairs_source == scores_source, study.people_means(frame)
+    both = pairs_source == scores_source
+    people = study.people_means(frame)
     rankings = study.compare_rankings(rows.tournaments, people, seed=seed) if both else []
     ranked = (pairs_of, pairs_source)
     if not rankings:
@@ -225,7 +225,14 @@ def _tables(
     same = (frame["doc_id"].n_unique(), frame["model"].n_unique()) == (DOCUMENTS, SYSTEMS)
     four = all(any(contains(name, judge) for name in frame["judge"].unique()) for judge in JUDGES)
 
-    answers = [{"protocol": "pairs", "n": rows.rows}, {"protocol": "scores", "n": frame.height}]
+    asked = [
+        (pairs_of, pairs_source, {"protocol": "pairs", "n": rows.rows}),
+        (scores_of, scores_source, {"protocol": "scores", "n": frame.height}),
+    ]
+    # How many answers were simulated has no information about files.
+    asked = [entry for entry in asked if entry[1] != "simulated"] or asked
+    answers_of = ", ".join(f"{row['protocol']} of {name}" for name, _, row in asked)
+    answers = [row for *_, row in asked]
     scored = (scores_of, scores_source)
     tables: dict[str, tuple[Sequence[Row], str, Source, bool]] = {
         "cycles": (cycles, pairs_of, pairs_source, design),
@@ -235,9 +242,13 @@ def _tables(
         **{name: (sets[name], *scored, same and four) for name in ("pooled", "bins")},
         "variance": (variance, "", scores_source, False),
         "together": (together, *scored, False),
-        "answers": (answers, *scored, False),
+        "answers": (answers, answers_of, asked[0][1], False),
     }
     return transitivity, measured_tables(tables)
+
+
+def _source(name: str, judges: Iterable[str]) -> Source:
+    return "simulated" if name == SIMULATOR else source_of(judges)
 
 
 def _blind_judges(tournaments: pl.DataFrame) -> list[str]:
@@ -266,25 +277,22 @@ def _items(result: DiagnosisReproduction) -> tuple[PaperItem, ...]:
         table: MAIN_CRITERION if result.rows(table, criterion=MAIN_CRITERION) else ""
         for table in ("cycles", "rankings")
     }
+    data = {"scores": result.data_of("signals"), "pairs": result.data_of("cycles")}
+    pooled = values_of(result.rows("pooled", criterion=ALL), "spearman")
+    picks: Picks = {"raised": _raised, "pooled": lambda rows: pooled}
     counted = any(group.rates for group in result.transitivity.groups)
-    return build_items(
-        "diagnosis",
-        result.tables,
-        names={**shown, "scores": result.data_of("signals"), "pairs": result.data_of("cycles")},
-        picks={
-            "raised": _raised,
-            "pooled": lambda rows: values_of(result.rows("pooled", criterion=ALL), "spearman"),
-        },
-        missing={} if counted else {"Figure 2": "no decisive triple"},
-    )
+    missing = {} if counted else {"Figure 2": "no decisive triple"}
+    return build_items("diagnosis", result.tables, names=shown | data, picks=picks, missing=missing)
 
 
 def _raised(rows: Sequence[Row]) -> list[float]:
     """1 for each judge with a higher tau by the exact order than by win rate, else 0."""
-    wins, exact = (
-        {(r["judge"], r["criterion"]): r["tau"] for r in rows if r["method"] == name}
-        for name in ("win-rate", "mfas")
-    )
+
+    def taus(method: str) -> dict[tuple[str, str], float | None]:
+        return {(r["judge"], r["criterion"]): r["tau"] for r in rows if r["method"] == method}
+
+    wins = taus("win-rate")
+    exact = taus("mfas")
     pairs = [(exact[key], wins[key]) for key in exact if key in wins]
     return [float(a > b + 1e-9) for a, b in pairs if a is not None and b is not None]
 
@@ -312,7 +320,8 @@ def figure_4(result: DiagnosisReproduction) -> Drawing:
     top = 0.1
     for axes, (criterion, panel) in zip(panels, pooled.items(), strict=True):
         bins = result.rows("bins", criterion=criterion)
-        widths, errors = ([row[name] for row in bins] for name in ("width", "mean_error"))
+        widths = [row["width"] for row in bins]
+        errors = [row["mean_error"] for row in bins]
         axes.plot(widths, errors, color=ACCENT, linewidth=1.4, marker="o", ms=5, zorder=3)
         for row in bins:
             ends = [row["mean_error_low"], row["mean_error_high"]]

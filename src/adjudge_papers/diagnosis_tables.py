@@ -25,7 +25,8 @@ from adjudge.data.tables import TableLike, source_name
 from adjudge.data.tournaments import Tournaments, build_tournaments
 from adjudge.diagnosis import count_cycles, score_set_rows
 from adjudge.diagnosis.cycles import complete_cycles
-from adjudge.diagnosis.scores.diagnose import KEY, error_by_width, split_by_judge
+from adjudge.diagnosis.scores.diagnose import error_by_width
+from adjudge.diagnosis.scores.judges import KEY, split_by_judge
 from adjudge.diagnosis.transitivity import Transitivity
 from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
@@ -156,24 +157,19 @@ def ask_judges(
 
 def _all_pairs(items: pl.DataFrame, name: str) -> pl.DataFrame:
     """Every pair of systems on every document, the earlier system first."""
-    side = items.with_columns(
-        place=pl.col("model").replace_strict(
-            (order := items["model"].unique(maintain_order=True)), range(len(order))
-        )
-    )
-    pairs = (
-        side.join(side, on="doc_id", suffix="_b")
-        .filter(pl.col("place") < pl.col("place_b"))
-        .select(
-            "doc_id",
-            "prompt",
-            id=pl.concat_str("doc_id", "model", "model_b", separator="|"),
-            response_a="response",
-            response_b="response_b",
-            model_a="model",
-            model_b="model_b",
-            prompt_id="doc_id",
-        )
+    order = items["model"].unique(maintain_order=True)
+    place = pl.col("model").replace_strict(order, range(len(order)))
+    side = items.with_columns(place=place)
+    both = side.join(side, on="doc_id", suffix="_b").filter(pl.col("place") < pl.col("place_b"))
+    pairs = both.select(
+        "doc_id",
+        "prompt",
+        id=pl.concat_str("doc_id", "model", "model_b", separator="|"),
+        response_a="response",
+        response_b="response_b",
+        model_a="model",
+        model_b="model_b",
+        prompt_id="doc_id",
     )
     if pairs.is_empty():
         raise DataError(name, "no document has two systems", remedy="give the complete release")
@@ -243,13 +239,17 @@ def simulate_study(
     i, j = np.array(list(combinations(range(models), 2))).T
     doc_names = np.array([f"doc-{d}" for d in range(documents)])
     names = np.array([f"system-{s}" for s in range(models)])
-    scores, tournaments = [], []
+    scores = []
+    tournaments = []
     for cell in cells:
-        judge, criterion, skill = cell["judge"], cell["criterion"], cell["skill"]
+        judge = cell["judge"]
+        criterion = cell["criterion"]
+        skill = cell["skill"]
         z = quality[criterion]
         mean, spread = _PEOPLE.get(criterion, _PEOPLE[MAIN_CRITERION])
-        own = np.sqrt(1 - _SHARED**2) * rng.normal(size=shape)
-        noise = _SHARED * shared[criterion] + own
+        # The variance of the noise is 1, whatever share of it judges have in common.
+        unshared = np.sqrt(1 - _SHARED**2) * rng.normal(size=shape)
+        noise = _SHARED * shared[criterion] + unshared
         lean = (skill * z + np.sqrt(1 - skill**2) * noise) / hardness
         stated = cell["mean"] + cell["spread"] * lean
         labels = {"judge": judge, "criterion": criterion}
@@ -278,7 +278,8 @@ def simulate_study(
 
 SCALE = (1, 5)
 ALL = "all"
-SET_SIZE, WITH_CYCLE = "mean set size", "documents with a cycle"
+SET_SIZE = "mean set size"
+WITH_CYCLE = "documents with a cycle"
 #: A ranking: the strength of each system from a table of wins.
 _Order = Callable[[FloatArray], FloatArray]
 #: The paper's five in its order; its "MFAS-Copeland" is the Copeland score.
@@ -299,30 +300,40 @@ _BY_WIDTH = {None: "one width", True: "never falls", False: "falls"}
 def cycle_rows(result: Transitivity) -> list[Row]:
     """Tables 1 and 6: cycles of every judge and criterion by Eq. 1."""
     return [
-        {"judge": group.judge or "unnamed", "criterion": group.criterion or "unnamed"}
-        | {"documents": group.documents, "rate": group.eq1_mean, "decisive_rate": group.mean_rate}
-        | {"share": group.eq1_share, "chance_share": group.same_rate_share}
-        | {"median": group.eq1_median, "max": group.eq1_max}
+        {
+            "judge": group.judge or "unnamed",
+            "criterion": group.criterion or "unnamed",
+            "documents": group.documents,
+            "rate": group.eq1_mean,
+            "decisive_rate": group.mean_rate,
+            "share": group.eq1_share,
+            "chance_share": group.same_rate_share,
+            "median": group.eq1_median,
+            "max": group.eq1_max,
+        }
         for group in result.groups
     ]
 
 
 def noise_rows(seed: int = 0) -> list[Row]:
     """The published shares, and those of a consistent judge with noise at the same mean rate."""
-    return [
-        {key: row[key] for key in ("judge", "criterion", "share")}
-        | {"chance_share": _chance_share(row["rate"], seed + CRITERIA.index(row["criterion"]))}
-        for row in paper_tables("diagnosis")["cycles"].published
-    ]
+    rows: list[Row] = []
+    for row in paper_tables("diagnosis")["cycles"].published:
+        published = {key: row[key] for key in ("judge", "criterion", "share")}
+        chance = _chance_share(row["rate"], seed + CRITERIA.index(row["criterion"]))
+        rows.append(published | {"chance_share": chance})
+    return rows
 
 
 @cache
 def _chance_share(rate: float, seed: int) -> float:
     """The share of documents with a cycle, at the noise at which a judge has this mean rate."""
     i, j = np.array(list(combinations(range(SYSTEMS), 2))).T
-    systems, rng = np.arange(SYSTEMS), generator(seed)
+    systems = np.arange(SYSTEMS)
+    rng = generator(seed)
     view = rng.normal(size=SYSTEMS) + rng.normal(size=(200, SYSTEMS))
-    gap, doubt = view[:, i] - view[:, j], rng.logistic(size=(200, len(i)))
+    gap = view[:, i] - view[:, j]
+    doubt = rng.logistic(size=(200, len(i)))
 
     def measured(noise: float) -> tuple[float, float]:
         first = (gap + noise * doubt > 0)[..., None]
@@ -330,7 +341,8 @@ def _chance_share(rate: float, seed: int) -> float:
         rates = complete_cycles(wins) / comb(SYSTEMS, 3)
         return float(rates.mean()), float((rates > 0).mean())
 
-    low, high = np.log(0.02), np.log(2.0)
+    low = np.log(0.02)
+    high = np.log(2.0)
     for _ in range(8):
         middle = (low + high) / 2
         low, high = (low, middle) if measured(np.exp(middle))[0] > rate else (middle, high)
@@ -355,15 +367,25 @@ def variance_row(
     table = np.array([row for row in rows if None not in row], dtype=np.float64)
     if len(table) < 2 or len(criteria) < 2:
         return []
-    mean, total = table.mean(), float(((table - table.mean()) ** 2).sum())
+    mean = table.mean()
+
+    def squares(values: FloatArray) -> float:
+        return float(((values - mean) ** 2).sum())
+
+    total = squares(table)
     if total <= 1e-12:
         return []
-    by_criterion = len(table) * float(((table.mean(axis=0) - mean) ** 2).sum()) / total
-    by_judge = len(criteria) * float(((table.mean(axis=1) - mean) ** 2).sum()) / total
-    return [
-        {"data": data, "quantity": quantity, "cells": table.size, "criterion": by_criterion}
-        | {"judge": by_judge, "rest": max(0.0, 1 - by_criterion - by_judge)}
-    ]
+    by_criterion = len(table) * squares(table.mean(axis=0)) / total
+    by_judge = len(criteria) * squares(table.mean(axis=1)) / total
+    row = {
+        "data": data,
+        "quantity": quantity,
+        "cells": table.size,
+        "criterion": by_criterion,
+        "judge": by_judge,
+        "rest": max(0.0, 1 - by_criterion - by_judge),
+    }
+    return [row]
 
 
 def variance_of(data: str, quantity: str, rows: Sequence[Row]) -> list[Row]:
@@ -375,10 +397,12 @@ def variance_of(data: str, quantity: str, rows: Sequence[Row]) -> list[Row]:
 
 def published_variance() -> list[Row]:
     """The shares for the paper's Tables 3 and 6."""
-    tables, shown = paper_tables("diagnosis"), {"signals": SET_SIZE, "cycles": WITH_CYCLE}
-    return [
-        row for t, what in shown.items() for row in variance_of("paper", what, tables[t].published)
-    ]
+    tables = paper_tables("diagnosis")
+    shown = {"signals": SET_SIZE, "cycles": WITH_CYCLE}
+    rows = []
+    for name, quantity in shown.items():
+        rows += variance_of("paper", quantity, tables[name].published)
+    return rows
 
 
 def cycles_and_widths(tournaments: Sequence[Tournaments], scores: Scores) -> list[Row]:
@@ -387,14 +411,11 @@ def cycles_and_widths(tournaments: Sequence[Tournaments], scores: Scores) -> lis
     Sets are the paper's, calibrated row by row on all rows. Over all, a document has its mean rate
     and its mean width.
     """
-    rows = [
-        (
-            *(tournament.judge or "", tournament.criterion or "", document),
-            count_cycles(tournament.matrix(at)[0]).rate,
-        )
-        for tournament in tournaments
-        for at, document in enumerate(tournament.documents)
-    ]
+    rows = []
+    for tournament in tournaments:
+        for at, document in enumerate(tournament.documents):
+            rate = count_cycles(tournament.matrix(at)[0]).rate
+            rows.append((tournament.judge or "", tournament.criterion or "", document, rate))
     names = {"judge": pl.String, "criterion": pl.String, "doc_id": pl.String, "rate": pl.Float64}
     # Documents with a decisive triple.
     rates = pl.DataFrame(rows, schema=names, orient="row").drop_nulls("rate")
@@ -409,15 +430,21 @@ def cycles_and_widths(tournaments: Sequence[Tournaments], scores: Scores) -> lis
     if len(groups) > 1:
         mean = both.group_by("doc_id", maintain_order=True).agg(pl.col("rate", "width").mean())
         groups[ALL, ALL] = mean
-    parts: list[Row] = []
+    correlations: list[Row] = []
     for (judge, criterion), documents in groups.items():
-        rate, width = documents["rate"].to_numpy(), documents["width"].to_numpy()
-        parts.append(
-            {"judge": str(judge), "criterion": str(criterion), "sets": "residual"}
-            | {"documents": len(rate), "spearman": spearman(rate, width)}
-            | ends_of("spearman", spearman_interval(rate, width, np.arange(len(rate))))
-        )
-    return parts
+        rates_here = documents["rate"].to_numpy()
+        widths_here = documents["width"].to_numpy()
+        n = len(documents)
+        row = {
+            "judge": str(judge),
+            "criterion": str(criterion),
+            "sets": "residual",
+            "documents": n,
+            "spearman": spearman(rates_here, widths_here),
+        }
+        interval = spearman_interval(rates_here, widths_here, np.arange(n))
+        correlations.append(row | ends_of("spearman", interval))
+    return correlations
 
 
 # --- rankings --------------------------------------------------------------------------------
@@ -446,7 +473,8 @@ def compare_rankings(
         wins, means = matched
         weights = bootstrap_weights(len(wins), replicates, generator(seed))
         for method, order in METHODS.items():
-            strength, mean = order(wins.sum(axis=0)), np.nanmean(means, axis=0)
+            strength = order(wins.sum(axis=0))
+            mean = np.nanmean(means, axis=0)
             finite = np.isfinite(strength) & np.isfinite(mean)
             tau = rank_correlations(strength[finite], mean[finite])[0]
             drawn = [] if method == _TOO_SLOW else _resample(order, wins, means, weights)
@@ -454,12 +482,19 @@ def compare_rankings(
             if tau is not None and len(drawn) > 1 and len(wins) > 2:
                 # Percentiles and their reflection: resampling lowers tau, even below the estimate.
                 low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
-                ends = max(-1.0, min(low, 2 * tau - high)), min(1.0, max(high, 2 * tau - low))
-            rows.append(
-                {"judge": tournament.judge or "unnamed", "method": method, "tau": tau}
-                | {**ends_of("tau", ends), "criterion": tournament.criterion or "unnamed"}
-                | {"systems": wins.shape[1], "documents": len(wins)}
-            )
+                least = min(low, 2 * tau - high)
+                most = max(high, 2 * tau - low)
+                ends = (max(-1.0, least), min(1.0, most))
+            row = {
+                "judge": tournament.judge or "unnamed",
+                "method": method,
+                "tau": tau,
+                **ends_of("tau", ends),
+                "criterion": tournament.criterion or "unnamed",
+                "systems": wins.shape[1],
+                "documents": len(wins),
+            }
+            rows.append(row)
     return rows
 
 
@@ -504,36 +539,33 @@ def _taus(strengths: FloatArray, means: FloatArray) -> FloatArray:
     """Kendall's tau-b of each row with the same row of the other table."""
     i, j = np.array(list(combinations(range(strengths.shape[1]), 2))).T
     # Strengths that differ only by rounding are equal.
-    a, b = (np.sign(np.round(table[:, i] - table[:, j], 9)) for table in (strengths, means))
+    a = np.sign(np.round(strengths[:, i] - strengths[:, j], 9))
+    b = np.sign(np.round(means[:, i] - means[:, j], 9))
+    untied_a = (a**2).sum(axis=1)
+    untied_b = (b**2).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)))
+        return np.asarray((a * b).sum(axis=1) / np.sqrt(untied_a * untied_b))
 
 
 def compare_by_scores(scores: pl.DataFrame) -> list[Tournaments]:
     """Tournaments from a judge's scores: the higher score wins, equal scores tie."""
     key = ["judge", "criterion", "doc_id"]
-    side = scores.filter(pl.col("judge_score").is_not_null(), pl.col("model").is_not_null()).select(
-        *key, "model", "judge_score"
-    )
+    side = scores.select(*key, "model", "judge_score").drop_nulls(["model", "judge_score"])
     gap = (pl.col("judge_score") - pl.col("judge_score_b")).sign()
     verdict = gap.replace_strict({1.0: "A", -1.0: "B", 0.0: "tie"}, return_dtype=pl.String)
+    pairs = side.join(side, on=key, suffix="_b", nulls_equal=True)
+    battles = pairs.filter(pl.col("model") < pl.col("model_b"))
     return list(
-        build_tournaments(
-            side.join(side, on=key, suffix="_b", nulls_equal=True)
-            .filter(pl.col("model") < pl.col("model_b"))
-            .select(*key, "model_b", model_a="model", verdict=verdict)
-        )
+        build_tournaments(battles.select(*key, "model_b", model_a="model", verdict=verdict))
     )
 
 
 def people_means(scores: pl.DataFrame) -> pl.DataFrame:
     """The human mean score of each summary and criterion, once for all judges."""
     key = ["doc_id", "model", "criterion"]
-    return (
-        scores.filter(pl.col("human_scores").is_not_null(), pl.col("model").is_not_null())
-        .select(*key, human=pl.col("human_scores").list.mean())
-        .unique(key, keep="first", maintain_order=True)
-    )
+    scored = scores.drop_nulls(["human_scores", "model"])
+    means = scored.select(*key, human=pl.col("human_scores").list.mean())
+    return means.unique(key, keep="first", maintain_order=True)
 
 
 # --- score sets ------------------------------------------------------------------------------
@@ -542,14 +574,15 @@ def people_means(scores: pl.DataFrame) -> pl.DataFrame:
 def set_tables(scores: Scores, *, splits: int = 20, seed: int = 0) -> dict[str, list[Row]]:
     """Tables 3 to 5, pooled correlations, and errors by width; `scores` is of `prepare_scores`."""
     tested = _test_sets(scores, splits, seed)
-    cell, coverage = ["judge", "criterion"], pl.col("coverage")
-    levels = (
-        tested.group_by(*cell, "alpha", "split", maintain_order=True)
-        .agg(coverage=pl.col("held").mean(), mean_size=pl.col("width").mean())
-        .group_by(*cell, "alpha", maintain_order=True)
-        .agg(coverage.mean(), pl.col("mean_size").mean(), coverage_sd=coverage.std(ddof=0))
-        .with_columns(margin=coverage - 1 + pl.col("alpha"))
+    cell = ["judge", "criterion"]
+    coverage = pl.col("coverage")
+    splits_of_levels = tested.group_by(*cell, "alpha", "split", maintain_order=True).agg(
+        coverage=pl.col("held").mean(), mean_size=pl.col("width").mean()
     )
+    levels = splits_of_levels.group_by(*cell, "alpha", maintain_order=True).agg(
+        coverage.mean(), pl.col("mean_size").mean(), coverage_sd=coverage.std(ddof=0)
+    )
+    levels = levels.with_columns(margin=coverage - 1 + pl.col("alpha"))
     main = tested.filter(pl.col("alpha") == MAIN_ALPHA).drop("alpha")
     first = main.filter(pl.col("split") == 0)
     criteria = dict.fromkeys(main["criterion"])
@@ -557,16 +590,18 @@ def set_tables(scores: Scores, *, splits: int = 20, seed: int = 0) -> dict[str, 
     pooled = [_pool(criterion, panel) for criterion, panel in panels.items()]
     sizes = levels.filter(pl.col("alpha") == MAIN_ALPHA).select(*cell, "coverage", "mean_size")
     cells = main.partition_by(cell, maintain_order=True)
+    signals: list[Row] = [
+        row | _signal(rows) for row, rows in zip(sizes.to_dicts(), cells, strict=True)
+    ]
+    bins = [row for _, bins in pooled for row in bins]
+    # Two cells of one criterion are of different judges.
+    couples = [(x, y) for x, y in combinations(cells, 2) if x["criterion"][0] == y["criterion"][0]]
     return {
-        "signals": [row | _signal(of) for row, of in zip(sizes.to_dicts(), cells, strict=True)],
-        "agreement": [
-            _agree(one, other)
-            for one, other in combinations(cells, 2)
-            if one["criterion"][0] == other["criterion"][0] and one["judge"][0] != other["judge"][0]
-        ],
+        "signals": signals,
+        "agreement": [_agree(x, y) for x, y in couples],
         "sets": list(levels.to_dicts()),
         "pooled": [row for row, _ in pooled],
-        "bins": [row for _, bins in pooled for row in bins],
+        "bins": bins,
     }
 
 
@@ -583,7 +618,8 @@ def _test_sets(scores: Scores, splits: int, seed: int) -> pl.DataFrame:
     parts = []
     for rows in judges:
         for criterion, at in rows.by_criterion.items():
-            score, document = rows.score[at], rows.document[at]
+            score = rows.score[at]
+            document = rows.document[at]
             error = np.abs(score - rows.target.score[at].astype(np.float64))
             key = np.array([number_of[name] for name in rows.frame[KEY].filter(at)])
             for alpha, (split, order) in product(ALPHAS, enumerate(orders)):
@@ -602,7 +638,7 @@ def _test_sets(scores: Scores, splits: int, seed: int) -> pl.DataFrame:
 def _signal(cell: pl.DataFrame) -> dict[str, Any]:
     """Table 3; the p-value treats rows as independent, as the paper does."""
     splits = cell.partition_by("split", maintain_order=True)
-    rank = mean_known([spearman(*_arrays(part, "width", "error")) for part in splits])
+    rank = mean_known([spearman(*_arrays(split, "width", "error")) for split in splits])
     by_width = splits[0].group_by("width").agg(pl.col("error").mean()).sort("width")["error"]
     rises = all(low <= high + 1e-12 for low, high in pairwise(by_width))
     monotonic = None if len(by_width) < 2 else rises
@@ -620,25 +656,37 @@ def _arrays(frame: pl.DataFrame, *columns: str) -> list[Any]:
     return [frame[column].to_numpy() for column in columns]
 
 
-def _agree(one: pl.DataFrame, other: pl.DataFrame) -> Row:
+def _agree(cell_a: pl.DataFrame, cell_b: pl.DataFrame) -> Row:
     """Table 4: the rank correlation of the widths that two judges give the same rows."""
-    both = one.join(other, on=["split", "key"], suffix="_b", maintain_order="left")
+    both = cell_a.join(cell_b, on=["split", "key"], suffix="_b", maintain_order="left")
     splits = both.partition_by("split", maintain_order=True)
-    value = mean_known([spearman(*_arrays(part, "width", "width_b")) for part in splits])
-    n = max((part.height for part in splits), default=0)
-    names = {"judge_a": one["judge"][0], "judge_b": other["judge"][0]}
-    names["criterion"] = one["criterion"][0]
-    return names | {"spearman": value, "p_value": spearman_p(value, n), "n": n}
+    value = mean_known([spearman(*_arrays(split, "width", "width_b")) for split in splits])
+    n = max((split.height for split in splits), default=0)
+    return {
+        "judge_a": cell_a["judge"][0],
+        "judge_b": cell_b["judge"][0],
+        "criterion": cell_a["criterion"][0],
+        "spearman": value,
+        "p_value": spearman_p(value, n),
+        "n": n,
+    }
 
 
 def _pool(criterion: str, rows: pl.DataFrame) -> tuple[Row, list[Row]]:
     """A panel of Figure 4: the test rows of the first split; intervals leave out one document."""
     width, error, document = _arrays(rows, "width", "error", "document")
-    n, value = len(width), spearman(width, error)
-    row = {"criterion": criterion, "n": n, "spearman": value}
-    row |= ends_of("spearman", spearman_interval(width, error, document))
-    return row | {"p_value": spearman_p(value, n)}, [
+    n = len(width)
+    value = spearman(width, error)
+    row = {
+        "criterion": criterion,
+        "n": n,
+        "spearman": value,
+        **ends_of("spearman", spearman_interval(width, error, document)),
+        "p_value": spearman_p(value, n),
+    }
+    bins: list[Row] = [
         row_of(entry, "width n mean_error", criterion=criterion)
         | ends_of("mean_error", entry.interval)
         for entry in error_by_width(width, error, document, SCALE, 0.95)
     ]
+    return row, bins

@@ -36,6 +36,7 @@ from adjudge.store.interface import DEFAULT_STORE, StorePlace
 from adjudge.validation import one_of, positive
 from adjudge_papers.diagnosis import reproduce_diagnosis
 from adjudge_papers.items import (
+    SAME,
     PaperItem,
     ReproductionItems,
     count_items,
@@ -49,6 +50,7 @@ from adjudge_papers.paper import (
     build_items,
     costs_calls,
     read_published,
+    simulated_findings,
     stated_values,
 )
 from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
@@ -56,14 +58,16 @@ from adjudge_papers.scope import PROTOCOLS, reproduce_scope
 from adjudge_papers.simulated_release import simulate_release
 from adjudge_papers.soft_elo import reproduce_soft_elo
 
-PAGE, SUMMARY = "index.html", "papers.md"
+PAGE = "index.html"
+SUMMARY = "papers.md"
 #: Protocols that a judge is asked by, of all papers.
 _ASKED = (*PROTOCOLS, "criterion", "likert")
 HOW_TO_READ = (
-    "reproduced: judge and data are the paper's, or its own simulation was run again; both numbers "
-    "are over the rows that match, and the difference is ours minus the paper's",
-    "other judges or data: your rows, with your judges' names; the published table is shown whole "
-    "and is not compared with them",
+    "reproduced: judge and data are the paper's, or its own simulation was run again, and every "
+    "number is the paper's within noise, which is computed from the draws and the paper's digits",
+    "with differences: the same, and the reason is next to each number that differs",
+    "other judges or data: your rows, with your judges' names; where papers.md has what the paper "
+    "states next to them, these are two studies: no difference is formed",
     "simulated: no data were given, or the judge is simulated: compare the pattern, not the "
     "numbers; every such picture carries the word",
     "not possible: the reason is given with the item",
@@ -72,27 +76,43 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True, kw_only=True)
 class PaperRun:
-    """The outcome of one paper; `given` describes the data, `failure` is why it did not run."""
+    """The outcome of one paper; `data` describes its data, `failure` is why it did not run."""
 
     name: str
     title: str
-    given: str
+    data: str
     items: tuple[PaperItem, ...]
     result: Reproduction | None = None
     failure: str = ""
 
     @classmethod
-    def of(cls, result: Reproduction, given: str) -> PaperRun:
+    def of(cls, result: Reproduction, data: str) -> PaperRun:
         """The run of a paper that has a result."""
         title = read_published(result.paper)["title"]
-        return cls(name=result.paper, title=title, given=given, items=result.items, result=result)
+        return cls(name=result.paper, title=title, data=data, items=result.items, result=result)
 
     @classmethod
-    def failed(cls, name: str, reason: str) -> PaperRun:
-        """A paper that could not run: none of its items is possible."""
-        published, given = read_published(name), f"did not run: {reason}"
+    def failed(cls, name: str, reason: str, alone: Sequence[PaperItem] = ()) -> PaperRun:
+        """A paper whose data could not be read: only items that need none are possible.
+
+        `alone` are the items of the paper without data.
+        """
+        published = read_published(name)
+        data = f"did not run: {reason}"
         items = build_items(name, [], missing=dict.fromkeys(published["items"], reason))
-        return cls(name=name, title=published["title"], given=given, items=items, failure=reason)
+        needs_none = {item.name: item for item in alone if item.status in SAME}
+        items = tuple(needs_none.get(item.name, item) for item in items)
+        return cls(name=name, title=published["title"], data=data, items=items, failure=reason)
+
+    @property
+    def about(self) -> str:
+        """Its data, and which findings of the paper its simulated numbers do not show."""
+        findings = simulated_findings(self.items)
+        absent = [finding for finding, shown in findings.items() if not shown]
+        if not absent:
+            return self.data
+        number_of = f"{len(absent)} of the paper's {count(len(findings), 'finding')}"
+        return f"{self.data}; the simulated study does not show {number_of}: {'; '.join(absent)}"
 
     @cached_property
     def pictures(self) -> dict[str, Figure]:
@@ -150,7 +170,8 @@ def reproduce_all(
     Missing data is simulated.
     """
     chosen = [one_of(name, tuple(PAPERS), "papers") for name in papers or PAPERS]
-    given = Given(
+    prompt_files = {one_of(name, _ASKED, "prompts"): path for name, path in (prompts or {}).items()}
+    inputs = Inputs(
         data=data or {},
         grades=grades,
         summeval=summeval,
@@ -158,25 +179,26 @@ def reproduce_all(
         scores=scores,
         annotations=annotations,
         judge=judge,
-        prompts={one_of(name, _ASKED, "prompts"): path for name, path in (prompts or {}).items()},
+        prompts=prompt_files,
         store=store,
         watch=watch,
         size=positive(size, "size"),
         seed=seed,
     )
-    folder, runs = Path(out), []
+    folder = Path(out)
+    runs = []
     check_writable(folder / PAGE)
     if costs_calls(judge):
-        small = replace(given, judge=REHEARSAL, store=None, watch=None, size=min(size, 0.01))
+        small = replace(inputs, judge=REHEARSAL, store=None, watch=None, size=min(size, 0.01))
         for name in chosen:
             PAPERS[name](small)
     try:
         for name in chosen:
             started = time.perf_counter()
             try:
-                run = PAPERS[name](given)
+                run = PAPERS[name](inputs)
             except AdjudgeError as error:
-                run = PaperRun.failed(name, str(error))
+                run = PaperRun.failed(name, str(error), _without_data(name, inputs))
             if run.result is not None:
                 write_result(run.result, folder / f"{run.name}.json")
             for picture, figure in run.pictures.items():
@@ -184,11 +206,15 @@ def reproduce_all(
             runs.append(run)
             subtitle = f"{count(len(runs), 'paper')}, seed {seed}"
             # The items and papers.md of the papers that are done.
-            items = ReproductionItems(items=tuple(item for run in runs for item in run.items))
+            items = ReproductionItems(
+                items=tuple(item for run in runs for item in run.items),
+                failures={run.name: run.failure for run in runs if run.failure},
+            )
             write_result(items, folder / "items.json")
             _write(render_markdown(summarize(runs, subtitle=subtitle)), folder / SUMMARY)
             if progress is not None:
-                pictures, took = count(len(run.pictures), "picture"), time.perf_counter() - started
+                pictures = count(len(run.pictures), "picture")
+                took = time.perf_counter() - started
                 outcome = f"failed: {run.failure}" if run.failure else describe_items(run.items)
                 progress(f"{name}: {outcome}, {pictures}, {took:.0f} s")
     finally:
@@ -196,6 +222,13 @@ def reproduce_all(
         if runs:
             write_papers(runs, folder / PAGE, subtitle=subtitle)
     return items
+
+
+def _without_data(name: str, inputs: Inputs) -> Sequence[PaperItem]:
+    """The items of a paper without data, if it has a simulation or formulas of its own."""
+    if not read_published(name).get("own_numbers"):
+        return ()
+    return PAPERS[name](Inputs(store=None, size=inputs.size, seed=inputs.seed)).items
 
 
 def _write(text: str, path: Path) -> None:
@@ -207,7 +240,7 @@ def _write(text: str, path: Path) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class Inputs:
     """The data of the papers, by the names of their verbs' options; each can be absent.
 
     `size` is a share of each paper's splits, repeats and simulated rows.
@@ -243,58 +276,63 @@ class Given:
         return options | {"judge": self.judge if texts else None}
 
 
-def run_scope(given: Given) -> PaperRun:
+def run_scope(inputs: Inputs) -> PaperRun:
     """SCOPE on judgments or pairs by data set, and on the simulator."""
     result = reproduce_scope(
-        given.data,
-        sample=given.scaled(2000, 60),
-        splits=given.scaled(1000, 5),
-        **given.asking(given.data, *PROTOCOLS),
+        inputs.data,
+        sample=inputs.scaled(2000, 60),
+        splits=inputs.scaled(1000, 5),
+        **inputs.asking(inputs.data, *PROTOCOLS),
     )
-    return PaperRun.of(result, given.words(", ".join(given.data), "--data NAME=FILE"))
+    return PaperRun.of(result, inputs.words(", ".join(inputs.data), "--data NAME=FILE"))
 
 
-def run_reporting(given: Given) -> PaperRun:
+def run_reporting(inputs: Inputs) -> PaperRun:
     """The paper's simulation, and its protocol on grades, judgments or battles."""
-    here = "" if given.grades is None else source_name(given.grades)
+    here = "" if inputs.grades is None else source_name(inputs.grades)
     result = reproduce_reporting(
-        given.grades,
-        repeats=given.scaled(10_000, 50),
-        splits=given.scaled(100, 5),
-        sample=None if here else given.scaled(SIMULATED_BATTLES, 300),
-        **given.asking(here),
+        inputs.grades,
+        repeats=inputs.scaled(10_000, 50),
+        splits=inputs.scaled(100, 5),
+        sample=None if here else inputs.scaled(SIMULATED_BATTLES, 300),
+        **inputs.asking(here),
     )
-    rows = given.words(here, "--grades FILE")
+    rows = inputs.words(here, "--grades FILE")
     return PaperRun.of(result, f"the paper's own simulation; section 8.2 {rows}")
 
 
-def run_diagnosis(given: Given) -> PaperRun:
+def run_diagnosis(inputs: Inputs) -> PaperRun:
     """Cycles, rankings and score sets on SummEval, on files of other judges, or simulated."""
     result = reproduce_diagnosis(
-        given.summeval,
-        tournaments=given.tournaments,
-        scores=given.scores,
-        splits=given.scaled(20, 1),
-        **given.asking(given.summeval is not None, "criterion", "likert"),
+        inputs.summeval,
+        tournaments=inputs.tournaments,
+        scores=inputs.scores,
+        splits=inputs.scaled(20, 1),
+        **inputs.asking(inputs.summeval is not None, "criterion", "likert"),
     )
-    files = {"SummEval": given.summeval, "tournaments": given.tournaments, "scores": given.scores}
+    files = {
+        "SummEval": inputs.summeval,
+        "tournaments": inputs.tournaments,
+        "scores": inputs.scores,
+    }
     here = ", ".join(name for name, file in files.items() if file is not None)
-    return PaperRun.of(result, given.words(here, "--summeval, --tournaments or --scores FILE"))
+    return PaperRun.of(result, inputs.words(here, "--summeval, --tournaments or --scores FILE"))
 
 
-def run_soft_elo(given: Given) -> PaperRun:
+def run_soft_elo(inputs: Inputs) -> PaperRun:
     """Soft-Elo on the released annotations, or on a simulated release."""
-    source: Any = given.annotations
+    source: Any = inputs.annotations
     if source is None:
-        sizes = {"models": given.scaled(28, 12), "battles": given.scaled(6000, 300)}
-        source = simulate_release(**sizes, seed=given.seed)
-    replicates, draws = given.scaled(20, 2), given.scaled(50, 2)
-    result = reproduce_soft_elo(source, replicates=replicates, draws=draws, seed=given.seed)
-    return PaperRun.of(result, given.words(str(given.annotations or ""), "--annotations DIR"))
+        sizes = {"models": inputs.scaled(28, 12), "battles": inputs.scaled(6000, 300)}
+        source = simulate_release(**sizes, seed=inputs.seed)
+    replicates = inputs.scaled(20, 2)
+    draws = inputs.scaled(50, 2)
+    result = reproduce_soft_elo(source, replicates=replicates, draws=draws, seed=inputs.seed)
+    return PaperRun.of(result, inputs.words(str(inputs.annotations or ""), "--annotations DIR"))
 
 
 #: The papers in the order of the page. To add one, write a function above and a line here.
-PAPERS: Mapping[str, Callable[[Given], PaperRun]] = {
+PAPERS: Mapping[str, Callable[[Inputs], PaperRun]] = {
     "scope": run_scope,
     "reporting": run_reporting,
     "diagnosis": run_diagnosis,
@@ -314,11 +352,12 @@ def write_papers(runs: Sequence[PaperRun], path: str | Path, *, subtitle: str) -
 def papers_document(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
     """The page: the status of the items, then a section for each paper."""
     items = [item for run in runs for item in run.items]
-    size, _, states = describe_items(items).partition(":")
+    size, colon, states = describe_items(items).partition(":")
+    data = [f"{run.name}: {run.about}" for run in runs]
     blocks: list[Block] = [
-        Headline(f"{size} of {count(len(runs), 'paper')}" + (f":{states}" if states else "")),
+        Headline(f"{size} of {count(len(runs), 'paper')}{colon}{states}"),
         count_items(items),
-        Note([f"{run.name}: {run.given}" for run in runs]),
+        Note(data),
         Note(HOW_TO_READ),
     ]
     summary = Section(
@@ -334,7 +373,7 @@ def papers_document(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
 def _section(run: PaperRun) -> Section:
     """The items in the paper's order, pictures in place; then the tables they come from."""
     drawn: dict[str, str] = {}
-    blocks: list[Block] = [Headline(describe_items(run.items), run.given)]
+    blocks: list[Block] = [Headline(describe_items(run.items), run.about)]
     for item in run.items:
         blocks += one_item(item)
         if item.figure is not None and item.figure in run.pictures:
@@ -361,30 +400,32 @@ def summarize(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
         rows = [line for item in run.items for line in _claims(item)]
         columns = ("item", "value", "the paper", "measured", "on")
         open_ends = [f"{item.name}: {item.reason}" for item in run.items if not item.values]
+        unchecked = [f"cannot be checked: {text}" for text in read_published(run.name)["unchecked"]]
         blocks: list[Block] = [
-            Headline(describe_items(run.items), run.given),
+            Headline(describe_items(run.items), run.about),
             Table(columns, rows, "What the paper claims, and what was measured", text_columns=2),
             *notes_of(open_ends),
-            *notes_of(
-                [f"cannot be checked: {text}" for text in read_published(run.name)["unchecked"]]
-            ),
+            *notes_of(unchecked),
         ]
-        sections.append(
-            Section(key=run.name, title=run.title, parts=[Part(name=run.name, blocks=blocks)])
-        )
+        part = Part(name=run.name, blocks=blocks)
+        sections.append(Section(key=run.name, title=run.title, parts=[part]))
     return Document(title="The papers: claimed and measured", subtitle=subtitle, sections=sections)
 
 
 def _claims(item: PaperItem) -> list[tuple[str, ...]]:
     """A line for each number of an item; for an item that is not possible, what the paper has."""
-    where = {"reproduced": "the paper's data, or its own simulation"}.get(item.status, item.status)
+    where: str = item.status
+    if item.status in SAME:
+        where = "the paper's data, or its own simulation"
     if item.reason and item.status != "not possible":
         where += f" ({item.reason})"
     if item.values:
-        return [
-            (item.name, value.name, number(value.published, value.digits), ours, where)
-            for value in item.values
-            for ours in [write_value(item, value)[1]]
-        ]
+        lines: list[tuple[str, ...]] = []
+        for value in item.values:
+            theirs = number(value.published, value.digits)
+            _, ours, _, difference = write_value(item, value)
+            on = where if difference == DASH else f"{where}: {difference}"
+            lines.append((item.name, value.name, theirs, ours, on))
+        return lines
     stated = stated_values(item.paper, item.name).items()
     return [(item.name, name, f"{value:g}", DASH, where) for name, value in stated]

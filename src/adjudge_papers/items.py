@@ -7,16 +7,19 @@ about, its picture, the paper's number for each of its values, and how many digi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
-from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of
+from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of, warnings_of
 from adjudge.present.result import Count, Result, frozen
 from adjudge.present.text import count, number, signed
 
-#: reproduced: judge and data are the paper's, or its own simulation was run again.
-Status = Literal["reproduced", "other judges or data", "simulated", "not possible"]
+#: reproduced: judge and data are the paper's, or its own simulation was run again, and every number
+#: is the paper's within noise. with differences: the same, and at least one number differs.
+Status = Literal[
+    "reproduced", "with differences", "other judges or data", "simulated", "not possible"
+]
 STATES: tuple[Status, ...] = get_args(Status)
 #: The section of a report with the results of all papers.
 SECTION = ("reproduction", "The papers, reproduced")
@@ -24,12 +27,25 @@ SECTION = ("reproduction", "The papers, reproduced")
 
 @dataclass(frozen=True, kw_only=True)
 class ItemValue:
-    """One number that the paper prints; `ours` is None if it could not be measured here."""
+    """One number that the paper prints; `ours` is None if it could not be measured here.
+
+    `noise` is the largest difference that random draws and rounded digits explain (95 %), `why` the
+    reason for a larger one.
+    """
 
     name: str
     ours: float | None
     published: float | None = None
     digits: Count = 1
+    noise: float | None = None
+    why: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether ours is further from the paper's number than noise explains."""
+        if self.ours is None or self.published is None or self.noise is None:
+            return False
+        return abs(self.ours - self.published) > self.noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,25 +73,22 @@ class ReproductionItems(Result):
     section: ClassVar[tuple[str, str]] = SECTION
 
     items: tuple[PaperItem, ...]
+    #: Why a paper could not read its data, by paper.
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     def _parts(self) -> Sequence[Any]:
-        return [
-            {
-                "paper": item.paper,
-                "item": item.name,
-                "status": item.status,
-                "value": value.name,
-                "ours": value.ours,
-                "published": value.published,
-                "reason": item.reason,
-            }
-            for item in self.items
-            for value in item.values or (ItemValue(name="", ours=None),)
-        ]
+        rows = []
+        for item in self.items:
+            of_item = {"paper": item.paper, "item": item.name, "status": item.status}
+            for value in item.values or (ItemValue(name="", ours=None),):
+                numbers = {"ours": value.ours, "published": value.published}
+                rows.append(of_item | {"value": value.name} | numbers | {"reason": item.reason})
+        return rows
 
     def view(self) -> list[Block]:
         """How many items are reproduced, then each of them, a table for each paper."""
         blocks: list[Block] = [Headline(describe_items(self.items)), count_items(self.items)]
+        blocks += warnings_of(f"{paper}: {reason}" for paper, reason in self.failures.items())
         for paper in dict.fromkeys(item.paper for item in self.items):
             blocks += item_blocks([item for item in self.items if item.paper == paper], paper)
         return blocks
@@ -96,6 +109,8 @@ def _place(name: str) -> tuple[int, int, str]:
 # --- what people see -------------------------------------------------------------------------
 
 _NUMBERS = ("value", "ours", "paper", "difference")
+#: The states of items with the paper's judge and data, or its own simulation.
+SAME = ("reproduced", "with differences")
 
 
 def describe_items(items: Sequence[PaperItem]) -> str:
@@ -107,37 +122,38 @@ def describe_items(items: Sequence[PaperItem]) -> str:
 
 def count_items(items: Sequence[PaperItem]) -> Table:
     """How many items of each paper have which status."""
-    papers = dict.fromkeys(item.paper for item in items)
-    rows = [
-        (paper, str(len(states)), *(str(states.count(state)) for state in STATES))
-        for paper in papers
-        for states in [[item.status for item in items if item.paper == paper]]
-    ]
+    rows = []
+    for paper in dict.fromkeys(item.paper for item in items):
+        states = [item.status for item in items if item.paper == paper]
+        counts = (len(states), *map(states.count, STATES))
+        rows.append((paper, *map(str, counts)))
     return Table(("paper", "items", *STATES), rows, "Status of each paper's items")
 
 
 def write_value(item: PaperItem, value: ItemValue) -> tuple[str, ...]:
-    """Its name, ours, the paper's, and ours minus the paper's.
+    """Its name, ours, the paper's, and ours minus the paper's with what explains it.
 
     The paper's number is not shown with numbers of other judges or data, and a difference only if
-    the item is reproduced.
+    judge and data are the paper's.
     """
-    ours, theirs = (
-        None if numeral is None else float(numeral) for numeral in (value.ours, value.published)
-    )
+    ours = None if value.ours is None else float(value.ours)
+    theirs = None if value.published is None else float(value.published)
+    digits = value.digits
+    difference = signed(None)
     if item.status == "other judges or data":
         theirs = None
-    known = item.status == "reproduced" and None not in (ours, theirs)
-    difference = ours - theirs if known and ours is not None and theirs is not None else None
-    written = (number(numeral, value.digits) for numeral in (ours, theirs))
-    return value.name, *written, signed(difference, value.digits)
+    if item.status in SAME and ours is not None and theirs is not None:
+        difference = signed(ours - theirs, digits)
+        if value.noise is not None:
+            difference += f", differs: {value.why}" if value.differs else ", equal within noise"
+    return value.name, number(ours, digits), number(theirs, digits), difference
 
 
 def one_item(item: PaperItem) -> list[Block]:
     """One item: its name, its numbers, or the reason why there are none."""
     blocks: list[Block] = [Heading(f"{item.name}: {item.about} ({item.status})")]
     if item.values:
-        shown = {"reproduced": 4, "simulated": 3}.get(item.status, 2)
+        shown = {**dict.fromkeys(SAME, 4), "simulated": 3}.get(item.status, 2)
         rows = [write_value(item, value)[:shown] for value in item.values]
         blocks.append(Table(_NUMBERS[:shown], rows))
     return blocks + notes_of([item.reason] if item.reason else [])

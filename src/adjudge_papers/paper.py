@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from itertools import zip_longest
 from math import isfinite
@@ -45,6 +45,8 @@ _LONGER = ("judge", "judge_a", "judge_b", "dataset")
 #: Keys that are numbers.
 _NUMERIC = ("alpha", "judges", "rate", "labels", "per_model", "p", "width")
 _ROUNDING = 1e-9
+#: What explains a difference, unless the data file says it.
+_OTHER_ANSWERS = "the answers, rows or random draws are not the authors'"
 
 
 def costs_calls(judge: object) -> bool:
@@ -70,6 +72,7 @@ def contains(name: str, part: str) -> bool:
     return _squeeze(part) in _squeeze(name)
 
 
+@lru_cache(4096)
 def _squeeze(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
@@ -125,7 +128,8 @@ class Column:
 
     def write(self, row: Row) -> str:
         """The text of a cell; a dash if the row does not have the number."""
-        value, form = row.get(self.field), self.form.strip(".!")
+        value = row.get(self.field)
+        form = self.form.strip(".!")
         digits = 0 if form == "n" else int("".join(filter(str.isdigit, form)) or "1")
         if form[0] in "[w":
             ends = interval(row.get(f"{self.field}_low"), row.get(f"{self.field}_high"), digits)
@@ -291,7 +295,11 @@ _REDUCE: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A value of an item: how it is computed from rows, and the paper's number."""
+    """A value of an item: how it is computed from rows, and the paper's number.
+
+    `rounding` is half a unit of the last digit of that number, `noise` how the noise of ours is
+    computed from the same rows, and `why` what explains a larger difference.
+    """
 
     name: str
     reduce: str
@@ -299,15 +307,27 @@ class Measure:
     where: Mapping[str, Any]
     paper: float | None
     digits: int
+    rounding: float = 0.0
+    noise: str = ""
+    why: str = ""
+
+    def noise_of(self, rows: Sequence[Row]) -> float:
+        """The largest difference that random draws and rounded digits explain."""
+        if not self.noise:
+            return self.rounding
+        reduce, _, expression = self.noise.partition(" ")
+        drawn = replace(self, reduce=reduce, expression=expression).value(rows, {})
+        return self.rounding + (drawn or 0.0)
 
     def value(self, rows: Sequence[Row], picks: Picks) -> float | None:
         """The value of these rows; over all judges if the chosen judge is not here."""
         chosen = _of_judge(rows, self.where)
         if self.expression.startswith("@"):
             numbers = picks[self.expression[1:]](chosen)
+        elif re.fullmatch(r"[\w.]+", self.expression):
+            numbers = [value for value in values_of(chosen, self.expression) if isfinite(value)]
         else:
-            plain = re.fullmatch(r"[\w.]+", self.expression)
-            expression = pl.col(self.expression) if plain else pl.sql_expr(self.expression)
+            expression = pl.sql_expr(self.expression)
             names = expression.meta.root_names()
             columns = {name: [row.get(name) for row in chosen] for name in names}
             if any(set(column) <= {None} for column in columns.values()):
@@ -328,17 +348,23 @@ def item_entry(paper: str, name: str) -> Mapping[str, Any]:
 def read_measures(entry: Mapping[str, Any], rows: Sequence[Row] | None) -> Iterator[Measure]:
     """The values of an item, from lines `name; REDUCE EXPRESSION [KEY=LEVEL]; paper; digits`.
 
+    After the digits can follow `; REDUCE EXPRESSION; why`: the noise of ours (95 %), computed from
+    the same rows, and what explains a difference larger than that.
+
     The expression is SQL on the fields of a row, or @NAME for a function of all rows. `range` is
     the least and the most, as papers state ranges. [KEY=LEVEL] and [KEY!=LEVEL] choose rows, and
     {KEY} in the name makes a value for each level of that key in the rows, or of those that the
     paper states. `paper` has the paper's number, two for a range, LEVEL=NUMBER for levels.
     """
     for line in entry.get("values", "").strip().splitlines():
-        name, how, paper, digits = (*(word.strip() for word in line.split(";")), "", "")[:4]
-        how, _, keys = how.partition("[")
-        reduce, _, expression = how.strip().partition(" ")
-        pairs = (pair.split("=") for pair in keys.rstrip("]").split(",") if pair)
-        where = {key.strip(): _read_cell(level) for key, level in pairs}
+        words = [word.strip() for word in line.split(";")]
+        name, how, paper, digits, noise, why = [*words, *[""] * 4][:6]
+        computed, _, keys = how.partition("[")
+        reduce, _, expression = computed.strip().partition(" ")
+        conditions = (
+            condition.split("=") for condition in keys.rstrip("]").split(",") if condition
+        )
+        where = {key.strip(): _read_cell(level) for key, level in conditions}
         ways = {", least": "min", ", most": "max"} if reduce == "range" else {"": reduce}
         stated: dict[str, str] = {"": paper}
         levels: Iterable[Any] = [""]
@@ -354,7 +380,18 @@ def read_measures(entry: Mapping[str, Any], rows: Sequence[Row] | None) -> Itera
             for (suffix, way), word in zip_longest(ways.items(), numbers[: len(ways)]):
                 printed = None if word is None else float(word)
                 shown = int(digits or entry.get("digits", 1))
-                yield Measure(title + suffix, way, expression.strip(), rows_of, printed, shown)
+                decimals = max(shown, len((word or "").partition(".")[2]))
+                yield Measure(
+                    name=title + suffix,
+                    reduce=way,
+                    expression=expression.strip(),
+                    where=rows_of,
+                    paper=printed,
+                    digits=shown,
+                    rounding=0.5 * 10**-decimals + _ROUNDING,
+                    noise=noise,
+                    why=why,
+                )
 
 
 def stated_values(paper: str, name: str) -> dict[str, float]:
@@ -393,6 +430,24 @@ def build_items(
     return sort_items(items)
 
 
+def simulated_findings(items: Sequence[PaperItem]) -> dict[str, bool]:
+    """Which findings of a paper its simulated items show; only those that could show them."""
+    simulated = {
+        item.name: {value.name: value.ours for value in item.values}
+        for item in items
+        if item.status == "simulated"
+    }
+    lines = read_published(items[0].paper).get("findings", "") if simulated else ""
+    findings = {}
+    for line in lines.strip().splitlines():
+        finding, name, text = (word.strip() for word in line.split(";"))
+        condition = pl.sql_expr(text)
+        values = {of: simulated.get(name, {}).get(of) for of in condition.meta.root_names()}
+        if None not in values.values():
+            findings[finding] = bool(pl.DataFrame([values]).select(condition).item())
+    return findings
+
+
 def _measure_item(
     item: PaperItem,
     entry: Mapping[str, Any],
@@ -404,7 +459,8 @@ def _measure_item(
     filled = {key: level.format(**names) for key, level in entry.get("where", {}).items()}
     where = {key: level for key, level in filled.items() if level}
     unknown = entry.get("unknown", "the rows do not have the needed data")
-    table, measured = paper_tables(item.paper)[entry["table"]], here.get(entry["table"])
+    table = paper_tables(item.paper)[entry["table"]]
+    measured = here.get(entry["table"])
     if measured is None or not _of_judge(measured.rows, where):
         return replace(item, reason=entry.get("absent", unknown))
     theirs = _where(table.published, where)
@@ -413,10 +469,12 @@ def _measure_item(
     status: Status = "reproduced"
     reason = ""
     if measured.source in ("again", "formula"):
-        ours, whole = _where(measured.rows, where), True
+        ours = _where(measured.rows, where)
+        whole = True
     elif pairs:
         reason = "" if whole else f"{len(pairs)} of the paper's {len(theirs)} rows"
-        ours, theirs = [row for row, _ in pairs], [row for _, row in pairs]
+        ours = [row for row, _ in pairs]
+        theirs = [row for _, row in pairs]
     else:
         simulated = measured.source == "simulated"
         status = "simulated" if simulated else "other judges or data"
@@ -424,29 +482,35 @@ def _measure_item(
         ours = _where(measured.rows, _without_judge(where))
     values = []
     for measure in read_measures(entry, ours):
-        value, stated = measure.value(ours, picks), measure.paper
+        value = measure.value(ours, picks)
+        stated = measure.paper
         if stated is None or (status == "reproduced" and not whole):
             # A range over excerpts of a table is not the paper's range.
             stated = measure.value(theirs, picks) if pairs or not table.absent else None
         if value is not None or stated is not None:
-            numbers: Any = {"ours": value, "published": stated, "digits": measure.digits}
-            values.append(ItemValue(name=measure.name, **numbers))
+            shown = ItemValue(
+                name=measure.name, ours=value, published=stated, digits=measure.digits
+            )
+            if status == "reproduced" and stated is not None:
+                noise = measure.noise_of(ours)
+                shown = replace(shown, noise=noise, why=measure.why or _OTHER_ANSWERS)
+            values.append(shown)
     if all(value.ours is None for value in values):
         return replace(item, reason=unknown)
+    if any(value.differs for value in values):
+        status = "with differences"
     figure = entry.get("figure")
     return replace(item, status=status, reason=reason, values=tuple(values), figure=figure)
 
 
 def _where(rows: Iterable[Row], keys: Mapping[str, Any]) -> list[Row]:
     """The rows with these keys; KEY! is for rows with any other level."""
-    return [
-        row
-        for row in rows
-        if all(
-            _same(key.rstrip("!"), row.get(key.rstrip("!")), level) != key.endswith("!")
-            for key, level in keys.items()
-        )
-    ]
+    chosen = list(rows)
+    for key, level in keys.items():
+        name = key.rstrip("!")
+        wanted = name == key
+        chosen = [row for row in chosen if _same(name, row.get(name), level) == wanted]
+    return chosen
 
 
 def _without_judge(keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -487,7 +551,7 @@ def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[
         groups.setdefault(tuple(row.get(key) for key in keys), {})[row.get(table.across)] = row
     lines = []
     for key, cells in groups.items():
-        name = ", ".join(_plain(part) for part in key if part is not None)
+        name = ", ".join(_plain(level) for level in key if level is not None)
         below = {level: paper[id(row)] for level, row in cells.items() if id(row) in paper}
         for title, by_level in ((name, cells), ("  paper", below)):
             texts = [
@@ -497,20 +561,17 @@ def _table(table: PaperTable, rows: Sequence[Row], caption: str, paper: Mapping[
             ]
             if set(texts) - {DASH}:
                 lines.append((title, *texts))
-    headings = [
-        " ".join(
-            filter(None, (column.heading or column.field, "" if level is None else _plain(level)))
-        )
-        for level in levels
-        for column in shown
-    ]
+    headings = []
+    for level in levels:
+        of_level = "" if level is None else f" {_plain(level)}"
+        headings += [f"{column.heading or column.field}{of_level}" for column in shown]
     words = 1 + sum(column.form.startswith("t") for column in shown)
     columns = (", ".join(keys), *headings)
     return Table(columns, lines, caption, text_columns=words, optional=table.optional)
 
 
-def _plain(part: Any) -> str:
-    return f"{part:g}" if isinstance(part, float) else str(part)
+def _plain(level: Any) -> str:
+    return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 # --- the result ------------------------------------------------------------------------------
@@ -633,20 +694,21 @@ class Reproduction(Result):
         """Headline, tables, items, pictures, what was left out."""
         pictures = []
         for name in dict.fromkeys(item.figure for item in self.items if item.figure is not None):
-            entry, numeral = _items_of(self.paper, name)[0], int(re.sub(r"\D", "", name))
+            entry = _items_of(self.paper, name)[0]
+            numeral = int(re.sub(r"\D", "", name))
             caption = f"Figure {numeral}: {entry.get('caption', entry['about'])}"
             pictures.append(Figure(name, partial(self.draw, name), caption))
+        tables: list[Block] = []
+        for table in paper_tables(self.paper).values():
+            if table.title:
+                tables += show_tables(table, self.table(table.of))
+        notes = [f"note: {text}" for text in read_published(self.paper)["notes"]]
         return [
             self.headline(),
-            *(
-                block
-                for table in paper_tables(self.paper).values()
-                if table.title
-                for block in show_tables(table, self.table(table.of))
-            ),
+            *tables,
             *item_blocks(self.items, "Tables, figures and claims of the paper"),
             *pictures,
             *warnings_of(self.warnings),
             *notes_of(left_out(self.dropped)),
-            *notes_of([f"note: {text}" for text in read_published(self.paper)["notes"]]),
+            *notes_of(notes),
         ]

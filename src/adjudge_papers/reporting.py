@@ -8,6 +8,7 @@ about first, or simulated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,15 +19,20 @@ from scipy.special import expit
 from adjudge.data import (
     FORMATS,
     kinds_of,
+    open_table,
+    prepare_grades,
     read_items,
-    read_judgments,
     read_pairs,
     read_public,
     sniff,
 )
-from adjudge.data.names import GRADE
-from adjudge.data.rows import Rows, tidy
-from adjudge.data.tables import TableLike, read_table, source_name
+from adjudge.data.columns import UNNAMED
+from adjudge.data.outcomes import OUTCOMES
+from adjudge.data.rows import Rows, add_absent, tidy
+from adjudge.data.steps.judges import check_judges
+from adjudge.data.steps.labels import BROUGHT
+from adjudge.data.tables import Table, TableLike, read_table, source_name
+from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.estimators.misclassification import corrected_interval, corrected_rate
 from adjudge.judges import judge_pairs
@@ -77,7 +83,9 @@ class ReportingReproduction(Reproduction):
 
     def headline(self) -> Headline:
         """What intervals cover and how long they are, and what section 8.2 shows on these rows."""
-        table, settings, arena = self.table("protocol"), self.rows("settings"), ""
+        table = self.table("protocol")
+        settings = self.rows("settings")
+        arena = ""
         if table is not None and table.rows:
             described = describe_protocol(table.rows).replace("\n", "; ")
             arena = f"Section 8.2 on {table.data}: {described}."
@@ -149,15 +157,19 @@ def reproduce_reporting(
         source = source_name(data)
         ask = partial(ask_judge, data, sample=sample, seed=seed)
         gather = partial(gather_rows, judge_column=judge_column, human_column=human_column, by=by)
-        if costs_calls(judge) and not gather(ask(REHEARSAL, asking={"store": None})).frame.height:
-            raise DataError(source, "has no row with a label and a model: nothing can be measured")
+        if costs_calls(judge):
+            rehearsed = gather(ask(REHEARSAL, asking={"store": None}))
+            if not rehearsed.rows.frame.height:
+                problem = "has no row with a label and a model: nothing can be measured"
+                raise DataError(source, problem)
         arena = gather(data if judge is None else ask(judge, asking=asking))
-    asked = judge or (None if data is None else name_judge(data))
+    rows = arena.rows
+    asked = judge or arena.judge
     named = asked or ("simulated" if data is None else "not named")
     models = measure_models(
-        arena.frame, splits=splits, share=share, level=level, seed=seed, named=named
+        rows.frame, splits=splits, share=share, level=level, seed=seed, named=named
     )
-    small = arena.frame["model"].n_unique() - len(models)
+    small = rows.frame["model"].n_unique() - len(models)
     few = f"{small} models with fewer than {FEWEST} rows are left out"
     rng = np.random.default_rng(seed)
     settings = [
@@ -168,19 +180,19 @@ def reproduce_reporting(
     shift = simulation.simulate_shift(repeats, rng)
     lengths = [row for p in simulation.CURVES for row in simulation.length_curve(p, level)]
     run = simulation.one_run(200, 0.7, 0.9, level, rng)
-    simulated = data is None or (asked is not None and source_of([asked]) == "simulated")
+    figures = simulation.summarise_settings(settings)
+    formulas = [simulation.formula_numbers()]
     intervals = f"{level_text(level)} intervals, {count_of(repeats, 'repeat')}"
-
     # The paper's simulation, run again, counts as reproduced.
     tables = measured_tables(
         {
-            "figures": (simulation.summarise_settings(settings), intervals, "again"),
-            "protocol": (models, source, "simulated" if simulated else "yours"),
+            "figures": (figures, intervals, "again"),
+            "protocol": (models, source, source_of([named])),
             "settings": (settings, "", "again"),
             "run": (run, "", "again"),
             "shift": (shift, "", "again"),
             "lengths": (lengths, "", "formula"),
-            "formulas": ([simulation.formula_numbers()], "", "formula"),
+            "formulas": (formulas, "", "formula"),
         }
     )
     return ReportingReproduction(
@@ -188,19 +200,18 @@ def reproduce_reporting(
         tables=tables,
         items=build_items("reporting", tables, picks={"crossing": simulation.crossing}),
         settings={"repeats": repeats, "splits": splits, "confidence_level": level},
-        warnings=(few,) if small else (),
-        dropped=arena.dropped,
+        warnings=(*arena.warnings, few) if small else arena.warnings,
+        dropped=rows.dropped,
     )
 
 
 # --- section 8.2, on labelled rows ------------------------------------------------------------
 
 _NO_MODEL = "no model named"
-_A_WINS = ("a", "model_a", "0", "0.0")
-_B_WINS = ("b", "model_b", "1", "1.0")
 #: Columns of the judge's verdict and of the human label, in the order of search.
 _JUDGE = ("p_a", "p_pass", "judge")
 _HUMAN = ("human", "label", "winner", "human_pref")
+_GRADES = {"0": 0.0, "1": 1.0}
 _SURENESS = 4.0
 #: A model with fewer rows is left out.
 FEWEST = 20
@@ -219,41 +230,51 @@ def ask_judge(
     format = sniff(data)
     columns = set(read_table(data).columns)
     if format is not None and format in FORMATS and "pairs" in kinds_of(format):
-        texts, protocol = read_public(data, format, kind="pairs", seed=seed).frame, "preference"
+        texts = read_public(data, format, kind="pairs", seed=seed).frame
+        protocol = "preference"
     elif "response" in columns and "response_a" not in columns:
-        texts, protocol = read_items(data), "grade"
+        texts = read_items(data)
+        protocol = "grade"
     else:
-        texts, protocol = read_pairs(data), "preference"
+        texts = read_pairs(data)
+        protocol = "preference"
     if sample is not None and texts.height > count(sample, "sample", least=1):
         pick = np.random.default_rng(seed).permutation(texts.height)[:sample]
         texts = texts[sorted(pick.tolist())]
     asked = judge_pairs(texts, judge=judge, protocol=protocol, **asking).judgments
-    people = [name for name in (*_HUMAN, "model", "model_a", "model_b") if name in texts.columns]
+    joined = (*_HUMAN, *BROUGHT, "model", "model_a", "model_b")
+    people = [name for name in joined if name in texts.columns]
     return asked.drop([name for name in people if name in asked.columns]).join(
         texts.select("id", *people), on="id", how="left", maintain_order="left"
     )
 
 
+@dataclass(frozen=True)
+class LabelledAnswers:
+    """Rows with model, judge (in [0, 1]) and human (0 or 1); the judge's name if it is known."""
+
+    rows: Rows
+    judge: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
 def gather_rows(
     data: TableLike, *, judge_column: str | None, human_column: str | None, by: str
-) -> Rows:
-    """Columns model, judge (in [0, 1]) and human (0 or 1); unusable rows are counted by reason."""
-    frame, name = read_table(data), source_name(data)
-    if "p_a" not in frame.columns and {"p_fwd", "p_rev"} <= set(frame.columns):
-        frame = read_judgments(data)
-    judge = _column(frame, name, judge_column, _JUDGE)
-    human = _column(frame, name, human_column, _HUMAN)
-    if judge == "p_a" and "judge" in frame.columns and frame["judge"].n_unique() > 1:
-        judges = ", ".join(str(name) for name in frame["judge"].unique(maintain_order=True)[:5])
-        raise DataError(
-            name, f"has rows of several judges ({judges})", remedy="keep the rows of one judge"
-        )
-    if {"model_a", "model_b"} <= set(frame.columns):
-        return _battle_rows(frame, judge, human, name)
-    return _model_rows(frame, judge, human, by, name)
+) -> LabelledAnswers:
+    """The answers of all models, from grades or from both sides of pairs."""
+    table = open_table(data)
+    here = table.frame.columns
+    judge = judge_column or next((name for name in _JUDGE if name in here), None)
+    named = judge_column or human_column
+    if named is not None and table.format is not None and table.format in FORMATS:
+        remedy = f"leave it out: {FORMATS.load(table.format).title} has columns of its own"
+        raise ArgumentError("judge_column, human_column", named, remedy)
+    if {"model_a", "model_b"} <= {*here}:
+        return _of_pairs(table, judge, human_column)
+    return _of_grades(table, judge or "judge", human_column or "human", by)
 
 
-def simulate_arena(*, battles: int, seed: int) -> Rows:
+def simulate_arena(*, battles: int, seed: int) -> LabelledAnswers:
     """Battles of six models, no ties, and a confident judge that favours some models.
 
     Its probabilities are near 0 and 1, like those of LLM judges; lengths are near Table 2's.
@@ -262,42 +283,61 @@ def simulate_arena(*, battles: int, seed: int) -> Rows:
         models=6, battles=battles, ties=0.0, beta=2.5, spread=0.5, bias=0.5, seed=seed
     ).frame
     edge = drawn["score_a"].to_numpy() - drawn["score_b"].to_numpy()
-    p_a = pl.Series("p_a", expit(_SURENESS * edge))
-    frame = drawn.select("model_a", "model_b", "human_pref", p_a)
-    return _battle_rows(frame, "p_a", "human_pref", "simulator")
-
-
-def _texts(frame: pl.DataFrame, name: str, **columns: str) -> pl.DataFrame:
-    """These columns of a file as text, by our names; judge and human in small letters."""
-    texts = {ours: tidy(frame[theirs], name, theirs) for ours, theirs in columns.items()}
-    return pl.DataFrame(texts).with_columns(pl.col("judge", "human").str.to_lowercase())
-
-
-def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Rows:
-    model = _column(frame, name, by, ())
-    words = {word: str(value) for word, value in GRADE.words.items()}
-    answers = pl.col("judge", "human").replace(words).cast(pl.Float64, strict=False)
-    texts = _texts(frame, name, model=model, judge=judge, human=human)
-    used = Rows(texts.with_columns(answers)).without(
-        ~(pl.col("judge").is_between(0, 1) & pl.col("human").is_in([0.0, 1.0])).fill_null(False),
-        "verdict or label is not 0 or 1",
+    people_prefer_a = pl.col("human_pref").replace_strict(OUTCOMES)
+    judged = drawn.select(
+        "model_a", "model_b", judge=pl.Series(expit(_SURENESS * edge)), human=people_prefer_a
     )
-    return used.without(pl.col("model").is_null(), _NO_MODEL)
+    return LabelledAnswers(_from_both_sides(Rows(judged)))
 
 
-def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Rows:
-    """Battles, once from the side of each model."""
-    models = {"model_a": "model_a", "model_b": "model_b"}
-    texts = _texts(frame, name, **models, judge=judge, human=human)
-    share = pl.col("judge").cast(pl.Float64, strict=False)
-    between = share.is_between(0, 1, closed="none")
-    # A column of 0 and 1 names the winner, as in released battles; other values are P(A wins).
-    certain = judge != "p_a" and not texts.select(between.any()).item()
-    verdict = _winner("judge") if certain else pl.when(share.is_between(0, 1)).then(share)
-    decided = texts.with_columns(judge=verdict, human=_winner("human"))
-    undecided = pl.any_horizontal(pl.col("judge", "human").is_null())
-    used = Rows(decided).without(undecided, "tie, or no winner named")
-    used = used.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
+def _of_grades(table: Table, judge: str, human: str, by: str) -> LabelledAnswers:
+    grades = prepare_grades(table, judge_column=judge, human_column=human, by=by)
+    verdicts = grades.judge
+    labels = grades.human
+    if grades.scale == "classes":
+        # Words that are neither pass nor fail have no value.
+        values = np.array([_GRADES.get(name, np.nan) for name in (*grades.names, "")])
+        verdicts = values[grades.verdicts]
+        labels = values[grades.labels]
+    models = pl.Series(grades.group_names).gather(np.asarray(grades.groups))
+    frame = pl.DataFrame({"model": models, "judge": verdicts, "human": labels})
+    unlabelled = grades.labels < 0 if grades.scale == "classes" else np.isnan(labels)
+    rows = Rows(frame, grades.dropped).without(pl.lit(pl.Series(unlabelled)), "no label")
+    usable = pl.col("judge").is_between(0, 1) & pl.col("human").is_in([0.0, 1.0])
+    rows = rows.without(~usable.fill_null(False), "verdict or label is not 0 or 1")
+    return LabelledAnswers(rows, warnings=(*grades.judges, *grades.makers))
+
+
+def _of_pairs(table: Table, judge: str | None, human: str | None) -> LabelledAnswers:
+    """Pairs of two models, once from the side of each."""
+    columns = {}
+    if judge is not None and judge != "p_a":
+        # Numbers are the probability that A wins, words name the winner.
+        is_number = judge in table.frame.columns and table.frame.schema[judge].is_numeric()
+        columns["p_a" if is_number else "verdict"] = judge
+    if human is not None or "human" in table.frame.columns:
+        columns["label"] = human or "human"
+    verdicts = prepare_verdicts(table, columns=columns)
+    frame = add_absent(verdicts.frame, ["label"])
+    check_judges(frame, verdicts.name, measure="rate")
+    names = frame["judge"].unique().to_list()
+    undecided = pl.col("label").is_null() | (pl.col("label") == "tie") | pl.col("p_a").is_null()
+    if not verdicts.graded:
+        undecided |= pl.col("p_a") == 0.5
+    rows = Rows(frame, verdicts.dropped).without(undecided, "tie, or no winner named")
+    models = [tidy(rows.frame[side], verdicts.name, side) for side in ("model_a", "model_b")]
+    sides = rows.frame.select(
+        *models,
+        judge=pl.col("p_a"),
+        human=pl.col("label").replace_strict(OUTCOMES),
+    )
+    known = names[0] if verdicts.graded and len(names) == 1 and names[0] != UNNAMED else None
+    return LabelledAnswers(_from_both_sides(Rows(sides, rows.dropped)), known, verdicts.makers)
+
+
+def _from_both_sides(pairs: Rows) -> Rows:
+    """Each pair as an answer of each of its two models."""
+    used = pairs.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
     first = used.frame.select(pl.col("model_a").alias("model"), "judge", "human")
     second = used.frame.select(
         pl.col("model_b").alias("model"), judge=1 - pl.col("judge"), human=1 - pl.col("human")
@@ -305,29 +345,7 @@ def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Rows
     return Rows(pl.concat([first, second]), used.dropped)
 
 
-def _winner(column: str) -> pl.Expr:
-    won, lost = pl.col(column).is_in(_A_WINS), pl.col(column).is_in(_B_WINS)
-    return pl.when(won).then(1.0).when(lost).then(0.0)
-
-
-def _column(frame: pl.DataFrame, name: str, wanted: str | None, usual: tuple[str, ...]) -> str:
-    here = [column for column in ((wanted,) if wanted else usual) if column in frame.columns]
-    if here:
-        return here[0]
-    remedy = f"columns here: {frame.columns[:20]}"
-    raise DataError(name, "is missing", column=wanted or " or ".join(usual), remedy=remedy)
-
-
 # --- bias, coverage and length ---------------------------------------------------------------
-
-
-def name_judge(data: TableLike) -> str | None:
-    """The name of the judge of judgments, if the rows are of one judge."""
-    frame = read_table(data)
-    if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
-        return None
-    names: list[Any] = frame["judge"].unique().to_list() if "judge" in frame.columns else []
-    return str(names[0]) if len(names) == 1 else None
 
 
 def measure_models(
@@ -339,41 +357,48 @@ def measure_models(
     probabilities, as in the paper, their means replace the shares in Eq. 5 to 8. The interval
     treats them as shares of 0/1 verdicts, whose spread is never smaller.
     """
-    rng, models = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    models = []
     for (name,), table in rows.group_by(["model"], maintain_order=True):
-        judge, human, size = table["judge"].to_numpy(), table["human"].to_numpy(), table.height
+        judge = table["judge"].to_numpy()
+        human = table["human"].to_numpy()
+        size = table.height
         if size < FEWEST:
             continue
         m = max(round(share * size), 2)
         order = np.argsort(rng.random((splits, size)), axis=1)
-        z, x, test = human[order[:, :m]], judge[order[:, :m]], judge[order[:, m:]]
+        z = human[order[:, :m]]
+        x = judge[order[:, :m]]
+        test = judge[order[:, m:]]
         m1 = z.sum(axis=1)
         m0 = m - m1
-        p, truth = test.mean(axis=1), human[order[:, m:]].mean(axis=1)
-        n0, n1 = np.maximum(m0, 1), np.maximum(m1, 1)
-        shares = (p, ((1 - z) * (1 - x)).sum(axis=1) / n0, (z * x).sum(axis=1) / n1)
+        p = test.mean(axis=1)
+        truth = human[order[:, m:]].mean(axis=1)
+        n0 = np.maximum(m0, 1)
+        n1 = np.maximum(m1, 1)
+        specificity = ((1 - z) * (1 - x)).sum(axis=1) / n0
+        sensitivity = (z * x).sum(axis=1) / n1
+        shares = (p, specificity, sensitivity)
         bounds = corrected_interval(*shares, size - m, n0, n1, confidence_level=level)
         usable = (m1 > 0) & (m0 > 0) & bounds.informative
         rate = corrected_rate(*shares, clipped=False).estimate
-        means = {
+        bias = p - truth
+        row = {
+            "model": str(name),
+            "judge": named,
+            "rows": size,
+            "rate": float(human.mean()),
+            "bias_naive": float(bias.mean()),
+            "refused": int((~usable).sum()),
+        }
+        measured = {
             "bias": np.clip(rate, 0, 1) - truth,
             "coverage": bounds.covers(truth),
             "length": bounds.length,
         }
-        models.append(
-            {
-                "model": str(name),
-                "judge": named,
-                "rows": size,
-                "rate": float(human.mean()),
-                "bias_naive": float((p - truth).mean()),
-                "refused": int((~usable).sum()),
-                **{
-                    field: float(values[usable].mean()) if usable.any() else None
-                    for field, values in means.items()
-                },
-            }
-        )
+        for field, values in measured.items():
+            row[field] = float(values[usable].mean()) if usable.any() else None
+        models.append(row)
     return sorted(models, key=lambda row: -row["rows"])
 
 
@@ -382,18 +407,18 @@ def measure_models(
 
 def describe_protocol(rows: Sequence[Row]) -> str:
     """For how many models the corrected rate is closer to people's than the judge's own."""
-    known = [row for row in rows if row["bias"] is not None]
-    closer = sum(abs(row["bias"]) < abs(row["bias_naive"]) for row in known)
-    without = len(rows) - len(known)
-    return f"Correction brings {closer} of {len(known)} models closer to the human rate" + (
-        f"\n{without} more without an estimate" if without else ""
-    )
+    estimated = [row for row in rows if row["bias"] is not None]
+    closer = sum(abs(row["bias"]) < abs(row["bias_naive"]) for row in estimated)
+    text = f"Correction brings {closer} of {len(estimated)} models closer to the human rate"
+    without = len(rows) - len(estimated)
+    return f"{text}\n{without} more without an estimate" if without else text
 
 
 @simulation.PICTURES.add("figure7")
 def figure_7(result: ReportingReproduction) -> Drawing:
     estimated = [row for row in result.rows("protocol") if row["bias"] is not None]
-    rows, splits = estimated[:_MOST_BARS], int(result.settings.get("splits", 0))
+    rows = estimated[:_MOST_BARS]
+    splits = int(result.settings.get("splits", 0))
     at = np.arange(len(rows))[::-1]
     figure = new_figure(7.6, 1.6 + 0.36 * len(rows))
     axes = figure.subplots()

@@ -47,12 +47,13 @@ if TYPE_CHECKING:
     from adjudge_papers.reporting import ReportingReproduction
 
 RATES = np.linspace(0, 1, 21)
-N, PILOT = 1000, 10
+N = 1000
+PILOT = 10
 ENDLESS = 1e12
 #: Figure number of each setting (m, q0, q1), in the paper's order; Figure 6 is the tenth's setting.
 SETTINGS = tuple(
-    (str(9 + i), m, q0, q1)
-    for i, (m, q0, q1) in enumerate(product((200, 500), (0.7, 0.9), (0.7, 0.9)))
+    (str(figure), *setting)
+    for figure, setting in enumerate(product((200, 500), (0.7, 0.9), (0.7, 0.9)), start=9)
 )
 MAIN = "10"
 CURVES = (0.3, 0.5, 0.7, 0.9)
@@ -71,21 +72,34 @@ def simulate_setting(
     theta = RATES[:, None]
     p, half, rate, equal = _equal_split(m, q0, q1, repeats, level, rng)
     # Algorithm 1: a pilot in each class, then the rest of the budget where it helps most.
-    pilot0, pilot1 = rng.binomial(PILOT, q0, p.shape), rng.binomial(PILOT, q1, p.shape)
-    m0, m1 = split_arrays(m, p, (pilot0 + 1) / (PILOT + 2), (pilot1 + 1) / (PILOT + 2), pilot=PILOT)
-    a0, a1 = pilot0 + rng.binomial(m0 - PILOT, q0), pilot1 + rng.binomial(m1 - PILOT, q1)
+    pilot0 = rng.binomial(PILOT, q0, p.shape)
+    pilot1 = rng.binomial(PILOT, q1, p.shape)
+    guess0 = (pilot0 + 1) / (PILOT + 2)
+    guess1 = (pilot1 + 1) / (PILOT + 2)
+    m0, m1 = split_arrays(m, p, guess0, guess1, pilot=PILOT)
+    a0 = pilot0 + rng.binomial(m0 - PILOT, q0)
+    a1 = pilot1 + rng.binomial(m1 - PILOT, q1)
     adaptive = corrected_interval(p, a0 / m0, a1 / m1, N, m0, m1, confidence_level=level)
+    covered = np.abs(p - theta) <= half
     drawn = {
         "naive": p,
         "corrected": rate,
-        "coverage_naive": np.abs(p - theta) <= half,
+        "coverage_naive": covered,
         "coverage": equal.covers(theta),
         "coverage_adaptive": adaptive.covers(theta),
         "length_equal": equal.length,
         "length_adaptive": adaptive.length,
     }
     means = {name: values.mean(axis=1) for name, values in drawn.items()}
-    return _rows({"rate": RATES, **means}, figure=figure, m=m, q0=q0, q1=q1)
+    uncertain = {name: drawn[name] for name in ("naive", "corrected", "coverage")}
+    uncertain["length"] = adaptive.length - equal.length
+    errors = {f"{name}_se": _standard_error(values) for name, values in uncertain.items()}
+    return _rows({"rate": RATES, **means, **errors}, figure=figure, m=m, q0=q0, q1=q1)
+
+
+def _standard_error(drawn: np.ndarray[Any, Any]) -> FloatArray:
+    """The standard error of each row's mean."""
+    return np.asarray(drawn.std(axis=1) / np.sqrt(drawn.shape[1]))
 
 
 def _rows(columns: Mapping[str, np.ndarray[Any, Any]], **keys: Any) -> list[Row]:
@@ -97,9 +111,12 @@ def _equal_split(
     m: int, q0: float, q1: float, repeats: int, level: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray, Bounds]:
     """The judge's rates and the half-lengths of their intervals; the same corrected."""
-    half_m, shape, rates = m // 2, (len(RATES), repeats), RATES[:, None]
+    half_m = m // 2
+    shape = (len(RATES), repeats)
+    rates = RATES[:, None]
     p = rng.binomial(N, rates * q1 + (1 - rates) * (1 - q0), shape) / N
-    s0, s1 = (rng.binomial(half_m, q, shape) / half_m for q in (q0, q1))
+    s0 = rng.binomial(half_m, q0, shape) / half_m
+    s1 = rng.binomial(half_m, q1, shape) / half_m
     half = normal_quantile(level) * np.sqrt(p * (1 - p) / N)
     bounds = corrected_interval(p, s0, s1, N, half_m, half_m, confidence_level=level)
     return p, half, corrected_rate(p, s0, s1).estimate, bounds
@@ -115,15 +132,20 @@ def one_run(m: int, q0: float, q1: float, level: float, rng: np.random.Generator
 
 def simulate_shift(repeats: int, rng: np.random.Generator) -> list[Row]:
     """Figure 5 and appendix D: test rate 0.5, labelled rows from 0.25 to 0.75, q = (0.7, 0.9)."""
-    q0, q1, m, theta = 0.7, 0.9, 200, TEST_RATE
+    q0 = 0.7
+    q1 = 0.9
+    m = 200
+    theta = TEST_RATE
     calibration = np.linspace(0.25, 0.75, 11)
     shape = (len(calibration), repeats)
     m1 = np.clip(rng.binomial(m, calibration[:, None], shape), 1, m - 1)
     m0 = m - m1
-    c1, c0 = rng.binomial(m1, q1), rng.binomial(m0, q0)
+    c1 = rng.binomial(m1, q1)
+    c0 = rng.binomial(m0, q0)
     p = rng.binomial(N, theta * q1 + (1 - theta) * (1 - q0), shape) / N
     positive = c1 + m0 - c0
-    r1, r0 = c1 / np.maximum(positive, 1), (m1 - c1) / np.maximum(m - positive, 1)
+    r1 = c1 / np.maximum(positive, 1)
+    r0 = (m1 - c1) / np.maximum(m - positive, 1)
     covariance = c1 / m - (m1 / m) * (positive / m)
     everyone = (p * N + positive) / (N + m)
     weight = np.clip(covariance / ((1 + m / N) * everyone * (1 - everyone)), 0, 1)
@@ -138,7 +160,14 @@ def simulate_shift(repeats: int, rng: np.random.Generator) -> list[Row]:
     return [
         row
         for name, values in estimates.items()
-        for row in _rows({"rate": calibration, "bias": values.mean(axis=1) - theta}, estimator=name)
+        for row in _rows(
+            {
+                "rate": calibration,
+                "bias": values.mean(axis=1) - theta,
+                "bias_se": _standard_error(values),
+            },
+            estimator=name,
+        )
     ]
 
 
@@ -147,11 +176,13 @@ def length_curve(p: float, level: float = 0.95) -> list[Row]:
     m = np.arange(20, 501, 2)
     m0, m1 = split_arrays(500, p, 0.7, 0.9)
     ones = np.clip(np.rint(m * m1 / (m0 + m1)), PILOT, m - PILOT)
-    equal, adaptive = (
-        corrected_interval(p, 0.7, 0.9, ENDLESS, a, b, confidence_level=level).length
-        for a, b in ((m / 2, m / 2), (m - ones, ones))
-    )
-    return _rows({"labels": m, "equal": equal, "adaptive": adaptive}, p=p)
+
+    def length(labels0: FloatArray, labels1: FloatArray) -> FloatArray:
+        bounds = corrected_interval(p, 0.7, 0.9, ENDLESS, labels0, labels1, confidence_level=level)
+        return bounds.length
+
+    columns = {"labels": m, "equal": length(m / 2, m / 2), "adaptive": length(m - ones, ones)}
+    return _rows(columns, p=p)
 
 
 # --- what the paper states, and ours ---------------------------------------------------------
@@ -159,38 +190,44 @@ def length_curve(p: float, level: float = 0.95) -> list[Row]:
 
 def crossing(main: Sequence[Row]) -> list[float]:
     """The rate at which the bias of the judge's own rate changes its sign, if it does."""
-    gaps = [(row["naive"] - row["rate"], row["rate"]) for row in main]
-    return [r + (s - r) * g / (g - h) for (g, r), (h, s) in pairwise(gaps) if g > 0 >= h][:1]
+    for below, above in pairwise(main):
+        gap = below["naive"] - below["rate"]
+        next_gap = above["naive"] - above["rate"]
+        if gap > 0 >= next_gap:
+            # On the straight line between the two rates.
+            step = above["rate"] - below["rate"]
+            return [below["rate"] + step * gap / (gap - next_gap)]
+    return []
 
 
 def summarise_settings(settings: Sequence[Row]) -> list[Row]:
     """Coverage and length in every setting, over its true rates."""
-    ends = [
-        getattr(pl.col(field), end)().alias(f"{field}_{side}")
-        for field in ("coverage", "coverage_adaptive")
-        for end, side in (("min", "low"), ("max", "high"))
-    ]
+    ends: list[pl.Expr] = []
+    for field in ("coverage", "coverage_adaptive"):
+        ends += [pl.min(field).alias(f"{field}_low"), pl.max(field).alias(f"{field}_high")]
+    naive = pl.col("coverage_naive").median()
     lengths = pl.col("length_equal", "length_adaptive").mean()
     table = pl.DataFrame(settings).group_by("figure", "m", "q0", "q1", maintain_order=True)
-    return list(
-        table.agg(*ends, pl.col("coverage_naive").median(), lengths)
-        .rename({"m": "labels"})
-        .to_dicts()
-    )
+    return list(table.agg(*ends, naive, lengths).rename({"m": "labels"}).to_dicts())
 
 
 def formula_numbers() -> Row:
     """Figures 4 and 8 and the propositions, at the judge of the paper's figures."""
-    q0, q1, p, q = 0.7, 0.9, 0.5, 0.8
+    q0 = 0.7
+    q1 = 0.9
+    p = 0.5
+    q = 0.8
     region = proposition_61(0.9) or (None, None)
     low, high, _ = corrected_interval(0.55, q0, q1, 1000, 100, 100)
     labels = proposition_51(q) or 0
     m1 = np.arange(1, 200)
-    chosen, every = split_arrays(200, p, q0, q1), (200 - m1, m1)
-    ours, shortest = (
-        float(corrected_variance(p, q0, q1, ENDLESS, *ways).min()) ** 0.5
-        for ways in (chosen, every)
-    )
+    chosen = split_arrays(200, p, q0, q1)
+
+    def shortest(labels0: Any, labels1: Any) -> float:
+        least = float(corrected_variance(p, q0, q1, ENDLESS, labels0, labels1).min())
+        return float(least**0.5)
+
+    length_ratio = shortest(*chosen) / shortest(200 - m1, m1)
     return {
         "least": _least_quality(),
         "region_low": region[0],
@@ -200,7 +237,7 @@ def formula_numbers() -> Row:
         "labels": labels,
         "bias_ratio": _bias_ratio(q, labels // 2),
         "labels_0": int(chosen[0]),
-        "length_ratio": ours / shortest,
+        "length_ratio": length_ratio,
     }
 
 
@@ -211,7 +248,8 @@ def _bias_ratio(q: float, each: int) -> float:
     The paper has a second-order approximation, which is the same at every rate.
     """
     right = np.arange(each + 1)
-    chance = np.outer(*(binom.pmf(right, each, q),) * 2)
+    chance_of_class = binom.pmf(right, each, q)
+    chance = np.outer(chance_of_class, chance_of_class)
     q0, q1 = np.meshgrid(right / each, right / each, indexing="ij")
     ratios = []
     for rate in np.linspace(0, 0.49, 50):
@@ -224,7 +262,8 @@ def _bias_ratio(q: float, each: int) -> float:
 
 def _least_quality() -> float:
     """The quality at which the region of Proposition 6.1 opens, by bisection on its formula."""
-    low, high = 0.5, 1.0
+    low = 0.5
+    high = 1.0
     while high - low > 1e-9:
         middle = (low + high) / 2
         low, high = (middle, high) if proposition_61(middle) is None else (low, middle)
@@ -242,8 +281,11 @@ def _columns(result: ReportingReproduction, table: str, **keys: Any) -> Any:
 
 @PICTURES.add("figure2")
 def figure_2(result: ReportingReproduction) -> Drawing:
-    setting, run = _columns(result, "settings", figure=MAIN), _columns(result, "run")
-    rates, q0, q1 = setting.rate, float(setting.q0[0]), float(setting.q1[0])
+    setting = _columns(result, "settings", figure=MAIN)
+    run = _columns(result, "run")
+    rates = setting.rate
+    q0 = float(setting.q0[0])
+    q1 = float(setting.q1[0])
     turn = (1 - q0) / (2 - q0 - q1)
     expected = (q0 + q1 - 1) * rates + 1 - q0
     at = int(np.argmin(np.abs(rates - 0.5)))
@@ -353,10 +395,11 @@ def figure_5(result: ReportingReproduction) -> Drawing:
 
 def setting_figure(result: ReportingReproduction, *, name: str, setting: str) -> Drawing:
     """Figures 6 and 9 to 16: one run or the mean estimates, coverage, and length by allocation."""
-    rows, run, level = _columns(result, "settings", figure=setting), None, result.level
-    if name == "6":
-        run = _columns(result, "run")
-    figure, rates = new_figure(11, 3.8), rows.rate
+    rows = _columns(result, "settings", figure=setting)
+    run = _columns(result, "run") if name == "6" else None
+    level = result.level
+    figure = new_figure(11, 3.8)
+    rates = rows.rate
     left, middle, right = figure.subplots(1, 3)
     left.plot([0, 1], [0, 1], color=INK, linewidth=1)
     middle.axhline(level, color=INK, linewidth=1)
@@ -366,7 +409,8 @@ def setting_figure(result: ReportingReproduction, *, name: str, setting: str) ->
         look: dict[str, Any] = {"color": colour, "marker": mark, "markersize": 3, "label": label}
         left.plot(rates, getattr(run or rows, field), linestyle="none" if run else "-", **look)
         if run is not None:
-            low, high = (getattr(run, f"naive_{e}" if suffix else e) for e in ("low", "high"))
+            low = run.naive_low if suffix else run.low
+            high = run.naive_high if suffix else run.high
             left.fill_between(rates, low, high, color=colour, alpha=0.2, linewidth=0)
             hits.append(int(((low <= rates) & (rates <= high)).sum()))
         middle.plot(rates, getattr(rows, f"coverage{suffix}"), mark + "-", color=colour, ms=3)

@@ -8,7 +8,7 @@ Without data, simulated judgments of the same shape are used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources import files
 from itertools import cycle
@@ -20,7 +20,17 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge.data import FORMATS, Source, kinds_of, read_judgments, read_pairs, read_public, sniff
+from adjudge.data import (
+    FORMATS,
+    kinds_of,
+    prepare_judgments,
+    read_judgments,
+    read_pairs,
+    read_public,
+    sniff,
+)
+from adjudge.data.rows import Rows, judge_names, measured, merge_dropped
+from adjudge.data.steps.labels import take_labels
 from adjudge.data.tables import Table, TableLike, source_name
 from adjudge.errors import ArgumentError, UnusableRepliesError
 from adjudge.judges import judge_pairs
@@ -32,7 +42,7 @@ from adjudge.present.figure import INK, MARKS, MUTED, SERIES, new_figure
 from adjudge.present.result import frozen
 from adjudge.present.text import clip, percent, span
 from adjudge.present.text import count as count_of
-from adjudge.selection import evaluate
+from adjudge.selection import evaluate_doubt
 from adjudge.selection.evaluating import Evaluation, JudgeKey
 from adjudge.statistics.entropy import preference_entropy, random_orders
 from adjudge.validation import FloatArray, Seed, count, generator
@@ -66,9 +76,12 @@ PROTOCOLS = ("preference", "verbalized", "annotators")
 #: The paper's methods; `evaluate` has every guarantee.
 METHODS = ("vanilla", "heuristic", "naive", "scope")
 #: Demonstrations that personas are made from: at most as many as in the paper, at most a fifth.
-_POOL, _POOL_SHARE, _PER_PERSONA = 50, 5, 5
+_POOL = 50
+_POOL_SHARE = 5
+_PER_PERSONA = 5
 #: The alpha of the paper's Table 3, and the method that its figures show at every alpha.
-_TABLE_3, _DRAWN = 0.10, "scope"
+_TABLE_3 = 0.10
+_DRAWN = "scope"
 _ENTROPY = "preference_entropy"
 PICTURES = Gallery()
 
@@ -89,10 +102,11 @@ class ScopeReproduction(Reproduction):
             return Headline("No judge was evaluated", tone="bad")
         within = sum(row["within"] for row in rows)
         worst = max(rows, key=lambda row: row["risk"] - row["alpha"])
+        datasets = {row["dataset"] for row in rows}
+        splits = self.settings.get("splits", 0)
         text = (
-            f"{_DRAWN}'s mean error share over {self.settings.get('splits', 0):,.0f} splits is at "
-            f"most alpha in {within} of {count_of(len(rows), 'row')} "
-            f"({count_of(len({row['dataset'] for row in rows}), 'data set')})"
+            f"{_DRAWN}'s mean error share over {splits:,.0f} splits is at most alpha in {within} "
+            f"of {count_of(len(rows), 'row')} ({count_of(len(datasets), 'data set')})"
         )
         if within < len(rows):
             text += f"; the furthest above is {worst['risk']:.3f} at alpha {worst['alpha']:g}"
@@ -150,8 +164,7 @@ def reproduce_scope(
         measured, lost = _reproduce(source, sample, splits, seed)
         for name, rows in measured.items():
             tables[name] += rows
-        for reason, n in lost.items():
-            dropped[reason] = dropped.get(reason, 0) + n
+        dropped = merge_dropped(dropped, source.dropped, lost)
     measured_by = "simulator" if not data else ", ".join(data)
     where = source_of(row["judge"] for row in tables["qualities"])
     entropies = [{"p": p, "entropy": float(preference_entropy([p])[0])} for p in (0.5, 0.95)]
@@ -183,13 +196,17 @@ def _protocols(prompts: Mapping[str, str | Path]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Source:
-    """Labelled judgments of one data set, its number of items, and warnings."""
+    """Labelled judgments of one data set, its number of items, and warnings.
+
+    `dropped` are the rows that were left out before items were sampled.
+    """
 
     name: str
     frame: pl.DataFrame
     available: int
     file: str
     warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 def _open(
@@ -201,25 +218,47 @@ def _open(
     asking: Mapping[str, Any],
 ) -> _Source:
     """Decided rows; a judge is asked about a sample of them if needed."""
-    format, file = sniff(table), source_name(table)
+    format = sniff(table)
+    file = source_name(table)
     judged = format == "judgments" or (judge is None and "judgments" in kinds_of(format))
     if judged:
-        rows = Source(table).open("judgments").frame
-    elif judge is None:
+        prepared = prepare_judgments(table)
+        if _answered_other_items(prepared.frame):
+            prepared = replace(prepared, frame=judge_names(prepared.frame))
+        # Items are sampled among those that a judge answered and people decided.
+        rows = measured(_decided(name, Rows(prepared.frame, prepared.dropped), file))
+        return _Source(name, rows.frame, rows.frame["id"].n_unique(), file, dropped=rows.dropped)
+    if judge is None:
         raise ArgumentError(
             "data", name, "has pairs, not judgments: also give a --judge to ask about them"
         )
-    elif format is None or format not in FORMATS:
-        rows = read_pairs(table)
+    if format is None or format not in FORMATS:
+        pairs = read_pairs(table)
     else:
-        rows = read_public(table, format, kind="pairs", seed=seed).frame
-    if "label" not in rows.columns:
+        pairs = read_public(table, format, kind="pairs", seed=seed).frame
+    labelled = _decided(name, Rows(pairs), file)
+    frame, warnings = _ask(name, labelled.frame, judge, n, seed, asking)
+    return _Source(name, frame, labelled.frame.height, file, warnings, labelled.dropped)
+
+
+def _answered_other_items(frame: pl.DataFrame) -> bool:
+    """Whether a judge's protocols answered different items: then they are no signals of one."""
+    if not {"judge", "protocol"} <= set(frame.columns):
+        return False
+    items = pl.col("id").n_unique()
+    by_protocol = frame.select("judge", items.over("judge", "protocol").alias("items"), "id")
+    return bool(by_protocol.select((pl.col("items") < items.over("judge")).any()).item())
+
+
+def _decided(name: str, rows: Rows, file: str) -> Rows:
+    """The rows that people labelled A or B."""
+    if "label" not in rows.frame.columns:
         raise ArgumentError("data", name, "has no human labels in the column label")
-    decided = rows.filter(pl.col("label").is_in(["A", "B"]))
-    if judged or judge is None:
-        return _Source(name, decided, decided["id"].n_unique(), file)
-    frame, warnings = _ask(name, decided, judge, n, seed, asking)
-    return _Source(name, frame, decided.height, file, warnings)
+    rows = rows.without(pl.col("label").is_null(), "no label")
+    rows = take_labels(rows, "label", file).rows
+    # Labels that are not used were counted by their reason.
+    used = Rows(rows.frame.filter(pl.col("label").is_not_null()), rows.dropped)
+    return used.without(pl.col("label") == "tie", "human tie")
 
 
 def _ask(
@@ -239,7 +278,8 @@ def _ask(
     distinct = numbered.unique("_text", keep="first", maintain_order=True)
     pool = _sample(distinct, min(_POOL, distinct.height // _POOL_SHARE), seed)
     sample = _sample(numbered.join(pool, on="_text", how="anti"), n, seed).drop("_text")
-    rows, warnings = [], []
+    rows = []
+    warnings = []
     for protocol, how in protocols.items():
         personas: dict[str, Any] = {}
         if protocol == "annotators":
@@ -267,23 +307,23 @@ def _reproduce(
     rows = source.frame.join(sample, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not kept together.
     table = Table(frame=rows, name=source.file)
-    evaluation = evaluate(table, methods=METHODS, splits=splits, cluster=None, seed=seed)
-    signal, risk = "judge signal n accuracy ece auroc auprc", "method alpha coverage risk risk_sd"
+    evaluation = evaluate_doubt(table, methods=METHODS, splits=splits, cluster=None, seed=seed)
+    signal = "judge signal n accuracy ece auroc auprc"
+    risk = "method alpha coverage risk risk_sd ratio share_above"
     qualities = [
         row_of(quality, signal, dataset=source.name, no_verdict=quality.n_no_verdict)
         for quality in evaluation.signals
     ]
-    risks = [
-        row_of(row, f"{risk} ratio share_above", dataset=source.name, judge=key[0])
-        # As printed in the paper's tables.
-        | {"within": int(round(row.risk, 3) <= row.alpha)}
-        for key in _judges(evaluation)
-        for row in evaluation.paper_rows(key)
-    ]
+    risks = []
+    for key in _judges(evaluation):
+        for row in evaluation.paper_rows(key):
+            # As printed in the paper's tables.
+            within = int(round(row.risk, 3) <= row.alpha)
+            risks.append(row_of(row, risk, dataset=source.name, judge=key[0]) | {"within": within})
     sizes = {"dataset": source.name, "available": source.available, "sampled": sample.height}
     measured: dict[str, list[Row]] = {
         "sets": [sizes],
-        "qualities": sorted(qualities, key=lambda row: (size_of(row["judge"]) or 0, row["judge"])),
+        "qualities": sorted(qualities, key=lambda row: _by_size(row["judge"])),
         "risks": [row for row in risks if row["alpha"] == _TABLE_3],
         "curves": [row for row in risks if row["method"] == _DRAWN],
     }
@@ -296,7 +336,12 @@ def _judges(evaluation: Evaluation) -> list[JudgeKey]:
     for key in evaluation.judges:
         if evaluation.main_signal(key).signal == _ENTROPY or key[0] not in best:
             best[key[0]] = key
-    return sorted(best.values(), key=lambda key: (size_of(key[0]) or 0, key[0]))
+    return sorted(best.values(), key=lambda key: _by_size(key[0]))
+
+
+def _by_size(judge: str) -> tuple[float, str]:
+    """The place of a judge's name, smaller ones first."""
+    return size_of(judge) or 0, judge
 
 
 def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
@@ -334,17 +379,19 @@ def _gains(rows: Sequence[Row]) -> list[float]:
 
 
 def _times_naive(rows: Sequence[Row]) -> list[float]:
-    scope, naive = (
-        values_of((row for row in rows if row["method"] == name), "coverage")
-        for name in (_DRAWN, "naive")
-    )
+
+    def coverage(method: str) -> list[float]:
+        return values_of((row for row in rows if row["method"] == method), "coverage")
+
+    scope = coverage(_DRAWN)
+    naive = coverage("naive")
     return [fmean(scope) / fmean(naive)] if scope and naive and fmean(naive) else []
 
 
 def _spreads(rows: Sequence[Row], place: int) -> list[float]:
     """Standard deviations at every alpha of the smallest (0) or largest (-1) judge."""
-    judges = sorted({row["judge"] for row in rows}, key=lambda name: (size_of(name) or 0, name))
-    return values_of((row for row in rows if row["judge"] == judges[place]), "risk_sd")
+    judge = sorted({row["judge"] for row in rows}, key=_by_size)[place]
+    return values_of((row for row in rows if row["judge"] == judge), "risk_sd")
 
 
 #: Numbers of items that need several rows.
@@ -370,7 +417,8 @@ def figure_2(result: ScopeReproduction) -> Drawing:
     def draw(axes: Axes, dataset: str) -> str:
         at_main = []
         for name, colour, mark, rows in _lines(result, dataset):
-            alphas, coverage = ([row[field] for row in rows] for field in ("alpha", "coverage"))
+            alphas = [row["alpha"] for row in rows]
+            coverage = [row["coverage"] for row in rows]
             axes.plot(alphas, coverage, color=colour, marker=mark, markersize=5, label=name)
             at_main += [row["coverage"] for row in rows if row["alpha"] == _ALPHA]
         for row in paper_tables("scope")["curves"].published:
@@ -383,7 +431,8 @@ def figure_2(result: ScopeReproduction) -> Drawing:
         axes.set_xticks(sorted({row["alpha"] for row in result.rows("curves")}))
         if not at_main:
             return "coverage"
-        low, high = percent(min(at_main), 0), percent(max(at_main), 0)
+        low = percent(min(at_main), 0)
+        high = percent(max(at_main), 0)
         return f"{span(low, high)} accepted at alpha 0.1"
 
     return _panels(result, draw, "share of verdicts accepted")
@@ -396,10 +445,11 @@ def figure_3(result: ScopeReproduction) -> Drawing:
         axes.plot(diagonal, diagonal, "--", color=MUTED, lw=1.2, label="error share = alpha")
         within = []
         for name, colour, mark, rows in _lines(result, dataset):
-            alphas, risk, spread = (
-                np.array([row[field] for row in rows]) for field in ("alpha", "risk", "risk_sd")
-            )
-            low, high = np.maximum(risk - spread, 0), risk + spread
+            alphas = [row["alpha"] for row in rows]
+            risk = np.array([row["risk"] for row in rows])
+            spread = np.array([row["risk_sd"] for row in rows])
+            low = np.maximum(risk - spread, 0)
+            high = risk + spread
             axes.fill_between(alphas, low, high, color=colour, alpha=0.09, linewidth=0)
             axes.plot(alphas, risk, color=colour, marker=mark, markersize=5, label=name)
             within += [row["within"] for row in rows]
@@ -449,7 +499,7 @@ def _lines(result: ScopeReproduction, dataset: str) -> list[tuple[str, str, str,
             look = next(others)
         looks[judge] = look
     by_judge = {judge: result.rows("curves", dataset=dataset, judge=judge) for judge in looks}
-    return [(clip(judge), *looks[judge], own) for judge, own in by_judge.items() if own]
+    return [(clip(judge), *looks[judge], rows) for judge, rows in by_judge.items() if rows]
 
 
 # --- a simulated benchmark --------------------------------------------------------------------
@@ -457,7 +507,9 @@ def _lines(result: ScopeReproduction, dataset: str) -> list[tuple[str, str, str,
 #: The quality difference between the two answers of a pair.
 BENCHMARKS = {"mt-bench": 1.0, "rewardbench": 2.1, "chatbot-arena": 1.1}
 JUDGES = read_rows(read_published("scope")["simulator"])
-_SHARPNESS, _STRETCH, _PERSONAS = 2.9, 9.0, 5
+_SHARPNESS = 2.9
+_STRETCH = 9.0
+_PERSONAS = 5
 _Columns = dict[str, np.ndarray[Any, Any]]
 
 
@@ -487,35 +539,29 @@ def simulate_benchmarks(n: int = 2000, *, seed: Seed = 0) -> dict[str, pl.DataFr
 def _simulate(name: str, n: int, spread: float, rng: np.random.Generator) -> pl.DataFrame:
     margin = spread * rng.normal(size=n)
     shared = rng.normal(size=n)
-    pairs = pl.DataFrame(
-        {
-            "id": [f"{name}-{i:05d}" for i in range(n)],
-            "label": np.where(rng.random(n) < expit(_SHARPNESS * margin), "A", "B"),
-        }
-    )
-    parts = []
+    ids = [f"{name}-{i:05d}" for i in range(n)]
+    prefers_a = rng.random(n) < expit(_SHARPNESS * margin)
+    pairs = pl.DataFrame({"id": ids, "label": np.where(prefers_a, "A", "B")})
+    judgments = []
     for judge in JUDGES:
         mixed = np.sqrt(0.5) * (shared + rng.normal(size=n))
         odds = _STRETCH * (margin + judge["noise"] * mixed)
         first = _STRETCH * (judge["lean"] + 0.15 * rng.normal(size=n))
         # One order, which is random for each pair.
-        seen = odds + np.where(random_orders(pairs["id"].to_list()) == "ab", first, -first)
+        seen = odds + np.where(random_orders(ids) == "ab", first, -first)
         jitter = 0.9 * rng.normal(size=(2, n))
-        forward, reverse = odds + first + jitter[0], odds - first + jitter[1]
+        forward = odds + first + jitter[0]
+        reverse = odds - first + jitter[1]
         asked = {
             "preference": {"p_fwd": expit(forward), "p_rev": expit(reverse)},
             "verbalized": _verbalized(seen, rng),
             "annotators": _annotators(seen, rng),
         }
-        parts += [
-            pairs.with_columns(
-                judge=pl.lit(judge["judge"]),
-                protocol=pl.lit(protocol),
-                **{column: pl.Series(values) for column, values in columns.items()},
-            )
-            for protocol, columns in asked.items()
-        ]
-    return pl.concat(parts, how="diagonal")
+        for protocol, columns in asked.items():
+            names = {"judge": pl.lit(judge["judge"]), "protocol": pl.lit(protocol)}
+            answers = {column: pl.Series(values) for column, values in columns.items()}
+            judgments.append(pairs.with_columns(**names, **answers))
+    return pl.concat(judgments, how="diagonal")
 
 
 def _verbalized(seen: FloatArray, rng: np.random.Generator) -> _Columns:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from adjudge.validation import Seed, count, generator
+from adjudge.validation import IntArray, Seed, count, generator
 from adjudge_papers.paper import Row, read_published, read_rows
 
 #: Makers of models, and how many of every ten models each has.
@@ -31,7 +31,9 @@ LANGUAGES = {
 CORPORA: tuple[str, ...] = tuple(read_published("soft-elo")["corpora"])
 JUDGES = read_rows(read_published("soft-elo")["simulator"])
 _FRENCH = CORPORA[-1]
-_STRETCH, _BETA, _NOISE = 1.2, 0.6, 1.4
+_STRETCH = 1.2
+_BETA = 0.6
+_NOISE = 1.4
 #: Share of the prompts that a judge has scored.
 _SCORED = 0.96
 
@@ -72,17 +74,21 @@ class _World:
         self.corpus = corpus
         pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
         makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
-        self.names = [f"{m}-model-{makers[: k + 1].count(m):02d}" for k, m in enumerate(makers)]
+        numbers = [makers[: k + 1].count(maker) for k, maker in enumerate(makers)]
+        numbered = zip(makers, numbers, strict=True)
+        self.names = [f"{maker}-model-{number:02d}" for maker, number in numbered]
         self.makers = np.array(makers)
         theta = rng.normal(0, 0.8, models)
         self.a = rng.integers(0, models, battles)
         self.b = (self.a + rng.integers(1, models, battles)) % models
         # Better models write a little more, as they do in the release.
         habit = np.exp(6.2 + 0.15 * theta + rng.normal(0, 0.25, models))
-        self.length_a, self.length_b = (
-            np.round(habit[side] * np.exp(rng.normal(0, 0.4, battles))).astype(np.int64)
-            for side in (self.a, self.b)
-        )
+
+        def lengths(side: IntArray) -> IntArray:
+            return np.round(habit[side] * np.exp(rng.normal(0, 0.4, battles))).astype(np.int64)
+
+        self.length_a = lengths(self.a)
+        self.length_b = lengths(self.b)
         self.u = _STRETCH * (theta[self.a] - theta[self.b]) + rng.normal(0, _NOISE, battles)
         ties = rng.random(battles) < 0.4 * np.exp(-0.3 * np.abs(self.u))
         prefers_a = rng.random(battles) < expit(_BETA * self.u)
@@ -100,11 +106,10 @@ class _World:
         s += liking[self.a] - liking[self.b] + judge["longer"] * np.clip(doubled, -2, 2)
         if self.corpus == _FRENCH and not judge["reads_french"]:
             s = np.sign(s) * rng.permutation(np.abs(s))
+        # A score is a mean of six criteria in points.
         wobble = rng.normal(0, 0.8, (2, len(s)))
-        forward, reverse = (
-            np.round((s + slot * judge["first_slot"] + shift) * 6) / 6
-            for slot, shift in zip((1, -1), wobble, strict=True)
-        )
+        forward = np.round((s + judge["first_slot"] + wobble[0]) * 6) / 6
+        reverse = np.round((s - judge["first_slot"] + wobble[1]) * 6) / 6
         mean = (forward + reverse) / 2
         # The stated preference depends on its scores, and on the length a second time.
         stated = mean + 2 * judge["longer"] * doubled + rng.normal(0, 0.4, len(s))

@@ -68,7 +68,8 @@ class SoftEloReproduction(Reproduction):
 
 
 def _write_means(rows: Sequence[Row]) -> str:
-    hard, soft = (fmean(values_of(rows, field)) for field in ("hard_mae", "soft_mae"))
+    hard = fmean(values_of(rows, "hard_mae"))
+    soft = fmean(values_of(rows, "soft_mae"))
     return f"{number(hard, 1)} hard, {number(soft, 1)} soft"
 
 
@@ -162,10 +163,10 @@ def _items(result: SoftEloReproduction) -> tuple[PaperItem, ...]:
     """All items in the paper's order; files that are not released count as its main corpus."""
     corpora = list(dict.fromkeys(row["corpus"] for row in result.rows("judges")))
     main = MAIN if MAIN in corpora or not corpora else corpora[0]
-    one = {} if len(corpora) > 1 else {"Figure 7": _TWO_CORPORA, "Figure 16": _TWO_CORPORA}
+    missing = {} if len(corpora) > 1 else dict.fromkeys(("Figure 7", "Figure 16"), _TWO_CORPORA)
     picks = {"english": _english}
     names = {"main": main}
-    return build_items("soft-elo", result.tables, names=names, picks=picks, missing=one)
+    return build_items("soft-elo", result.tables, names=names, picks=picks, missing=missing)
 
 
 def _english(prompts: Sequence[Row]) -> list[float]:

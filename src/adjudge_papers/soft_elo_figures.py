@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import cycle, pairwise
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,8 @@ METHODS = ("hard-elo", "soft-elo")
 MAIN, NEWER, FRENCH = read_published("soft-elo")["corpora"]
 TITLES = read_published("soft-elo")["titles"]
 #: Bins with fewer battles are left out of Figure 7; |beta - beta of all| up to here is stable.
-_FEWEST, _STABLE = 30, 0.05
+_FEWEST = 30
+_STABLE = 0.05
 _MOST_LANGUAGES = 40
 PICTURES = Gallery()
 
@@ -93,11 +94,9 @@ def short(name: str) -> str:
 
 def judge_looks(result: SoftEloReproduction) -> dict[str, dict[str, Any]]:
     """One colour and mark per judge, by name, in every picture; not those of hard and soft."""
-    colours, marks = SERIES[2:], MARKS[2:]
-    return {
-        name: {"color": colours[k % len(colours)], "marker": marks[k % len(marks)]}
-        for k, name in enumerate(sorted({row["judge"] for row in result.rows("judges")}))
-    }
+    judges = sorted({row["judge"] for row in result.rows("judges")})
+    looks = zip(judges, cycle(SERIES[2:]), cycle(MARKS[2:]), strict=False)
+    return {judge: {"color": colour, "marker": mark} for judge, colour, mark in looks}
 
 
 def corpus_look(corpus: str) -> dict[str, Any]:
@@ -120,7 +119,8 @@ def range_title(measure: str, values: Sequence[float], digits: int) -> str:
     """A title with the smallest and the largest value."""
     if not values:
         return measure
-    return f"{measure} from {span(f'{min(values):.{digits}f}', f'{max(values):.{digits}f}')}"
+    least = f"{min(values):.{digits}f}"
+    return f"{measure} from {span(least, f'{max(values):.{digits}f}')}"
 
 
 def _grid(parent: Any, n: int) -> list[Axes]:
@@ -161,12 +161,14 @@ def _draw_intervals(axes: Axes, models: Sequence[Row]) -> None:
     people = {model["model"]: model["human_elo"] for model in models}
     names = sorted(people, key=lambda name: -people[name])
     name_judges(axes, names, 9 if len(names) <= 40 else 7)
-    widths, line = {}, ""
+    widths = {}
+    line = ""
     for method, thick, alpha in (("hard-elo", 6.0, 0.3), ("soft-elo", 2.4, 1.0)):
         look: dict[str, Any] = {"color": COLOUR[method], "lw": thick, "alpha": alpha}
         bounded = [m for m in models if m["method"] == method and m["width"] is not None]
         for model in bounded:
-            ends, at = [model["interval_low"], model["interval_high"]], names.index(model["model"])
+            ends = [model["interval_low"], model["interval_high"]]
+            at = names.index(model["model"])
             axes.plot(ends, [at, at], solid_capstyle="butt", **look)
         if bounded:
             axes.plot([], [], label=NAME[method], **look)
@@ -212,11 +214,14 @@ def figure_2(result: SoftEloReproduction) -> Drawing:
 
 
 def _ramp(row: Row, method: str) -> list[float]:
-    return [row[f"{method}_q{q}"] for q in range(1, 5) if row.get(f"{method}_q{q}") is not None]
+    """The mean residual of each quarter of strength that has one."""
+    quarters = (row.get(f"{method}_q{q}") for q in range(1, 5))
+    return [mean for mean in quarters if mean is not None]
 
 
 def _draw_ramp(axes: Axes, held: Sequence[Row], judge: str) -> None:
-    x, y = (np.array(values_of(held, field)) for field in ("human_elo", "residual"))
+    x = np.array(values_of(held, "human_elo"))
+    y = np.array(values_of(held, "residual"))
     if len(x) < 4:
         axes.set_title(f"{short(judge)}: fewer than four models")
         return
@@ -225,8 +230,11 @@ def _draw_ramp(axes: Axes, held: Sequence[Row], judge: str) -> None:
     fit = stats.linregress(x, y)
     grid = np.linspace(x.min(), x.max(), 100)
     line = fit.intercept + fit.slope * grid
-    noise = np.sqrt(((y - fit.intercept - fit.slope * x) ** 2).sum() / (len(x) - 2))
-    spread = np.sqrt(1 / len(x) + (grid - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum())
+    # The band of the line's mean: wider away from the mean of x.
+    residual = y - fit.intercept - fit.slope * x
+    noise = np.sqrt((residual**2).sum() / (len(x) - 2))
+    scatter = ((x - x.mean()) ** 2).sum()
+    spread = np.sqrt(1 / len(x) + (grid - x.mean()) ** 2 / scatter)
     reach = stats.t.ppf(0.975, len(x) - 2) * noise * spread
     axes.fill_between(grid, line - reach, line + reach, color=GRID, lw=0, zorder=0)
     axes.plot(grid, line, color=INK, lw=1.4)
@@ -277,13 +285,15 @@ def _draw_agreement(axes: Axes, bins: Sequence[Row]) -> None:
     axes.grid(visible=False, axis="x")
     axes.set_xlabel("|s| (n: battles per judge; whiskers: standard deviation over judges)")
     axes.set_ylabel("people take the judge's side, %")
-    first, last = percent(heights[0], 0), percent(heights[-1], 0)
+    first = percent(heights[0], 0)
+    last = percent(heights[-1], 0)
     axes.set_title(f"Agreement goes from {first} at small |s| to {last} at large")
 
 
 def _plot_bins(axes: Axes, bins: Sequence[Row], **look: Any) -> None:
-    predicted, observed, n = (values_of(bins, field) for field in ("predicted", "observed", "n"))
-    draw_reliability(axes, predicted, observed, n=n, **look)
+    predicted = values_of(bins, "predicted")
+    observed = values_of(bins, "observed")
+    draw_reliability(axes, predicted, observed, n=values_of(bins, "n"), **look)
 
 
 @PICTURES.add("figure-04")
@@ -307,11 +317,11 @@ def _draw_quarters(axes: Axes, rows: Sequence[Row]) -> None:
     axes.axhline(0, color=MUTED, lw=1)
     ramps = {}
     for method in METHODS:
-        known = np.array([ramp for row in rows if len(ramp := _ramp(row, method[:4])) == 4])
-        if not len(known):
+        complete = np.array([ramp for row in rows if len(ramp := _ramp(row, method[:4])) == 4])
+        if not len(complete):
             continue
-        plot_band(axes, range(4), known, COLOUR[method], NAME[method], MARK[method])
-        mean = known.mean(axis=0)
+        plot_band(axes, range(4), complete, COLOUR[method], NAME[method], MARK[method])
+        mean = complete.mean(axis=0)
         ramps[method] = float(mean[3] - mean[0])
     axes.set_xticks(range(4), QUARTERS)
     axes.set_ylabel("mean of judge − people, Elo")
@@ -324,16 +334,16 @@ def _draw_budgets(axes: Axes, budgets: Sequence[Row], spread: pl.Expr, at: int) 
     if not budgets:
         return "too few battles for smaller budgets"
     frame = pl.DataFrame(list(budgets))
-    bands = (
-        frame.group_by("method", "per_model")
-        .agg(pl.col("mae").mean(), sd=spread, n=pl.len())
-        .filter(pl.col("n") == frame["judge"].n_unique())
-        .sort("per_model")
-    )
+    groups = frame.group_by("method", "per_model")
+    means = groups.agg(pl.col("mae").mean(), sd=spread.fill_null(0.0), n=pl.len())
+    # Budgets that every judge has battles for.
+    bands = means.filter(pl.col("n") == frame["judge"].n_unique()).sort("per_model")
     ticks = bands["per_model"].unique().sort().to_list()
     for method in METHODS:
         line = bands.filter(pl.col("method") == method)
-        x, y, sd = (line[name].fill_null(0.0).to_numpy() for name in ("per_model", "mae", "sd"))
+        x = line["per_model"].to_numpy()
+        y = line["mae"].fill_null(0.0).to_numpy()
+        sd = line["sd"].to_numpy()
         axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.16, lw=0)
         axes.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
     set_budget_axes(axes, ticks, "held-out error, Elo", fontsize=8.5)
@@ -393,7 +403,8 @@ def figure_7(result: SoftEloReproduction) -> Drawing:
         for row in (row for row in rows if row["judge"] == judge):
             bins = [b for b in rows_of(result, "agreement", row) if b["n"] >= _FEWEST]
             x = [(b["low"] + b["high"]) / 2 for b in bins]
-            y, n = (np.array(values_of(bins, field)) for field in ("agreement", "n"))
+            y = np.array(values_of(bins, "agreement"))
+            n = np.array(values_of(bins, "n"))
             look = {"ms": 3.5, "lw": 1.4, "capsize": 2, **corpus_look(row["corpus"])}
             axes.errorbar(x, 100 * y, yerr=100 * np.sqrt(y * (1 - y) / n), **look)
         axes.set_title(short(judge), fontsize=9)
@@ -407,7 +418,8 @@ def figure_7(result: SoftEloReproduction) -> Drawing:
     axes.axvline(0, color=MUTED, lw=1)
     for row in (row for row in rows if row["agreement_correlation"] is not None):
         shift = 0.24 * (corpora.index(row["corpus"]) - (len(corpora) - 1) / 2)
-        at, value = judges.index(row["judge"]) + shift, row["agreement_correlation"]
+        at = judges.index(row["judge"]) + shift
+        value = row["agreement_correlation"]
         axes.barh(at, value, height=0.216, color=corpus_look(row["corpus"])["color"])
         axes.text(max(0.0, value), at, f" β {number(row['beta'], 2)}", va="center", fontsize=7.5)
     axes.set(xlim=(None, 1.18 * axes.get_xlim()[1]), xlabel="correlation of |s| with agreement")
@@ -446,7 +458,8 @@ def figure_17(result: SoftEloReproduction) -> Drawing:
     figure = new_figure(9.2, 5.4)
     axes = figure.subplots()
     ends = np.array([[row[name] for name in fields] for row in rows]).reshape(-1, 2, 2)
-    width_contours(axes, 1.25 * float(ends[..., 0].max()), 1.2 * float(ends[..., 1].max()))
+    largest_quantile, largest_se = ends.max(axis=(0, 1)).tolist()
+    width_contours(axes, 1.25 * largest_quantile, 1.2 * largest_se)
     looks = judge_looks(result)
     for row, (hard, soft) in zip(rows, ends, strict=True):
         colour = looks[row["judge"]]["color"]
@@ -481,10 +494,10 @@ def figure_5(result: SoftEloReproduction) -> Drawing:
     axes = figure.subplots()
     name_judges(axes, names)
     for k, corpus in enumerate(corpora):
-        known = {row["language"]: row["prompts"] for row in prompts if row["corpus"] == corpus}
+        counts = {row["language"]: row["prompts"] for row in prompts if row["corpus"] == corpus}
         places = np.arange(len(names)) + step * (k - (len(corpora) - 1) / 2)
         look = {"color": corpus_look(corpus)["color"], "label": corpus_name(corpus)}
-        axes.barh(places, [known.get(name, 0) for name in names], height=0.92 * step, **look)
+        axes.barh(places, [counts.get(name, 0) for name in names], height=0.92 * step, **look)
     axes.set(xscale="log", xlim=(0.7, None))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("prompts")
@@ -505,9 +518,8 @@ def figure_10(result: SoftEloReproduction) -> Drawing:
     figure = new_figure(max(8.0, 0.7 * len(rows) + 4), 4.4)
     panels = figure.subplots(1, 2)
     for axes, scale, field in zip(panels, (1, 100), ("mean_score", "agreement"), strict=True):
-        heights, spread = (
-            [scale * (row[name] or 0.0) for row in rows] for name in (field, f"{field}_sd")
-        )
+        heights = [scale * (row[field] or 0.0) for row in rows]
+        spread = [scale * (row[f"{field}_sd"] or 0.0) for row in rows]
         places = range(len(rows))
         axes.bar(places, heights, width=0.7, color=ACCENT, alpha=0.8)
         axes.errorbar(places, heights, yerr=spread, fmt="none", color=INK, capsize=3, lw=1.2)
@@ -537,7 +549,9 @@ def _two_panels(rows: Sequence[Row], height: float) -> tuple[Drawing, Axes, Axes
 
 def _draw_share(axes: Axes, at: float, row: Row, field: str, height: float, colour: str) -> None:
     """A bar of a share in percent, with its interval if there is one."""
-    share, low, high = (row.get(name) for name in (field, f"{field}_low", f"{field}_high"))
+    share = row.get(field)
+    low = row.get(f"{field}_low")
+    high = row.get(f"{field}_high")
     axes.barh(at, 100 * (share or 0.0), height=height, color=colour, alpha=0.85)
     if share is not None and low is not None and high is not None:
         reach = [[100 * max(0.0, share - low)], [100 * max(0.0, high - share)]]
@@ -557,7 +571,8 @@ def figure_11(result: SoftEloReproduction) -> Drawing:
             ends = [model["first"], model["second"]]
             right.plot(ends, [at - 0.2, at + 0.2], color=GRID, lw=0.8, zorder=1)
         for y, order, colour in ((at - 0.2, "first", ACCENT), (at + 0.2, "second", WARM)):
-            errors, mean = values_of(models, order), row[f"{order}_mae"]
+            errors = values_of(models, order)
+            mean = row[f"{order}_mae"]
             right.plot(errors, [y] * len(errors), "o", color=colour, ms=3.5, alpha=0.6)
             if mean is not None:
                 right.plot([mean, mean], [y - 0.14, y + 0.14], color=colour, lw=3.5)
@@ -599,9 +614,9 @@ def figure_12(result: SoftEloReproduction) -> Drawing:
     left.set_title(range_title("Longer wins, %,", shares, 0))
     right.set_xlim(-1, 1)
     right.set_xlabel("length against the residual, people's Elo held fixed (filled: p < 0.05)")
-    known = values_of(rows, "length_p")
-    clear = sum(p < 0.05 for p in known)
-    right.set_title(f"Residual goes with length for {clear} of {len(known)} judges")
+    p_values = values_of(rows, "length_p")
+    clear = sum(p < 0.05 for p in p_values)
+    right.set_title(f"Residual goes with length for {clear} of {len(p_values)} judges")
     return figure
 
 
@@ -619,7 +634,8 @@ def figure_13(result: SoftEloReproduction) -> Drawing:
     figure, left, right = _two_panels(rows, max(4.0, 0.62 * len(judges) + 2.0))
     for row in rows:
         shift = 0.36 * (corpora.index(row["corpus"]) - (len(corpora) - 1) / 2)
-        at, colour = judges.index(row["judge"]) + shift, corpus_look(row["corpus"])["color"]
+        at = judges.index(row["judge"]) + shift
+        colour = corpus_look(row["corpus"])["color"]
         for axes, field, place, face in (
             (left, "points_family", at, colour),
             (right, "hard_family", at - 0.07, "white"),

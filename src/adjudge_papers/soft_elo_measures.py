@@ -32,7 +32,7 @@ from adjudge.ranking.temperature import Temperature, measure_reliability, temper
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import fit_strengths, to_elo
 from adjudge.statistics.numbers import binomial_interval, mean_known
-from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
+from adjudge.validation import FloatArray, IntArray, Seed, generator
 from adjudge_papers.paper import (
     REHEARSAL,
     Row,
@@ -74,9 +74,10 @@ class Run:
         """The mean over a model's answers of `column_a` and `column_b`; NaN if it has none."""
         model = np.concatenate([self.battles.a, self.battles.b])
         values = np.concatenate([self.numbers(f"{column}_{side}") for side in "ab"])
-        known, n = np.isfinite(values), self.battles.n_models
-        total = np.bincount(model[known], weights=values[known], minlength=n)
-        times = np.bincount(model[known], minlength=n)
+        measured = np.isfinite(values)
+        n = self.battles.n_models
+        total = np.bincount(model[measured], weights=values[measured], minlength=n)
+        times = np.bincount(model[measured], minlength=n)
         return np.where(times > 0, total / np.maximum(times, 1), np.nan)
 
     @property
@@ -155,7 +156,9 @@ def _list_files(source: Path) -> list[Path]:
 
 def _code_run(corpus: str, judge: str, frame: pl.DataFrame, l2: float) -> Run:
     battles = code_battles(frame)
-    human, verdict, score = battles.human, battles.verdict, battles.score
+    human = battles.human
+    verdict = battles.verdict
+    score = battles.score
     if human is None or score is None or verdict is None:
         remedy = "give annotations in the format of the release"
         raise DataError(f"{corpus}/{judge}", "has no votes or no scores", remedy=remedy)
@@ -179,7 +182,6 @@ _PRINTED = {"few": 5.0, "many": 200.0}
 #: Figure 3a's bins of |s|; the last is open.
 _AGREEMENT_EDGES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
 _NEAR_TIE = 0.3
-_BOTH_ORDERS = ("score_diff_ab", "score_diff_ba")
 #: Languages with fewer shared prompts than this are left out of Table 6.
 _FEWEST_PROMPTS = 50
 Tables = dict[str, list[Row]]
@@ -189,7 +191,8 @@ def measure_run(
     run: Run, *, alpha: float, splits: int, replicates: int, draws: int, seed: int
 ) -> tuple[Tables, list[str]]:
     """The rows of every table for one judge on one corpus, and warnings; `draws` 0: no budgets."""
-    battles, rng = run.battles, generator(seed)
+    battles = run.battles
+    rng = generator(seed)
     held: dict[str, Residuals] = {}
     intervals: dict[str, ConformalRow] = {}
     rules = {rule.name: rule for rule in evaluation.evaluation_rules(battles)}
@@ -200,27 +203,27 @@ def measure_run(
             intervals[name] = evaluation.split_conformal(
                 held[name], alpha=alpha, splits=splits, seed=seed
             )
-    hard, soft = held["hard-elo"], held.get("soft-elo")
+    hard = held["hard-elo"]
+    soft = held.get("soft-elo")
     key = {"corpus": run.corpus, "judge": run.judge}
-    models: list[dict[str, Any]] = [
-        row_of(row, "method model human_elo elo residual se width", **key)
-        | {"covered": None if row.covered is None else int(row.covered)}
-        | ends_of("interval", row.interval)
-        for name in intervals
-        for row in evaluation.held_out_intervals(held[name], alpha=alpha)
-    ]
     sampled = evaluation.sample_efficiency(battles, run.people, l2=run.l2, seed=seed, draws=draws)
-    budgets: list[dict[str, Any]] = [
+    budgets: list[Row] = [
         row_of(row, "method per_model mae mae_sd draws", **key)
         | {"beta": mean_known(row.betas), "beta_sd": _deviation(row.betas)}
         for row in sampled
     ]
     both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
-    size, agree = np.abs(run.score[both]), (run.verdict == run.human)[both].astype(np.int64)
+    size = np.abs(run.score[both])
+    agree = (run.verdict == run.human)[both].astype(np.int64)
     # As if beta were 1 (Figure 3b).
     raw, raw_ece = measure_reliability(1.0, size, agree)
     agreement = _agreement_by_size(size, agree)
     position, orders = _position_effect(run)
+    smoothed = {
+        f"smoothed_{name.removeprefix('smoothed ')}": residual.mae
+        for name, residual in held.items()
+        if name.startswith("smoothed ")
+    }
     row: dict[str, Any] = {
         **key,
         "battles": len(battles),
@@ -235,34 +238,44 @@ def measure_run(
         "agreement_last": agreement[-1]["agreement"] if agreement else None,
         "agreement_correlation": run.temperature.correlation,
         "contradictions": _contradictions(run),
-        **{
-            f"smoothed_{name.removeprefix('smoothed ')}": residual.mae
-            for name, residual in held.items()
-            if name.startswith("smoothed ")
-        },
+        **smoothed,
         "smoothed_chosen": held["smoothed"].mae,
         **_beta_stability(run, rules.get("soft-elo")),
         **_strength_structure(run, hard, soft),
         **_length_effect(run, hard),
         **position,
     }
+    models: list[Row] = []
     for method, conformal in intervals.items():
-        of_method = ([r for r in rows if r["method"] == method] for rows in (models, budgets))
-        measured = _method_columns(run.judge, held[method], conformal, *of_method)
+        models_of_method = _interval_rows(held[method], alpha, key)
+        models += models_of_method
+        budgets_of_method = [budget for budget in budgets if budget["method"] == method]
+        measured = _method_columns(
+            run.judge, held[method], conformal, models_of_method, budgets_of_method
+        )
         row |= {f"{method[:4]}_{name}": value for name, value in measured.items()}
+    reliability: list[Row] = []
+    for kind, bins in (("raw", raw), ("fitted", run.temperature.reliability)):
+        reliability += [row_of(b, "predicted observed n", **key, kind=kind) for b in bins]
     tables: Tables = {
         "judges": [row],
-        "models": list(models),
-        "budgets": list(budgets),
+        "models": models,
+        "budgets": budgets,
         "agreement": [key | entry for entry in agreement],
-        "reliability": [
-            row_of(b, "predicted observed n", **key, kind=kind)
-            for kind, bins in (("raw", raw), ("fitted", run.temperature.reliability))
-            for b in bins
-        ],
+        "reliability": reliability,
         "orders": [key | entry for entry in orders],
     }
     return tables, [*run.temperature.warnings, *_unbounded(intervals["hard-elo"])]
+
+
+def _interval_rows(held: Residuals, alpha: float, key: Row) -> list[Row]:
+    """The interval of each left-out model by one method."""
+    rows: list[Row] = []
+    for model in evaluation.held_out_intervals(held, alpha=alpha):
+        row = row_of(model, "method model human_elo elo residual se width", **key)
+        row["covered"] = None if model.covered is None else int(model.covered)
+        rows.append(row | ends_of("interval", model.interval))
+    return rows
 
 
 def _method_columns(
@@ -273,7 +286,8 @@ def _method_columns(
     budgets: Sequence[Row],
 ) -> dict[str, Any]:
     """The columns of one method, from its residuals, intervals, models and budgets."""
-    error, widths = evaluation.loo_row(held), values_of(models, "width")
+    error = evaluation.loo_row(held)
+    widths = values_of(models, "width")
     quarters = error.residual_by_quarter or (None,) * 4
     at_budget = {budget["per_model"]: budget["mae"] for budget in budgets}
     return {
@@ -295,7 +309,10 @@ def _method_columns(
 
 def _mean_size(score: FloatArray) -> float | None:
     """The mean |s| of the battles with a score."""
-    return mean_known(np.abs(score[np.isfinite(score)]).tolist())
+    sizes = np.abs(score[np.isfinite(score)])
+    # A sum of scores near the largest number would overflow.
+    unit = sizes.max(initial=0.0) or 1.0
+    return float((sizes / unit).mean() * unit) if sizes.size else None
 
 
 def _deviation(values: Sequence[float]) -> float | None:
@@ -304,7 +321,8 @@ def _deviation(values: Sequence[float]) -> float | None:
 
 def _unbounded(row: ConformalRow) -> list[str]:
     """Why there is no width."""
-    needed, reason = evaluation.models_needed(row.alpha), "too many models have no standard error"
+    needed = evaluation.models_needed(row.alpha)
+    reason = "too many models have no standard error"
     if row.n_calibration < needed:
         reason = f"{row.n_calibration} models calibrate, and {needed} are needed"
     return [f"the interval is unbounded: {reason}"] if row.unbounded else []
@@ -316,17 +334,18 @@ def _strength_structure(run: Run, hard: Residuals, soft: Residuals | None) -> di
     if len(hard.names) >= 4:
         for name, q in zip(hard.names, evaluation.strongest_quarters(hard.human), strict=True):
             quarter[run.battles.names.index(name)] = q
-    a, b = quarter[run.battles.a], quarter[run.battles.b]
+    quarters = np.sort([quarter[run.battles.a], quarter[run.battles.b]], axis=0)
 
-    def median_size(rows: BoolArray) -> float | None:
+    def median_size(weaker: int, stronger: int) -> float | None:
+        rows = (quarters[0] == weaker) & (quarters[1] == stronger)
         sizes = np.abs(run.score[rows & np.isfinite(run.score)])
         return float(np.median(sizes)) if len(sizes) else None
 
     return {
         "hard_correlation": pearson(hard.human, hard.values),
         "soft_correlation": None if soft is None else pearson(soft.human, soft.values),
-        "top_top": median_size((a == 3) & (b == 3)),
-        "top_bottom": median_size(((a == 3) & (b == 0)) | ((a == 0) & (b == 3))),
+        "top_top": median_size(3, 3),
+        "top_bottom": median_size(0, 3),
     }
 
 
@@ -363,15 +382,14 @@ def _agreement_by_size(size: FloatArray, agree: IntArray) -> list[dict[str, Any]
     """How often people agree with the judge by |s| (Figure 3a)."""
     # (low, high], and a difference of 0 in the first bin.
     which = np.maximum(np.searchsorted(_AGREEMENT_EDGES, size, side="left") - 1, 0)
-    return [
-        {
-            "low": _AGREEMENT_EDGES[k],
-            "high": float(size[which == k].max()),
-            "n": int((which == k).sum()),
-            "agreement": float(agree[which == k].mean()),
-        }
-        for k in np.unique(which)
-    ]
+    rows = []
+    for k in np.unique(which):
+        inside = which == k
+        low = _AGREEMENT_EDGES[k]
+        high = float(size[inside].max())
+        share = float(agree[inside].mean())
+        rows.append({"low": low, "high": high, "n": int(inside.sum()), "agreement": share})
+    return rows
 
 
 def _contradictions(run: Run) -> float | None:
@@ -387,9 +405,10 @@ def _contradictions(run: Run) -> float | None:
 
 def _position_effect(run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Verdicts, points and Elo by order (F.1), and each model's error; none without both orders."""
-    if not run.has(*_BOTH_ORDERS):
+    if not run.has("score_diff_ab", "score_diff_ba"):
         return {}, []
-    forward, reverse = (run.numbers(column) for column in _BOTH_ORDERS)
+    forward = run.numbers("score_diff_ab")
+    reverse = run.numbers("score_diff_ba")
     # The sign of a missing score is missing.
     sides = [np.sign(gap) / 2 + 0.5 for gap in (forward, reverse)]
     bias = position_bias(sides[0], sides[1], gap_fwd=forward, gap_rev=reverse)
@@ -415,17 +434,19 @@ def _length_effect(run: Run, hard: Residuals) -> dict[str, Any]:
     """Longer answers in near ties, and mean length against the residual at fixed people's Elo."""
     if not run.has("length_a", "length_b"):
         return {}
-    a, b = run.numbers("length_a"), run.numbers("length_b")
+    a = run.numbers("length_a")
+    b = run.numbers("length_b")
     # The judge's stated side, not the sign of its scores, which is noise in near ties.
     decided = np.isin(run.verdict, (0.0, 1.0)) & (np.abs(run.score) <= _NEAR_TIE)
     unequal = np.isfinite(a) & np.isfinite(b) & (a != b)
     longer = ((run.verdict == 1) == (a > b))[decided & unequal]
     n = len(longer)
+    ends = binomial_interval(int(longer.sum()), n, 0.95) if n else None
     correlation, p_value = _length_correlation(run, hard)
     return {
         "near_tied": n,
         "longer_share": float(longer.mean()) if n else None,
-        **ends_of("longer_share", binomial_interval(int(longer.sum()), n, 0.95) if n else None),
+        **ends_of("longer_share", ends),
         "length_partial": correlation,
         "length_p": p_value,
     }
@@ -437,12 +458,12 @@ def _length_correlation(run: Run, hard: Residuals) -> tuple[float | None, float 
     if len(length) < 5 or not np.ptp(length) > 0:
         return None, None
     centred = hard.human - hard.human.mean()
-    r = pearson(
-        *(
-            values - np.polyval(np.polyfit(centred, values, 1), centred)
-            for values in (length, hard.values)
-        )
-    )
+
+    def residual(values: FloatArray) -> FloatArray:
+        """What people's Elo does not explain in a straight line."""
+        return values - np.polyval(np.polyfit(centred, values, 1), centred)
+
+    r = pearson(residual(length), residual(hard.values))
     if r is None:
         return None, None
     freedom = len(length) - 3
@@ -517,19 +538,20 @@ def language_rows(runs: Sequence[Run]) -> list[Row]:
                 inside = rows.filter(pl.col("language") == language)["index"].to_numpy()
                 measured = _measure_language(run, inside.astype(np.int64), reference)
                 judges.setdefault(language, []).append(measured)
-    averaged: list[Row] = [
-        {"corpus": runs[0].corpus, "language": language, "prompts": prompts[language]}
-        | {"judges": len(measured), **_average(measured)}
-        for language, measured in judges.items()
-        if all(judge["hard_mae"] is not None for judge in measured)
-    ]
+    averaged: list[Row] = []
+    for language, rows_of_judges in judges.items():
+        if all(row["hard_mae"] is not None for row in rows_of_judges):
+            row = {"corpus": runs[0].corpus, "language": language, "prompts": prompts[language]}
+            averaged.append(row | {"judges": len(rows_of_judges)} | _average(rows_of_judges))
     return sorted(averaged, key=lambda row: (-row["prompts"], row["language"]))
 
 
 def _measure_language(run: Run, rows: IntArray, reference: FloatArray) -> dict[str, float | None]:
     """One judge on one language: error and rank fidelity, its own beta, |s| and agreement."""
     battles = run.battles.take(rows)
-    score, human, verdict = run.score[rows], run.human[rows], run.verdict[rows]
+    score = run.score[rows]
+    human = run.human[rows]
+    verdict = run.verdict[rows]
 
     def compare(target: FloatArray) -> tuple[float | None, float | None]:
         """Mean error and Spearman's rho of one fit compared with people's global Elo."""
@@ -543,13 +565,14 @@ def _measure_language(run: Run, rows: IntArray, reference: FloatArray) -> dict[s
     hard_mae, hard_spearman = compare(verdict)
     soft_mae, soft_spearman = compare(soft_targets(score, run.beta or 0.0))
     beta = fit_temperature(score, human).beta
+    own_mae = compare(soft_targets(score, beta))[0] if beta and beta > 0 else None
     return {
         "hard_mae": hard_mae,
         "soft_mae": soft_mae,
         "hard_spearman": hard_spearman,
         "soft_spearman": soft_spearman,
         "own_beta": beta,
-        "own_beta_mae": compare(soft_targets(score, beta))[0] if beta and beta > 0 else None,
+        "own_beta_mae": own_mae,
         "mean_score": _mean_size(score),
         "agreement": agreement_share(verdict, human)[0],
     }
@@ -567,8 +590,8 @@ def _average(measured: Sequence[dict[str, float | None]]) -> dict[str, Any]:
     """Means over judges, with standard deviations if the paper shows them."""
     means: dict[str, Any] = {}
     for name in measured[0]:
-        known = [value for judge in measured if (value := judge[name]) is not None]
-        means[name] = mean_known(known)
+        values = [value for judge in measured if (value := judge[name]) is not None]
+        means[name] = mean_known(values)
         if name in ("own_beta", "mean_score", "agreement"):
-            means[f"{name}_sd"] = _deviation(known)
+            means[f"{name}_sd"] = _deviation(values)
     return means

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.cli import all_verbs, app
-from adjudge.cli.table import VERBS
+from adjudge.cli import all_verbs, verbs
 from adjudge.data.writing import write_result
 from adjudge.present.kinds import KINDS, SECTIONS
 from adjudge.report import build_document
@@ -20,7 +19,7 @@ ITEMS = ReproductionItems(
 
 
 def test_the_verb_and_the_kinds_come_from_entry_points() -> None:
-    assert app.entries()[:-1] == VERBS
+    assert verbs.entries()[-1].name == "reproduce"
     assert [name for name in all_verbs() if name.startswith("reproduce")] == [
         f"reproduce {paper}" for paper in ("scope", "reporting", "diagnosis", "soft-elo", "all")
     ]
@@ -42,12 +41,13 @@ def test_a_damaged_package_does_not_stop_the_other_verbs(
     broken = EntryPoint(name="fail", value="no_such_package:VERB", group="adjudge.verbs")
     shadow = EntryPoint(name="judge", value="no_such_package:VERB", group="adjudge.verbs")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [broken, shadow])
-    app.entries.cache_clear()
+    names = [entry.name for entry in verbs.entries() if entry.name != "reproduce"]
+    verbs.of_packages.cache_clear()
     try:
-        assert app.entries() == VERBS
+        assert [entry.name for entry in verbs.entries()] == names
         assert capsys.readouterr().err == (
             "fail: No module named 'no_such_package'; repair or remove the package"
             " no_such_package:VERB\n"
         )
     finally:
-        app.entries.cache_clear()
+        verbs.of_packages.cache_clear()

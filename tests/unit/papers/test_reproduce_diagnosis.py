@@ -254,12 +254,19 @@ def test_your_own_files_take_the_place_of_the_simulator(tmp_path: Path) -> None:
     by_name = {item.name: item for item in done.items}
     # One of the four judges, on as many documents and systems as in the paper.
     assert (by_name["Table 1"].status, by_name["Table 1"].reason) == (
-        "reproduced", "1 of the paper's 4 rows",
+        "with differences", "1 of the paper's 4 rows",
     )  # fmt: skip
     rate = by_name["Table 1"].values[0]
     [row] = [r for r in done.rows("cycles", criterion="coherence") if r["judge"] != "mine"]
     assert (rate.ours, rate.published) == pytest.approx((100 * row["rate"], 2.2))
     assert by_name["Table 4"].status == "other judges or data"  # its pairs are not here
+    answers = done.table("answers")
+    assert answers is not None
+    assert answers.data == f"pairs of {tournaments}, scores of {scores}"
+    assert answers.source == "yours"
+    alone = reproduce_diagnosis(scores=scores, splits=1)
+    # How many answers were simulated is no number of the file.
+    assert [row["protocol"] for row in alone.rows("answers")] == ["scores"]
     assert by_name["Figure 4"].status == "other judges or data"  # all four judges are not
     lines = [" ".join(line.split()) for line in str(done).splitlines()]
     assert any(line.startswith("paper 0.643") for line in lines)

@@ -15,7 +15,7 @@ from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import fit_temperature, rank
 from adjudge.simulate.battles import simulate_battles
-from adjudge_papers.paper import paper_tables
+from adjudge_papers.paper import MeasuredTable, build_items, paper_tables
 from adjudge_papers.soft_elo import reproduce_soft_elo
 from adjudge_papers.soft_elo_measures import TOKENS
 
@@ -154,7 +154,7 @@ def test_items_say_what_became_of_the_paper(tmp_path: Path) -> None:
     [row] = result.rows("judges")
     items = {item.name: item for item in result.items}
     table = items["Table 2"]
-    assert (table.status, table.reason) == ("reproduced", "1 of the paper's 8 rows")
+    assert (table.status, table.reason) == ("with differences", "1 of the paper's 8 rows")
     hard, soft, *_ = table.values
     # Both sides are this judge alone, not the paper's mean over eight.
     assert (hard.ours, hard.published) == (row["hard_mae"], 27.5)
@@ -242,3 +242,16 @@ def test_a_judge_is_asked_as_in_the_paper(tmp_path: Path) -> None:
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="annotations"):
         reproduce_soft_elo(tmp_path, draws=2)
+
+
+def test_a_family_is_compared_on_the_corpora_that_the_paper_names() -> None:
+    rows = tuple(
+        {"judge": "Qwen3-32B", "corpus": corpus, "points_family": points, "hard_family": 1.0}
+        for corpus, points in (("lmarena100k", 0.1), ("lmarena140k", 0.2), ("comparia", 9.0))
+    )
+    measured = MeasuredTable("judges", rows, "mine", "yours", same_data=False)
+    names = {"main": "lmarena100k"}
+    items = {item.name: item for item in build_items("soft-elo", [measured], names=names)}
+    excess = {value.name: value.ours for value in items["Figure 13"].values}
+    assert excess["excess in points, least"] == 0.1
+    assert excess["excess in points, most"] == 0.2

@@ -146,6 +146,34 @@ def test_ties_are_dropped_and_items_sampled():
     assert again == own
 
 
+@pytest.mark.attack("status")
+def test_items_are_sampled_among_rows_with_an_answer_and_a_label_that_counts():
+    rows = pl.DataFrame(two_order_judge(120, seed=0)).with_columns(sampled_by=pl.lit("random"))
+    failed = rows.head(10).with_columns(
+        *(pl.lit(None, rows.schema[name]).alias(name) for name in ("p_fwd", "p_rev")),
+        id=pl.lit("failed-") + pl.col("id"),
+        status=pl.lit("error"),
+    )
+    chosen = rows.head(20).with_columns(
+        id=pl.lit("chosen-") + pl.col("id"), sampled_by=pl.lit("doubt")
+    )
+    unlabelled = rows.head(5).with_columns(
+        id=pl.lit("new-") + pl.col("id"), label=pl.lit(None, pl.String)
+    )
+    more = pl.concat([rows, failed, chosen, unlabelled, rows.head(3)], how="diagonal_relaxed")
+    more = more.with_columns(pl.col("status").fill_null("ok"))
+    done = reproduce_scope({"mine": more}, sample=60, splits=5)
+    plain = reproduce_scope({"mine": rows}, sample=60, splits=5)
+    assert done.tables == plain.tables
+    assert done.dropped == {
+        "the same row again": 3,
+        "no label": 5,
+        "label sampled by doubt: not used, its row is unlabelled": 20,
+        "status error": 10,
+    }
+    assert plain.dropped == {}
+
+
 def test_unlabelled_judgments_are_refused():
     frame = pl.DataFrame(two_order_judge(30, seed=0)).drop("label")
     with pytest.raises(ArgumentError, match="no human labels"):
@@ -184,7 +212,7 @@ def test_the_papers_own_judges_are_matched_by_name_and_counted():
     named = frame.with_columns(judge=pl.lit("vllm:Qwen2.5-7B-Instruct"))
     done = reproduce_scope({"MT-Bench": named}, sample=60, splits=5)
     items = {item.name: item for item in done.items}
-    assert items["Table 3"].status == "reproduced"
+    assert items["Table 3"].status == "with differences"
     assert items["Table 3"].reason == "4 of the paper's 12 rows"
     values = {value.name: value for value in items["Table 3"].values}
     [row] = done.rows("risks", method="scope")
@@ -193,7 +221,7 @@ def test_the_papers_own_judges_are_matched_by_name_and_counted():
     assert (coverage.ours, coverage.published) == (row["coverage"], 0.246)
     assert values["error share, vanilla, mt-bench, most"].published == 0.269
     assert values["error share, scope, most"].published == 0.097
-    assert items["Figure 2a"].status == "reproduced"
+    assert items["Figure 2a"].status == "with differences"
     assert (items["Figure 2b"].status, items["Figure 2b"].reason) == (
         "not possible", "its data are not here",
     )  # fmt: skip
