@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from postgres import PostgresServer, programs, running_server
+from schemas import check_written
 from tries import pytest_addoption, pytest_configure, pytest_runtest_makereport
 
 __all__ = ["pytest_addoption", "pytest_configure", "pytest_runtest_makereport"]
@@ -33,13 +34,18 @@ def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_folder(
+    tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """Tests run in an empty folder: none may lean on a file of the checkout or leave one there.
 
-    Nor in the user's own data folder, where batches under way are listed.
+    Nor in the user's own data folder, where batches under way are listed. Whatever results a test
+    wrote follow their schemas.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(data_folder))
+    yield
+    check_written(tmp_path)
 
 
 class JudgeServer:

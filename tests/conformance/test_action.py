@@ -69,6 +69,49 @@ def test_a_bad_finding_fails_the_job(
     assert annotation is None or last.startswith(annotation)
 
 
+@pytest.mark.parametrize(
+    ("asked", "fail", "code", "reported", "annotation"),
+    [
+        ("--at-least 0.4 --labels labels.csv", "true", 0, 0, None),
+        ("--at-least 0.9 --labels labels.csv", "true", 2, 2, "::error title=adjudge::the finding"),
+        ("--at-least 0.4", "true", 3, 3, "::error title=adjudge::inconclusive; see the summary"),
+        ("--at-least 0.4", "false", 0, 3, "::warning title=adjudge::inconclusive; see the summary"),
+        ("--at-least 0.4 --assume-same-errors", "true", 0, 0, None),
+    ],
+)
+def test_a_card_is_verified_and_a_run_passes_the_gate(
+    folder: Path, asked: str, fail: str, code: int, reported: int, annotation: str | None
+) -> None:
+    """The steps of a job: the card is in the repository, the run was just judged."""
+    done, _ = run(folder, "card make grades.csv --labels-are-random -o card.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done, _ = run(folder, "card verify card.json grades.csv --labels-are-random")
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdicts = [1] * 70 + [0] * 30
+    rows = "\n".join(f"{at},{verdict}" for at, verdict in enumerate(verdicts))
+    (folder / "run.csv").write_text(f"id,judge\n{rows}\n")
+    labels = "\n".join(f"{at},{verdicts[at]},random" for at in range(0, 100, 2))
+    (folder / "labels.csv").write_text(f"id,label,sampled_by\n{labels}\n")
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        (folder / name).unlink()
+    done, left = run(folder, f"gate run.csv --card card.json {asked}", fail=fail)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert left["GITHUB_OUTPUT"] == f"exit-code={reported}\n"
+    outcome = {0: "PASS", 2: "FAIL", 3: "INCONCLUSIVE"}[reported]
+    assert f"    {outcome}: people's number" in left["GITHUB_STEP_SUMMARY"]
+    last = done.stdout.splitlines()[-1]
+    assert annotation is None or last.startswith(annotation)
+
+
+def test_an_edited_card_fails_the_job(folder: Path) -> None:
+    run(folder, "card make grades.csv -o card.json")
+    card = folder / "card.json"
+    card.write_text(card.read_text().replace('"agreement": 1.0', '"agreement": 0.9'))
+    done, left = run(folder, "card verify card.json")
+    assert done.returncode == 2
+    assert "was changed: its digest differs" in left["GITHUB_STEP_SUMMARY"]
+
+
 def test_words_are_grouped_by_quotes_and_never_run_by_the_shell(folder: Path) -> None:
     (folder / "my grades.csv").write_text(ROWS)
     done, _ = run(folder, "estimate 'my grades.csv' --json")

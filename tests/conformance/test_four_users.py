@@ -43,7 +43,10 @@ class Screen:
 def _parse(group: click.Command, words: list[str]) -> None:
     """Refuses an unknown verb or option, and a missing argument."""
     while isinstance(group, click.Group):
-        group, words = group.commands[words[0]], words[1:]
+        command = group.get_command(click.Context(group), words[0])
+        assert command is not None, words
+        group = command
+        words = words[1:]
     group.make_context(None, list(words)).close()
 
 
@@ -131,7 +134,9 @@ def test_pass_or_fail_with_labels_in_a_second_file(user: User) -> None:
     )
     without_a_file(user, lambda file: f"start {file}")
     without_a_file(user, lambda file: f"estimate {file}")
-    user.goes_wrong("start results.csv", "columns here: ticket, bot", "--column judge=NAME")
+    guide = user.gets("start results.csv")
+    assert any("llm_check: holds pass and fail" in line for line in guide.lines)
+    assert any("--column judge=llm_check" in line for line in guide.lines)
     user.goes_wrong("estimate results.csv", "--column judge=NAME --column human=NAME", "--labels")
     user.goes_wrong("estimate results.csv --column judge=llm_chek", "columns here:", "llm_check")
     named = "estimate results.csv --column judge=llm_check --column id=ticket"
@@ -187,8 +192,9 @@ def test_pairs_without_labels_and_a_server(user: User, judge_server: Any) -> Non
 
     judged = user.gets(f"{asks} --base-url {judge_server.base_url}")
     plan = "adjudge plan labels judged.jsonl --write-ids to_label.csv"
-    for verb in ("calibrate", "evaluate"):
-        user.goes_wrong(f"{verb} judged.jsonl", "160 no label", plan, "--labels FILE")
+    user.goes_wrong("calibrate judged.jsonl", "160 no label", plan, "--labels FILE")
+    unlabelled = user.types("evaluate judged.jsonl")
+    assert (unlabelled.code, f"adjudge {unlabelled.next}") == (2, plan)
     user.goes_wrong("calibrate arena.jsonl", "looks like a pairs file", "adjudge judge")
     user.goes_wrong("select judged.jsonl --policy policy.json", "no such file", "adjudge calibrate")
     plan, label = judged.next.split(" && adjudge ")
@@ -221,7 +227,7 @@ def test_pairs_without_labels_and_a_server(user: User, judge_server: Any) -> Non
     accepted = sum(row["accepted"] == "true" for row in rows)
     assert f"{accepted} of 160 verdicts accepted" in selected.lines[0]
     assert 0 < accepted < 160
-    assert selected.next.startswith("label ROWS --abstentions selected.csv")
+    assert selected.next == "view selected.csv --only abstained"
 
 
 def test_likert_scores_by_a_judge_and_three_raters(user: User) -> None:
@@ -242,7 +248,8 @@ def test_likert_scores_by_a_judge_and_three_raters(user: User) -> None:
     header = ["article", "system", "aspect", "gpt_rating", "anna", "ben", "carla"]
     write("ratings.csv", header, rows)
     without_a_file(user, lambda file: f"diagnose scores {file}")
-    user.goes_wrong("start ratings.csv", "columns here: article", "judge_score=NAME (scores)")
+    guide = user.gets("start ratings.csv")
+    assert any("gpt_rating: scores of a model?" in line for line in guide.lines)
     user.goes_wrong("diagnose scores ratings.csv", "--column judge_score=NAME", "gpt_rating")
     named = "diagnose scores ratings.csv --column judge_score=gpt_rating --column doc_id=article"
     user.goes_wrong(named, "has no human scores", "--raters NAME,NAME")
@@ -277,7 +284,8 @@ def test_battles_with_names_of_models(user: User, column: str) -> None:
         rows.append([a, b, judge, best if draw.random() < 0.3 else ""])
     write("battles.csv", ["left", "right", column], [row[:3] for row in rows])
     without_a_file(user, lambda file: f"rank {file}")
-    user.goes_wrong("start battles.csv", "columns here: left, right", "model_a=NAME, model_b=NAME")
+    guide = user.gets("start battles.csv")
+    assert "adjudge rank battles.csv --column model_a=left --column model_b=right" in guide.lines
     user.goes_wrong(
         "rank battles.csv", "--column model_a=NAME --column model_b=NAME", "left, right"
     )

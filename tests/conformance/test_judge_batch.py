@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from judge_runs import finish, start, wait_for, write_pairs
 
 from adjudge.errors import ArgumentError, JudgeRefusedError
 from adjudge.judges import judge_pairs
@@ -24,23 +26,54 @@ KEY = "sk-batch-test-0123456789"
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
 
 def judged(server: Any, **options: Any) -> Any:
-    given = {"batch": True, "poll_s": 0.05, "store": "b.db", **options}
-    return judge_pairs(PAIRS, judge="openai:m", base_url=server.base_url, **given)
+    given = {"batch": True, "poll_s": 0.05, "store": "b.db", "judge": "openai:m", **options}
+    return judge_pairs(PAIRS, base_url=server.base_url, **given)
 
 
-def test_a_batch_gives_the_rows_that_asking_one_by_one_gives(judge_server: Any) -> None:
-    batched = judged(judge_server)
+#: The services with batches, and how they are asked.
+SERVICES = {"openai": {}, "anthropic": {"judge": "anthropic:m", "samples": 1}}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_batch_gives_the_rows_that_asking_one_by_one_gives(
+    judge_server: Any, service: str
+) -> None:
+    asked = SERVICES[service]
+    batched = judged(judge_server, **asked)
     assert batched.summary.calls == {"ok": 80}
     judge_server.reset()
-    single = judged(judge_server, batch=False, store="s.db")
+    single = judged(judge_server, batch=False, store="s.db", **asked)
     assert batched.judgments.equals(single.judgments)
-    again = judged(judge_server)
+    again = judged(judge_server, **asked)
     assert (again.summary.calls_made, again.summary.reused) == (0, 80)
     # What was batched answers a run without batches: one store, one key.
-    assert judged(judge_server, batch=False).summary.reused == 80
+    assert judged(judge_server, batch=False, **asked).summary.reused == 80
+
+
+@pytest.mark.parametrize(
+    ("judge", "options"), [("openai:m", ()), ("anthropic:m", ("--samples", "3"))]
+)
+def test_a_process_that_is_killed_while_it_waits_pays_nothing_twice(
+    judge_server: Any, tmp_path: Path, judge: str, options: tuple[str, ...]
+) -> None:
+    judge_server.script("ok", polls_needed=10_000)
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 20)
+    asked = (judge_server.base_url, pairs, tmp_path / "s.db", tmp_path / "rows.jsonl")
+    options = (*options, "--batch")
+    run = start(*asked, *options, judge=judge)
+    wait_for(lambda: any("batches/" in entry["path"] for entry in judge_server.log()))
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    judge_server.script("ok", polls_needed=1)
+    summary = finish(start(*asked, *options, judge=judge))
+    assert summary["statuses"] == {"ok": 20}
+    calls = 40 if judge == "openai:m" else 120
+    assert summary["calls"] == {"ok": calls}
+    assert judge_server.counts()["requests"] == calls
 
 
 def test_a_run_that_stops_waiting_goes_on_with_the_same_batch(judge_server: Any) -> None:

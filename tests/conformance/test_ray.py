@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
 import psutil
 import pytest
 from judge_runs import CONCURRENCY, finish, kept, start, undisturbed_run, wait_for, write_pairs
@@ -143,20 +141,6 @@ def test_an_interrupt_stops_all_workers_and_the_same_command_goes_on(
     counts = judge_server.counts()
     assert counts["contents"] == 2 * PAIRS
     assert counts["requests"] - counts["contents"] <= 2 * CONCURRENCY
-
-
-def test_a_bootstrap_by_workers_has_the_numbers_of_one_process(nodes: RayNodes) -> None:
-    rng = np.random.default_rng(0)
-    a = rng.integers(0, 6, 900)
-    battles = {"model_a": a, "model_b": (a + rng.integers(1, 6, 900)) % 6}
-    winner = np.where(rng.random(900) < 0.5, "model_a", "model_b")
-    pl.DataFrame({**battles, "winner": winner}).write_csv("battles.csv")
-    command = [sys.executable, "-m", "adjudge", "rank", "battles.csv", "--replicates", "1600"]
-    for name, more in (("here", ()), ("there", by_ray(nodes))):
-        subprocess.run([*command, "-o", f"{name}.json", *more], check=True, timeout=120)
-    here, there = (json.loads(Path(f"{name}.json").read_text()) for name in ("here", "there"))
-    assert here.pop("command") != there.pop("command")
-    assert here == there
 
 
 def test_a_worker_that_is_killed_is_replaced(

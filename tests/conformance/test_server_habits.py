@@ -286,7 +286,7 @@ def test_questions_that_begin_alike_follow_each_other(
     ]
     run = ask(habits, "plain", pairs=pairs, concurrency=1)
     sorted_share = shared(habits)
-    monkeypatch.setattr("adjudge.judges.runner.by_beginning", lambda work: work)
+    monkeypatch.setattr("adjudge.judges.runner.by_beginning", lambda work, **_: work)
     as_given = ask(habits, "plain", pairs=pairs, concurrency=1)
     assert sorted_share > 0.6 > 0.5 > shared(habits)
     assert run.judgments.equals(as_given.judgments)

@@ -16,8 +16,10 @@ from adjudge.cli import run
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: A program or a test of the repository, in a sentence or a command.
+PROGRAM = re.compile(r"\b(?:examples|benchmarks|tests)/[a-z0-9_/]+\.py\b")
 #: Exit code 2 is a finding about made-up data, not a broken page.
-FINE = {0, 2}
+FINE = {0, 2, 3}
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,23 @@ def shown_output(text: str) -> list[tuple[str, list[str]]]:
         elif line.strip() != "...":
             told[-1][1].append(" ".join(line.split()))
     return told
+
+
+def test_programs_that_a_page_names_exist() -> None:
+    for page in PAGES:
+        for name in set(PROGRAM.findall(page.read_text(encoding="utf-8"))):
+            assert (ROOT / name).is_file(), f"{page.name} names {name}"
+
+
+def test_every_section_of_measurements_names_what_makes_its_figures() -> None:
+    """A program of the repository or a command; or it is stated that there is none."""
+    page = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
+    sections = re.split(r"^##+ (.*)$", page, flags=re.M)
+    assert len(sections) > 40
+    for title, text in zip(sections[1::2], sections[2::2], strict=True):
+        if text.strip():
+            made = PROGRAM.search(text) or "`adjudge " in text
+            assert made, f"no program under {title!r}"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

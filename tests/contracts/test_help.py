@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from adjudge.cli import all_verbs, run
+from adjudge.cli.verb import Group
+from adjudge.cli.verbs import PANELS, entries, find_entry
 
 LEAVES = list(all_verbs())
 GROUPS = ["", *sorted({name.partition(" ")[0] for name in LEAVES if " " in name})]
@@ -26,12 +28,25 @@ def help_of(verb: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_no_line_of_a_list_of_verbs_is_cut_off(
+def test_a_list_of_verbs_has_each_in_one_line(
     group: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = help_of(group, capsys).partition("Commands:\n")[2].splitlines()
-    assert lines
-    assert [line for line in lines if line.endswith("...")] == []
+    entry = find_entry(group)
+    listed = entry.verbs if isinstance(entry, Group) else entries()
+    lines = [line.split(maxsplit=1) for line in help_of(group, capsys).splitlines()]
+    for verb in listed:
+        assert [verb.name.split()[-1], verb.summary] in lines
+
+
+def test_verbs_are_listed_in_panels(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of("", capsys)
+    titles = [line.removesuffix(":") for line in text.splitlines() if re.match(r"\w.*:$", line)]
+    assert titles == ["Options", *PANELS, "First steps", "Files", "Exit codes"]
+
+
+def test_every_exit_code_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = help_of("", capsys).partition("Exit codes:\n")[2].split("\n")
+    assert [line.split()[0] for line in listed if line] == ["0", "1", "2", "3"]
 
 
 @pytest.mark.parametrize("verb", LEAVES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,18 +12,18 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge.cli import run
 from adjudge.data.judgments import ERROR, IS_ERROR, doubt_ties
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import DoubtReport
 from adjudge.policy.result import Policy
-from adjudge.selection import calibrate, evaluate, read_policy, select, verify_policy
-from adjudge.selection.doubts import base
+from adjudge.selection import calibrate, evaluate_doubt, read_policy, select, verify_policy
 from adjudge.selection.doubts.base import (
-    NO_COSTS,
+    DOUBTS,
     Coverage,
     Doubt,
-    DoubtFit,
-    DoubtRequest,
+    DoubtMethod,
+    FittedDoubt,
     Labelled,
     OwnDoubt,
     ScoredRows,
@@ -63,7 +65,7 @@ def report_gaps(rows: pl.DataFrame, coverage: Coverage, total: float) -> dict[st
         scales=(1.0,),
         weights=(1.0,),
         penalty=1.0,
-        stays_home=False,
+        at_largest_penalty=False,
         lengths=None,
         category=None,
         categories=(),
@@ -75,20 +77,20 @@ def report_gaps(rows: pl.DataFrame, coverage: Coverage, total: float) -> dict[st
     return {"doubt": report}
 
 
-class GapRequest(DoubtRequest):
+@dataclass(frozen=True)
+class Gap(DoubtMethod):
     doubt = GapDoubt
-    asked_by = dict.fromkeys(("doubt",), "gap")
-    refuses = NO_COSTS
 
-    def learn(self, labelled: Labelled) -> DoubtFit:
+    def learn(self, labelled: Labelled) -> FittedDoubt:
         rows = GapDoubt().apply(labelled.frame).with_columns(IS_ERROR.alias(ERROR))
-        return DoubtFit(GapDoubt(), rows, entries=partial(report_gaps, rows))
+        return FittedDoubt(GapDoubt(), rows, policy_fields=partial(report_gaps, rows))
 
 
 @pytest.fixture(autouse=True)
-def table_with_one_more_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    doubts = (GapRequest, *base.all_doubts())
-    monkeypatch.setattr(base, "all_doubts", lambda: doubts)
+def _registered() -> Iterator[None]:
+    DOUBTS.add("gap", Gap)
+    yield
+    DOUBTS.remove("gap")
 
 
 def test_its_doubt_is_calibrated_saved_and_selects(tmp_path: Path) -> None:
@@ -112,9 +114,21 @@ def test_its_doubt_is_calibrated_saved_and_selects(tmp_path: Path) -> None:
     assert run.rows.columns[:3] == ["id", "judge", "verdict"]  # it learned no verdict
 
 
-def test_it_says_what_it_can_be_combined_with_and_is_named() -> None:
+def test_it_is_an_object_or_a_name() -> None:
     labelled = two_order_judge(60, seed=1)
-    with pytest.raises(ArgumentError, match="only used with a cascade"):
-        calibrate(labelled, doubt="gap", costs=[1.0])
-    with pytest.raises(ArgumentError, match="choose one of gap, learned"):
-        evaluate(labelled, doubt="hope")
+    assert calibrate(labelled, doubt=Gap()) == calibrate(labelled, doubt="gap")
+    with pytest.raises(ArgumentError, match="choose one of own, jury, learned, .*, gap"):
+        evaluate_doubt(labelled, doubt="hope")
+
+
+def test_the_command_line_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "rows.csv"
+    two_order_judge(600, seed=1).write_csv(rows)
+    policy = tmp_path / "policy.json"
+    command = ["calibrate", str(rows), "--alpha", "0.3", "--doubt", "gap"]
+    run([*command, "-o", str(policy)])
+    saved = read_policy(policy).doubt
+    assert saved is not None
+    assert saved.columns == ("order gap",)
+    assert run([*command, "--costs", "1,2"]) == 1
+    assert "costs = (1.0, 2.0): leave it out: the doubt" in capsys.readouterr().err

@@ -26,7 +26,7 @@ from adjudge.selection import (
     Labels,
     Levels,
     calibrate,
-    evaluate,
+    evaluate_doubt,
     find_guarantee,
     plan_selection,
     read_policy,
@@ -110,7 +110,7 @@ def test_select_obeys_its_threshold(judgments, policy, tmp_path, capsys):
 
 
 def test_evaluate_splits_by_it_without_a_kernel_of_its_own(judgments):
-    seen = evaluate(judgments, splits=20, alphas=[ALPHA])
+    seen = evaluate_doubt(judgments, splits=20, alphas=[ALPHA])
     rows = [row for row in seen.methods if row.method == "hoeffding"]
     assert len(rows) == len(seen.signals)
     assert not rows[0].baseline
@@ -138,7 +138,7 @@ def test_the_command_line_knows_it(judgments, tmp_path, capsys):
     assert NOT_PROMISED in shown
     assert run(["plan", "selection", "rows.jsonl", *asked, "--repeats", "5"]) == 0
     assert "hoeffding at alpha 0.15" in capsys.readouterr().out
-    assert run(["evaluate", "rows.jsonl", "--splits", "5", "--plot", "e.svg"]) == 0
+    assert run(["evaluate", "rows.jsonl", "--splits", "5", "--explain"]) == 0
     assert "hoeffding" in capsys.readouterr().out
 
 
@@ -180,7 +180,7 @@ def test_serve_obeys_it(policy):
 
 def test_the_report_shows_its_promise(judgments, policy, tmp_path):
     write_result(select(judgments[1200:], policy).summary, tmp_path / "selection.json")
-    write_result(evaluate(judgments, splits=5, alphas=[ALPHA]), tmp_path / "evaluation.json")
+    write_result(evaluate_doubt(judgments, splits=5, alphas=[ALPHA]), tmp_path / "evaluation.json")
     write_result(
         plan_selection(judgments, alpha=ALPHA, guarantee="hoeffding", repeats=5),
         tmp_path / "plan.json",
@@ -202,4 +202,4 @@ def test_a_name_is_taken_once_and_an_unknown_one_is_refused_everywhere(judgments
         with pytest.raises(ArgumentError, match=f"guarantee = 'hope': {known}"):
             call()
     with pytest.raises(ArgumentError, match="methods = 'hope': choose one of vanilla, "):
-        evaluate(judgments, methods=["hope"])
+        evaluate_doubt(judgments, methods=["hope"])

@@ -10,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from adjudge.cli.app import VerbCommand, all_verbs
+from adjudge.cli import all_verbs
+from adjudge.cli.app import VerbCommand
 
 LIST = Path(__file__).with_name("options.txt")
 

@@ -38,7 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "grades.jsonl",
         ],
         ["calibrate", "grades.jsonl", "--alpha", "0.2", "-o", "grade_policy.json"],
-        ["rank", "battles.csv", "--replicates", "10", "--save-anchors", "anchors.json"],
+        ["anchors", "make", "battles.csv", "--replicates", "10", "-o", "anchors.json"],
+        ["card", "make", "grades.jsonl", "-o", "card.json"],
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -62,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 #: What comes after these is written, not read.
-WRITES = {"-o", "--write-ids", "--write-rows", "--write-sets", "--save-anchors"}
+WRITES = {"-o", "--write-ids", "--write-rows", "--write-sets"}
 COMMANDS = {
     "judge": f"judge pairs.jsonl --judge {JUDGE} --store s.db -o again.jsonl",
     "label": "label pairs.jsonl --store s.db --export-only -o exported.csv",
@@ -79,14 +80,18 @@ COMMANDS = {
     "--write-ids ids.csv",
     "estimate": "estimate answers.csv --by model --cluster prompt_id",
     "estimate with labels": "estimate answers.parquet --labels human.csv",
+    "card make": "card make unlabelled.csv --labels labels.csv --policy policy.json",
+    "gate": "gate grades.jsonl --card card.json --at-least 0.05",
+    "gate with labels": "gate answers.parquet --labels human.csv --card card.json --at-least 0.99",
     "plan rate": "plan rate answers.csv --width 0.1 --write-ids rows.csv",
     "diagnose transitivity": "diagnose transitivity tournaments.csv --replicates 5",
     "diagnose scores": "diagnose scores scores.jsonl --splits 2 --write-sets sets.jsonl",
     "diagnose bias": "diagnose bias unlabelled.csv --pairs pairs.jsonl --labels labels.csv",
     "diagnose bias of battles": "diagnose bias battles.csv",
     "rank": "rank battles.csv --replicates 10 --against votes --evaluate",
-    "rank and keep anchors": "rank battles.csv --replicates 10 --save-anchors kept.json",
-    "place": "rank fresh.csv --anchors anchors.json",
+    "anchors make": "anchors make battles.csv --replicates 10 -o kept.json",
+    "anchors check": "anchors check battles.csv --anchors anchors.json",
+    "anchors place": "anchors place fresh.csv --anchors anchors.json",
     "plan battles": "plan battles pool.csv --budget 5 --judged battles.csv --write-rows next.csv",
 }
 

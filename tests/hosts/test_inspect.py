@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from integration_page import example
+
+from adjudge.data import convert_log
 
 pytestmark = [pytest.mark.hosts, pytest.mark.filterwarnings("ignore")]
 JUDGE = "simulated:accuracy=0.85,noise=0.5"
@@ -41,6 +44,16 @@ def test_the_example_goes_from_a_task_to_a_corrected_rate(page_files: Path) -> N
             assert math.isnan(score.value)
             assert score.reason == "abstained"
             assert score.explanation.startswith("abstained: too uncertain")
+    # The file that Inspect wrote, as every command reads it: abstentions have no grade there.
+    [written] = (page_files / "logs").glob("*.eval")
+    read = convert_log(written).rows
+    graded = read.filter(pl.col("status") == "ok")
+    said = {row["id"]: "C" if row["p_pass"] == 1 else "I" for row in graded.to_dicts()}
+    assert said == {
+        sample.id: sample.scores["policy_judge"].value
+        for sample in log.samples
+        if accepted[sample.id]
+    }
     assert rate.n_test + rate.n_calibration == 300
     assert rate.low < 2 / 3 < rate.high
 
@@ -91,10 +104,8 @@ def test_what_cannot_be_asked_is_unscored_with_its_reason(page_files: Path, back
     assert done.returncode == 0, done.stderr[-3000:]
     lines = done.stdout.splitlines()
     assert lines[-4] == "success"
-    assert lines[
-        -3
-    ] == "picture scoring_failed prompt = 'list': message 1 contains a part of type " + (
-        "'image', not text: give text"
+    assert lines[-3].startswith(
+        "sound scoring_failed prompt = 'list': message 1 contains a part of type 'audio'"
     )
     assert lines[-2].startswith("chat")
     assert lines[-1] == "[system]\\nAdd.\\n\\n[user]\\n1 + 1?"
@@ -103,7 +114,8 @@ def test_what_cannot_be_asked_is_unscored_with_its_reason(page_files: Path, back
 UNUSUAL = """
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
-from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentImage, ContentText
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentAudio, ContentImage
+from inspect_ai.model import ContentText
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from adjudge.integrations.inspect import log_grades, policy_judge
 
@@ -116,18 +128,26 @@ def answer(*_):
 
 chat = [ChatMessageSystem(content="Add."), ChatMessageUser(content="1 + 1?")]
 picture = [ChatMessageUser(content=[ContentText(text="What?"), ContentImage(image=pixel)])]
+wave = ContentAudio(audio="data:audio/wav;base64,UklGRg==", format="wav")
+sound = [ChatMessageUser(content=[ContentText(text="What?"), wave])]
 [log] = eval(
     Task(
-        dataset=[Sample(id="chat", input=chat, target="2"), Sample(id="picture", input=picture)],
+        dataset=[
+            Sample(id="chat", input=chat, target="2"), Sample(id="picture", input=picture),
+            Sample(id="sound", input=sound),
+        ],
         scorer=policy_judge("graded_policy.json", "simulated:accuracy=0.85,noise=0.5"),
     ),
     model=get_model("mockllm/model", custom_outputs=answer), display="none", log_dir="logs",
 )
 scores = {sample.id: sample.scores["policy_judge"] for sample in log.samples}
 print(log.status)
-print("picture", scores["picture"].reason, scores["picture"].explanation)
+print("sound", scores["sound"].reason, scores["sound"].explanation)
 print("chat", scores["chat"].value)
 rows = {row["id"]: row for row in log_grades(log).to_dicts()}
-assert rows["picture"]["prompt"] is None and rows["picture"]["status"] == "error"
+assert rows["sound"]["prompt"] is None and rows["sound"]["status"] == "error"
+# A picture is kept by the hash of its bytes, which Inspect keeps beside the messages.
+assert rows["picture"]["status"] == "ok" and "sha256" in rows["picture"]["prompt"]
+assert "attachment" not in rows["picture"]["prompt"] and pixel[40:] not in rows["picture"]["prompt"]
 print(repr(rows["chat"]["prompt"])[1:-1])
 """

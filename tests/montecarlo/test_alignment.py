@@ -13,12 +13,12 @@ from scipy.stats import binom
 
 from adjudge.alignment.align import (
     AlignmentOptions,
-    Asking,
     _Search,
     measure_gain,
     questions_needed,
     smallest_gain,
 )
+from adjudge.alignment.asking import Asking
 from adjudge.alignment.candidates import Candidate
 from adjudge.alignment.parts import Labelled
 from adjudge.statistics.numbers import student_quantile

@@ -2,7 +2,7 @@
 
 A large pool of prompts is simulated and folded once; calibration sets and batches are drawn from
 it, so that the pool is the truth. The same threshold taken from pairs does not keep the promise:
-docs/trust.md prints what is measured here.
+docs/measurements.md prints what is measured here.
 """
 
 from __future__ import annotations

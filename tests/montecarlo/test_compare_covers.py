@@ -107,7 +107,7 @@ def people_and_judge(
     [
         (30, 0.04, 0.9, 0.95),
         (50, 0.04, 0.9, 0.95),
-        (100, 0.04, 0.9, 0.93),
+        (100, 0.04, 0.9, 0.95),
         (50, 0.35, 0.9, 0.95),
         (50, 0.35, 0.3, 0.94),
         (200, 0.35, 0.9, 0.94),
@@ -125,6 +125,40 @@ def test_with_labels(m: int, discordant: float, agreement: float, least: float, 
     assert share_covered(hits, runs, least)
     if agreement == 0.9 and discordant == 0.35:
         assert narrower > 0.95 * runs  # a good judge is worth labels
+
+
+def differ_rarely(rng: np.random.Generator, n: int, share: float, most: int) -> np.ndarray:
+    """Differences of which this share is not 0, in one direction, from 1 to `most` in size."""
+    sizes = np.minimum(rng.choice([1, 1, 1, 2, 2, 3, 4], n), most)
+    return np.where(rng.random(n) < share, sizes, 0.0)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.04])
+@pytest.mark.parametrize("m", [100, 200, 400])
+@pytest.mark.parametrize(
+    ("judge", "most", "least"),
+    [("none", 1, 0.945), ("noisy", 1, 0.945), ("graded", 1, 0.945), ("graded", 4, 0.935)],
+)
+def test_rare_differences_in_one_direction(
+    judge: str, most: int, least: float, share: float, m: int, runs: int
+) -> None:
+    rng = np.random.default_rng(m)
+    truth = share * float(np.minimum([1, 1, 1, 2, 2, 3, 4], most).mean())
+    hits = tried = 0
+    for _ in range(runs // 4):
+        h = differ_rarely(rng, 4 * m, share, most)
+        noise = rng.choice([-1.0, 0.0, 1.0], 4 * m, p=[0.1, 0.8, 0.1])
+        j = {"none": 0 * h, "noisy": np.where(h == 0, noise, h * (rng.random(4 * m) < 0.5))}.get(
+            judge, 0.5 * h + rng.normal(0, 0.2, 4 * m)
+        )
+        gap = labelled_gap(np.where(np.arange(4 * m) < m, h, np.nan), j, zero_one=most == 1)
+        # If no score of people or judge differs, they are identical, without an interval.
+        if gap.standard_error > 0:
+            tried += 1
+            hits += covers(gap, truth)
+    print(f"{judge} judge, sizes 1 to {most}, {share:.0%}, {m} labels: {hits / tried:.3f}")
+    assert share_covered(hits, tried, least)
 
 
 @pytest.mark.parametrize("runs", RUNS)

@@ -6,12 +6,15 @@ import re
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 
+from adjudge import abtest
+from adjudge.estimation.abtest import LABELS_A_ROUND, POCOCK, ROUNDS
+from adjudge.estimation.bets import decide
 from adjudge.estimation.compare import best_of
-from adjudge.estimation.until_sure import LABELS_A_ROUND, POCOCK, ROUNDS, decide
 from adjudge.statistics.differences import all_gaps, holm, labelled_gap, possibly_best
 
 FULL = pytest.mark.montecarlo
@@ -115,7 +118,7 @@ GAPS = (0.05, 0.10)
 def test_labels_to_decide_against_the_fixed_design(populations: int, runs: int) -> None:
     """A good judge saves labels, a reversed one costs labels, and none of them decides wrongly.
 
-    The full run prints the table of docs/compare.md (-s) and compares the page with it.
+    The full run prints the table of docs/measurements.md (-s) and compares the page with it.
     """
     medians = {}
     for judge in AGREEMENT:
@@ -139,7 +142,7 @@ def test_labels_to_decide_against_the_fixed_design(populations: int, runs: int) 
         assert good < weak < turned
         assert good < min(0.7 * none, 0.7 * fixed)
     if populations > 10:
-        page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+        page = (Path(__file__).parents[2] / "docs" / "measurements.md").read_text(encoding="utf-8")
         for name in dict.fromkeys(name for name, _ in medians):
             shown = [medians[name, gap] for gap in GAPS]
             print(name, *(f"{number:.0f}" for number in shown))
@@ -168,3 +171,36 @@ def test_rounds_keep_about_their_level(runs: int) -> None:
                 wrong += 1
                 break
     assert at_most(wrong, runs, 0.06)
+
+
+@pytest.mark.parametrize(
+    "runs", [pytest.param(8, id="short"), pytest.param(60, id="full", marks=pytest.mark.montecarlo)]
+)
+def test_labels_of_an_old_pool_decide_nothing_wrongly(runs: int, tmp_path: Path) -> None:
+    """B is better on 200 labelled questions, and worse with the 800 that were added."""
+
+    def rows(rng: np.random.Generator, n: int, gap: float, tag: str) -> tuple[pl.DataFrame, dict]:
+        frames, people = [], dict[str, int]()
+        for model, rate in (("old", 0.4 - gap / 2), ("new", 0.4 + gap / 2)):
+            truth = (rng.random(n) < rate).astype(int)
+            judge = np.where(rng.random(n) < 0.85, truth, 1 - truth)
+            ids = [f"{model}-{tag}{q}" for q in range(n)]
+            people |= dict(zip(ids, truth.tolist(), strict=True))
+            questions = [f"{tag}{q}" for q in range(n)]
+            columns = {"id": ids, "prompt_id": questions, "judge": judge}
+            frames.append(pl.DataFrame(columns).with_columns(model=pl.lit(model)))
+        return pl.concat(frames), people
+
+    wrong = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        before, people = rows(rng, 200, 0.4, "a")
+        added, _ = rows(rng, 800, -0.2, "b")
+        labels = {"id": [*people], "label": [*people.values()]}
+        marked = {**labels, "sampled_by": ["random"] * len(people)}
+        result = abtest(
+            pl.concat([before, added]), a="old", b="new", store=tmp_path / f"{seed}.db",
+            labels=marked,
+        )  # fmt: skip
+        wrong += result.better
+    assert at_most(wrong, runs, 0.05)

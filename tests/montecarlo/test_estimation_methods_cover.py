@@ -11,8 +11,9 @@ from scipy.stats import binom
 from adjudge.estimation.classes import class_shares
 from adjudge.estimation.estimators import find_estimator
 from adjudge.estimation.estimators.conditional import adjust
-from adjudge.estimation.label_shift import LEVEL, fisher_exact, label_shift
+from adjudge.estimation.label_shift import LEVEL, label_shift
 from adjudge.estimation.sample import Sample, make_sample
+from adjudge.statistics.numbers import fisher_exact
 
 RUNS = [pytest.param(300, id="short"), pytest.param(3000, id="full", marks=pytest.mark.montecarlo)]
 

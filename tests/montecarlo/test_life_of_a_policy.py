@@ -1,4 +1,4 @@
-"""docs/monitor.md shows what examples/life_of_a_policy.py prints, picture by picture."""
+"""docs/monitor.md and measurements.md show what examples/life_of_a_policy.py prints."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def test_the_page_tells_the_story_of_the_script(script: ModuleType, tmp_path: Pa
 
 @pytest.mark.montecarlo
 def test_the_page_has_the_measured_delays(script: ModuleType) -> None:
-    page = (ROOT / "docs" / "monitor.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
     assert "\n".join(script.measure_delays()) in page

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -16,12 +17,13 @@ import pytest
 from adjudge.data.battles import Battles, code_battles
 from adjudge.ranking import (
     bradley_terry,
+    fit_pooled,
     fit_temperature,
     make_anchors,
     place,
-    prediction_powered,
     rank,
 )
+from adjudge.ranking.anchors import AnchorRow, Anchors
 from adjudge.ranking.bradley_terry import elo_standard_errors, sandwich, wins_table
 from adjudge.ranking.evaluation import (
     Residuals,
@@ -32,6 +34,7 @@ from adjudge.ranking.evaluation import (
     residuals,
     split_conformal,
 )
+from adjudge.ranking.placing import _anchor_quantile, _strength_quantile
 from adjudge.ranking.targets import fixed_rule, soft_rule
 from adjudge.ranking.temperature import group_temperatures
 from adjudge.simulate.battles import simulate_battles
@@ -40,6 +43,11 @@ from adjudge.statistics.numbers import conformal_rank
 from adjudge.validation import exact_level
 
 BAND = 3.5
+ANCHORS = Anchors(
+    method="soft-elo", beta=0.6, beta_se=0.03, smoothing=None, l2=0.01, replicates=20, models=(),
+    judge=None, judge_fingerprint=None, score_source="score_a - score_b", score_quantiles=(),
+    n_battles=1, warnings=(), dropped={}, adjudge_version="0",
+)  # fmt: skip
 
 
 def over_worlds(one: Callable[[int], float], worlds: int) -> tuple[float, float]:
@@ -259,13 +267,8 @@ def powered_coverage(good: bool, seed: int) -> float:
         judge = np.where(a == n - 1, 1.0, np.where(b == n - 1, 0.0, 0.5))
     human[draw.random(size) > 0.2] = np.nan
     battles = Battles(names=tuple("abcdef"), a=a, b=b)
-    found = prediction_powered(battles, human, judge)
-    return float(
-        (
-            np.abs(to_elo(found.theta) - to_elo(theta))
-            <= 1.96 * elo_standard_errors(found.covariance)
-        ).mean()
-    )
+    fit = fit_pooled(battles, human, judge)
+    return float((np.abs(to_elo(fit.theta) - to_elo(theta)) <= fit.half_widths(0.95)).mean())
 
 
 @pytest.mark.parametrize("good", [True, False])
@@ -295,16 +298,14 @@ def powered_by_prompt(seed: int) -> float:
     judge = np.where(draw.random(len(a)) < 0.9, human, 1 - human)
     human[draw.random(len(a)) > 0.4] = np.nan
     battles = Battles(names=tuple("abcde"), a=a, b=b, prompts=code)
-    found = prediction_powered(battles, human, judge)
+    fit = fit_pooled(battles, human, judge)
     many = draw.normal(0, 1.2, (20_000, n))
     i, j = np.triu_indices(n, 1)
     mean = (1 / (1 + np.exp(-(theta[i] - theta[j] + many[:, i] - many[:, j])))).mean(axis=0)
     table = np.zeros((n, n))
     table[i, j], table[j, i] = mean, 1 - mean
     truth = to_elo(fit_strengths(1e4 * table))
-    return float(
-        (np.abs(to_elo(found.theta) - truth) <= 1.96 * elo_standard_errors(found.covariance)).mean()
-    )
+    return float((np.abs(to_elo(fit.theta) - truth) <= fit.half_widths(0.95)).mean())
 
 
 def test_prediction_powered_by_prompt() -> None:
@@ -314,7 +315,7 @@ def test_prediction_powered_by_prompt() -> None:
 
 @pytest.mark.montecarlo
 def test_prediction_powered_by_prompt_in_full() -> None:
-    # Halves taken as independent covered 0.929 here.
+    # What battles of a prompt share, taken from residuals after the judge, covered 0.91 here.
     mean, error = over_worlds(powered_by_prompt, 1000)
     assert abs(mean - 0.95) <= BAND * error
 
@@ -425,3 +426,34 @@ def test_a_familys_own_quantile_covers_its_models() -> None:
     assert own >= promise - BAND * math.sqrt(promise * (1 - promise) / worlds)
     # The pooled interval holds on average over families, not for this one.
     assert pooled < 0.9
+
+
+def strength_coverage(seed: int) -> tuple[float, float]:
+    """Whether a strong new model is inside the interval of its strength, and the pooled one."""
+    draw = np.random.default_rng(seed)
+    theta = np.sort(draw.normal(0, 0.5, 41))
+    # The judge is 60 Elo off for the strongest quarter, 10 for the others.
+    error = np.where(np.arange(41) >= 31, 60.0, 10.0) * draw.normal(0, 1, 41)
+    new = int(draw.integers(31, 41))
+    rows = tuple(
+        AnchorRow(model=f"m{k}", theta=float(theta[k]), human_elo=None, residual=float(error[k]),
+                  se=12.0, n_battles=300)
+        for k in range(41) if k != new
+    )  # fmt: skip
+    anchors = replace(ANCHORS, models=rows)
+    elo = float(to_elo(theta[new]))
+    level = exact_level(0.1)
+    own = _strength_quantile(elo, anchors, level)
+    pooled, _ = _anchor_quantile(rows, level)
+    assert own is not None
+    assert pooled is not None
+    size = abs(error[new]) / 12
+    return float(size <= own), float(size <= pooled)
+
+
+def test_a_quantile_by_strength_covers_the_strong_models() -> None:
+    worlds = 600
+    own, pooled = np.array([strength_coverage(seed) for seed in range(worlds)]).mean(axis=0)
+    # Ten anchors or nine are in the strongest quarter: promised is the smaller of 10/11 and 9/10.
+    assert own >= 0.9 - BAND * math.sqrt(0.9 * 0.1 / worlds)
+    assert pooled < 0.8

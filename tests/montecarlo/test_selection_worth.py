@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adjudge.selection import Labels, Levels, pac_threshold
-from adjudge.selection.candidates import resample_labels
 from adjudge.selection.guarantees import SCOPE, Guarantee
 from adjudge.selection.guarantees.pac import PAC
+from adjudge.selection.rules import resample_labels
 from simulators import ScoredWorld, confidently_wrong, heavily_tied, informative, uninformative
 
 LEVELS = Levels(Fraction(1, 10), Fraction(1, 10))
@@ -52,8 +52,20 @@ def test_resamples_say_how_often_a_threshold_is_above(world, n, full):
     sets, draws = (4000, 200) if full else (600, 12)
     truth = true_share(world, draw_sets(world, n, sets, seed=1))
     about = estimates(draw_sets(world, n, draws, seed=2))
+    print(f"{world.name}, {n} labels: above {truth:.3f}, estimate {about.mean():.3f}")
     chance = 3 * np.sqrt(truth * (1 - truth) / sets + about.var() / draws)
     assert abs(about.mean() - truth) <= 0.07 + chance
+
+
+@pytest.mark.parametrize("full", FULL)
+@pytest.mark.parametrize("n", [75, 300])
+@pytest.mark.parametrize("world", [informative(0.15), uninformative(0.05)])
+def test_a_judge_that_is_never_above_is_called_so(world, n, full):
+    """Its thresholds are above alpha in no sample; on held-out labels alone 25 % would seem so."""
+    assert true_share(world, draw_sets(world, n, 400, seed=8)) <= 0.01
+    about = estimates(draw_sets(world, n, 200 if full else 20, seed=9))
+    print(f"{world.name}, {n} labels: above 0, estimate {about.mean():.3f}")
+    assert about.mean() < 0.15
 
 
 @pytest.mark.parametrize("full", FULL)

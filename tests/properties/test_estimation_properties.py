@@ -19,8 +19,8 @@ from adjudge.estimation import (
     profile_interval,
 )
 from adjudge.estimation.classes import ClassEstimate
+from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.means import MeanEstimate
-from adjudge.estimation.panel import PanelEstimate
 from adjudge.estimation.rate import Estimate
 
 verdict = st.sampled_from([0, 1])
@@ -148,8 +148,8 @@ def test_any_plan(given_rows, method: str) -> None:
     st.booleans(),
     st.integers(1, 4),
 )  # fmt: skip
-def test_any_panel(given_rows, share: bool, copies: int) -> None:
-    """Also with fewer labels than several judges need, without any, and with one judge's gaps."""
+def test_any_judges(given_rows, share: bool, copies: int) -> None:
+    """Also with few labels, without any, and with one judge's gaps."""
     a, b, human, model, question = (list(c) * copies for c in zip(*given_rows, strict=True))
     rows = {"a": a, "b": b, "human": human, "model": model, "prompt_id": question}
     try:
@@ -157,9 +157,9 @@ def test_any_panel(given_rows, share: bool, copies: int) -> None:
     except (ArgumentError, DataError) as error:
         event(type(error).__name__)
         return
-    assert isinstance(result, PanelEstimate)
+    assert isinstance(result, GroupedEstimate)
     result.to_json()
-    for one in result.groups:
+    for one in result.rates:
         assert (one.estimate is None) == (one.reason is not None)
         assert one.estimate is None or 0 <= one.low <= one.high <= 1
         shared = one.shared_interval

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adjudge.errors import InputError
-from adjudge.selection import calibrate, evaluate, plan_selection, select
+from adjudge.selection import calibrate, evaluate_doubt, plan_selection, select
 
 PROBABILITY = st.one_of(
     st.none(), st.sampled_from((0.0, 0.5, 1.0, 1e-300, 0.3, 0.7)), st.floats(0, 1)
@@ -90,7 +90,9 @@ def test_calibrate_and_select(old, new, guarantee, alpha, by, ties, small, weigh
 @SETTINGS
 @given(st.lists(ROW, max_size=40), st.sampled_from(("drop", "error")))
 def test_evaluate(rows, ties):
-    seen = result_or_line(lambda: evaluate(frame_of(rows), ties=ties, splits=4, alphas=[0.1, 0.5]))
+    seen = result_or_line(
+        lambda: evaluate_doubt(frame_of(rows), ties=ties, splits=4, alphas=[0.1, 0.5])
+    )
     if seen is None:
         return
     json.loads(seen.to_json())

@@ -89,7 +89,7 @@ def test_a_gain() -> None:
             "Gain 0.213, 95 % interval [0.116, 0.300], on 150 labels that the search never saw "
             "(look 1 of 1)",
             "own 0.607 [0.510, 0.690], aligned 0.820 [0.740, 0.880] (97.5 % intervals); chosen: "
-            "rewrite 1.2, of 2 prompts tried, 1,910 calls, $0.42",
+            "rewrite 1.2, of 1 prompt tried, 1 rewrite not usable, 1,910 calls, $0.42",
             "policy: scope accepts 54.7 % at alpha 0.1",
             "detail: Cost",
             "detail: Dollars a row: own 0.00010, aligned 0.00020",
@@ -123,8 +123,8 @@ def test_no_gain() -> None:
     assert str(KEPT).splitlines()[:2] == [
         "No gain shown: the own prompt stays. On 90 labels of the search it is right on 60 %, the "
         "best other prompt on 62 %",
-        "2 prompts tried, 1,910 calls. The 150 labels kept for the final number were not used; "
-        "they can show a gain of 7.2 points or more.",
+        "1 prompt tried, 1 rewrite not usable, 1,910 calls. The 150 labels kept for the final "
+        "number were not used; they can show a gain of 7.2 points or more.",
     ]
 
 

@@ -15,6 +15,7 @@ from shown_compare import (
     IDENTICAL,
     JUDGES,
     MANY,
+    MIXED,
     NOT_SHOWN,
     PREFERENCES,
     SCORES,
@@ -34,7 +35,7 @@ from adjudge.present.blocks import Headline, Table
 def test_the_judges_difference_says_that_it_is_the_judges() -> None:
     assert str(BY_JUDGE).splitlines() == [
         "new scores 4.1 points higher than old by this judge, 1.2 to 7.0",
-        "People can differ: label 50 questions to know (next: --until-sure).",
+        "People can differ: label 50 questions to know (adjudge abtest).",
         "judge alone    +4.1 points, 1.2 to 7.0  B - A, paired by prompt_id",
         "judge's means  old 61.3, new 65.4       97 of 412 differ",
         "question that one system alone answered: 3",
@@ -84,7 +85,7 @@ def test_peoples_difference_has_the_judges_next_to_it() -> None:
         (
             SCORES,
             "new scores 0.412 higher than old by this judge, 0.121 to 0.703",
-            "People can differ: label 50 questions to know (next: --until-sure).",
+            "People can differ: label 50 questions to know (adjudge abtest).",
         ),
     ],
 )
@@ -102,6 +103,10 @@ def test_what_is_shown_and_what_is_not(result, headline: str, action: str) -> No
         (TOO_FEW, ""),
         (MANY, "2 of 3 systems can be best by this judge: large, mid"),
         (SLICES, "new and old differ in 1 of 2 slices by this judge"),
+        (
+            MIXED,
+            "new and old differ in 1 of 2 slices: 1 of 1 by people's labels, 0 of 1 by this judge",
+        ),
         (JUDGES, "gpt is right on 77.9 % of rows; 1 of 2 judges can be best"),
         (DECIDED, "People rate new higher than old"),
         (WAITING, "Which of new and old is better by people is not known yet: 2 labels"),
@@ -172,6 +177,8 @@ def test_the_picture_of_many_has_intervals_and_a_matrix() -> None:
 def test_pictures_of_slices_and_judges() -> None:
     slices = SLICES.plot().axes[0]
     assert [tick.get_text() for tick in slices.get_yticklabels()] == ["code", "essay"]
+    names = [tick.get_text() for tick in MIXED.plot().axes[0].get_yticklabels()]
+    assert names == ["code, by people", "essay, by judge"]
     left, matrix = JUDGES.plot().axes[0], JUDGES.plot(figure="matrix").axes[0]
     assert list(left.lines[0].get_xdata()) == pytest.approx([-20.0, -2.0])
     assert {text.get_text() for text in matrix.texts} == {"+11.0", "-11.0"}

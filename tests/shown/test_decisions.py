@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from shown_estimation import CLASSES, PANEL
+from shown_estimation import CLASSES
 from shown_monitoring import ALARM, BY_GROUP, CALM
 from shown_ranking import BOARD
 from shown_selection import POLICY, SELECTION
@@ -52,8 +52,7 @@ def test_a_rate_and_rates_by_group() -> None:
     assert decision(estimate(rows, by="model")) == f"a {text}; b {text}"
 
 
-def test_several_judges_and_classes() -> None:
-    assert decision(PANEL) == "x 0.612 [0.541, 0.683]; y 0.433 [0.319, 0.547]"
+def test_classes() -> None:
     assert decision(CLASSES) == "A 0.451 [0.352, 0.549], tie 0.548 [0.447, 0.649]"
 
 
@@ -63,18 +62,21 @@ def test_the_markdown_report_begins_with_decisions() -> None:
     sections = [Section(key="rate", title="The rate", parts=[plain, part])]
     page = render_markdown(Document(title="T", subtitle="s", sections=sections))
     assert page.splitlines()[:6] == [
-        "# T", "", "s", "", r"- The rate: **0.5 \[0.4, 0.6\]**", "",
+        "# T", "", "s", "", r"- The rate: **0.5 \[0.4, 0.6\]** (rate.json)", "",
     ]  # fmt: skip
     assert page.count("Nothing follows") == 1
+    html = render_html(Document(title="T", subtitle="s", sections=sections))
+    assert "<b>0.5 [0.4, 0.6]</b> <i>rate.json</i>" in html
+    assert "<i>more.json</i>" in html
 
 
 def test_a_leaderboard() -> None:
     assert decision(BOARD) == (
-        "ash is first of 4 models by soft-elo, from the judge's scores; "
+        "ash has the highest Elo of 4 models by soft-elo, from the judge's scores; "
         "1 other can be first; judge errors not included"
     )
     votes = replace(BOARD, method="bt", outcome="votes", whose=None, covers_judge_error=True)
-    assert decision(votes) == "ash is first of 4 models by bt; 1 other can be first"
+    assert decision(votes) == "ash has the highest Elo of 4 models by bt; 1 other can be first"
 
 
 def test_a_monitor() -> None:

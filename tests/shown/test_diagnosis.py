@@ -11,6 +11,7 @@ from adjudge.diagnosis.family import FamilyScores
 from adjudge.diagnosis.scores.result import (
     HumanAgreement,
     MeanScore,
+    ScoreCoverage,
     ScoreDiagnosis,
     ScoreSetGroup,
     SizeErrors,
@@ -176,6 +177,11 @@ def _group(
             WidthBin(width=3, n=180, mean_error=round(size / 5, 3), interval=ends(0.5, 0.9)),
         ),
         errors=SizeErrors(small=0.31, large=round(size / 5, 3), interval=ends(size - 1.93, size)),
+        by_score=(
+            ScoreCoverage(score=1, n=12, coverage=round(coverage - 0.6, 3)),
+            ScoreCoverage(score=4, n=228, coverage=coverage),
+        ),
+        inside=0.84, shuffled_size=round(size + (0.2 if criterion == "fluency" else -0.2), 3),
     )  # fmt: skip
 
 
@@ -301,7 +307,12 @@ def test_scores_of_two_judges_with_residual_sets() -> None:
             "gpt-x | 3.30, people 3.50 | -0.20 [-0.30, -0.10]",
             "other | 4.10, people 3.50 | +0.60 [0.50, 0.70]",
             "at least 90 % of the time people's score is one of 1.9 to 4.1 scores on average",
-            "1 or 2 scores in a set: smaller errors in 2 of 3 groups; trust rows only there",
+            "1 or 2 scores in a set: smaller errors in 2 of 3 groups; trust rows there with "
+            "the judge's "
+            "score in it",
+            "missed: people's 1 on gpt-x, relevance is in its set in 29.4 % of 12 rows",
+            "this judge does not pay on gpt-x, relevance: sets of 1.93 scores, in random "
+            "order 1.73",
             "left out 13 rows: no human score; 1 row: no judge score",
             *MEANS,
             "detail: other | 240 | 4.10 | 3.50 | +0.60 | [0.50, 0.70]",
@@ -323,13 +334,25 @@ def test_scores_of_two_judges_with_residual_sets() -> None:
             "detail: other: sets that contain people's score, on held-out documents",
             "detail: criterion | method | alpha 0.1 | alpha 0.2",
             "detail: fluency | per-criterion | 93.1 % | 84.8 %",
+            "detail: Coverage by people's score, per-criterion sets at alpha 0.1",
+            "detail: judge, criterion | 1 | 4",
+            "detail: gpt-x, fluency | 31.2 % of 12 | 91.2 % of 228",
+            "detail: gpt-x, relevance | 29.4 % of 12 | 89.4 % of 228",
+            "detail: other, fluency | 33.1 % of 12 | 93.1 % of 228",
+            "detail: Mean size of sets, and of learned ones with the judge's scores in "
+            "random order",
+            "detail: judge, criterion | scores in a set | in random order",
+            "detail: gpt-x, fluency | 3.45 | 3.65",
+            "detail: gpt-x, relevance | 1.93 | 1.73",
+            "detail: other, fluency | 4.07 | 4.27",
             "detail: Rows by size of their per-criterion set at alpha 0.1, and the judge's mean "
             "error on them",
-            "detail: judge, criterion | 1 or 2 scores | their error | error of others | entire "
-            "scale | trust 1 or 2",
-            "detail: gpt-x, fluency | 61.2 % | 0.31 | 0.69 | 10 % | yes",
-            "detail: gpt-x, relevance | 59.4 % | 0.31 | 0.39 | 10 % | no",
-            "detail: other, fluency | 63.1 % | 0.31 | 0.81 | 10 % | yes",
+            "detail: judge, criterion | 1 or 2 scores | judge's inside | their error | error "
+            "of others "
+            "| entire scale | trust 1 or 2",
+            "detail: gpt-x, fluency | 61.2 % | 84 % | 0.31 | 0.69 | 10 % | if inside",
+            "detail: gpt-x, relevance | 59.4 % | 84 % | 0.31 | 0.39 | 10 % | no",
+            "detail: other, fluency | 63.1 % | 84 % | 0.31 | 0.81 | 10 % | if inside",
             "detail: Spearman of set size and error at alpha 0.1 (Table 3 of the diagnosis paper)",
             "detail: judge, criterion | per-criterion",
             "detail: gpt-x, fluency | +0.21",
@@ -340,6 +363,7 @@ def test_scores_of_two_judges_with_residual_sets() -> None:
             "detail: Details",
             "detail: coverage of per-criterion sets on held-out documents at alpha 0.1: 89.4 to "
             "93.1 %",
+            "detail: judge minus people by system: -0.40 (m1) to +0.40 (m2)",
             f"detail: {FAMILY}",
             "detail: the promise is an average",
             *FIGURES,
@@ -354,9 +378,13 @@ def test_scores_of_one_judge_with_learned_sets() -> None:
             "gpt-x scores 3.30 on average and people 3.50: -0.20 [-0.30, -0.10]",
             "fluency | 3.20, people 3.50 | -0.30 [-0.40, -0.20], one of 2.6 scores",
             "relevance | 3.40, people 3.50 | -0.10 [-0.20, 0.00], one of 1.4 scores",
-            "judge minus people by system: -0.40 (m1) to +0.40 (m2)",
             "at least 90 % of the time people's score is one of 1.4 to 2.6 scores on average",
-            "1 or 2 scores in a set: smaller errors in 1 of 2 groups; trust rows only there",
+            "1 or 2 scores in a set: smaller errors in 1 of 2 groups; trust rows there with "
+            "the judge's "
+            "score in it",
+            "missed: people's 1 on gpt-x, relevance is in its set in 31.7 % of 12 rows",
+            "this judge does not pay on gpt-x, relevance: sets of 1.35 scores, in random "
+            "order 1.15",
             "left out 13 rows: no human score; 1 row: no judge score",
             *MEANS,
             "detail: gpt-x: scores in a set on average, scale 1 to 5",
@@ -371,12 +399,22 @@ def test_scores_of_one_judge_with_learned_sets() -> None:
             "detail: relevance | learned | 91.7 %",
             "detail: relevance | constant | 96.8 %",
             "detail: fluency | per-criterion | 91.2 %",
+            "detail: Coverage by people's score, learned sets at alpha 0.1",
+            "detail: judge, criterion | 1 | 4",
+            "detail: gpt-x, fluency | 32.1 % of 12 | 92.1 % of 228",
+            "detail: gpt-x, relevance | 31.7 % of 12 | 91.7 % of 228",
+            "detail: Mean size of sets, and of learned ones with the judge's scores in "
+            "random order",
+            "detail: judge, criterion | scores in a set | in random order",
+            "detail: gpt-x, fluency | 2.65 | 2.85",
+            "detail: gpt-x, relevance | 1.35 | 1.15",
             "detail: Rows by size of their learned set at alpha 0.1, and the judge's mean error on "
             "them",
-            "detail: judge, criterion | 1 or 2 scores | their error | error of others | entire "
-            "scale | trust 1 or 2",
-            "detail: gpt-x, fluency | 62.1 % | 0.31 | 0.53 | 10 % | yes",
-            "detail: gpt-x, relevance | 61.7 % | 0.31 | 0.27 | 10 % | no",
+            "detail: judge, criterion | 1 or 2 scores | judge's inside | their error | error "
+            "of others "
+            "| entire scale | trust 1 or 2",
+            "detail: gpt-x, fluency | 62.1 % | 84 % | 0.31 | 0.53 | 10 % | if inside",
+            "detail: gpt-x, relevance | 61.7 % | 84 % | 0.31 | 0.27 | 10 % | no",
             "detail: Spearman of set size and error at alpha 0.1 (Table 3 of the diagnosis paper)",
             "detail: judge, criterion | learned | per-criterion",
             "detail: gpt-x, fluency | +0.22 | +0.21",
@@ -386,6 +424,7 @@ def test_scores_of_one_judge_with_learned_sets() -> None:
             *AGREEMENT,
             "detail: Details",
             "detail: coverage of learned sets on held-out documents at alpha 0.1: 91.7 to 92.1 %",
+            "detail: judge minus people by system: -0.40 (m1) to +0.40 (m2)",
             f"detail: {FAMILY}",
             "detail: it holds on average",
             "detail: learned on a third",
@@ -399,7 +438,8 @@ def test_scores_of_one_judge_with_learned_sets() -> None:
     [
         (
             SizeErrors(small=0.31, large=0.69, interval=ends(0.1, 0.6)),
-            "mean error 0.31 if a set has 1 or 2 scores, else 0.69: trust those rows",
+            "mean error 0.31 if a set has 1 or 2 scores, else 0.69: trust the 84 % with the "
+            "judge's score in it",
         ),
         (
             SizeErrors(small=0.6, large=0.42, interval=ends(-0.3, -0.1)),
@@ -428,6 +468,18 @@ def test_a_small_set_is_trusted_only_where_errors_are_smaller(
     unlike = "set size is not shown to predict the judge's error: look at every row"
     assert (unlike in terminal_lines(both)) == (errors.tells is False)
     assert (": trust" in str(both) or "trust rows" in str(both)) == bool(errors.tells)
+    people = LEARNED.human_agreement[0].agreement
+    chance = replace(
+        LEARNED.human_agreement[0], agreement=replace(people, kappa_interval=ends(-0.1, 0.1))
+    )
+    random = replace(
+        LEARNED, groups=(group,), human_agreement=(replace(chance, criterion="relevance"),)
+    )
+    if errors.tells:
+        none = "agreement with people is not above chance: trust none"
+        assert f"mean error 0.31 if a set has 1 or 2 scores, else 0.69: {none}" in terminal_lines(
+            random
+        )
 
 
 def test_many_criteria_and_judges_are_a_range() -> None:

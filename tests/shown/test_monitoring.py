@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from shown_monitoring import ALARM, BY_GROUP, CALM, CALM_GROUP, DRAW
+from shown_monitoring import (
+    ALARM,
+    ANSWERED,
+    BY_GROUP,
+    CALM,
+    CALM_GROUP,
+    DRAW,
+    OTHER_JUDGE,
+    SAME_JUDGE,
+)
 
 from adjudge.errors import ArgumentError
 from adjudge.policy.audits import AuditPath
@@ -69,8 +78,8 @@ def test_an_alarm_of_a_policy_by_pac() -> None:
         ALARM,
         [
             "bad: ALARM at audit 1,212 (1,200 counted); the alarm limit is your alpha 0.10",
-            "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate "
-            "AUDITS --from-audits STATE. Continue to draw audits for it, whether or not the "
+            "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge monitor "
+            "recalibrate AUDITS --state STATE. Continue to draw audits for it, whether or not the "
             "verdicts are used. To accept more than before, label rows at random.",
             "Running error rate, with an interval that holds at all times (95 %); evidence e "
             "that it is above the limit 0.10 (alarm at 20), and above alpha 0.10",
@@ -147,3 +156,67 @@ def test_the_picture_of_an_alarm_marks_it() -> None:
     empty = AuditPath(audits=(), error_rate=(), low=(), high=(), log10_e=())
     with pytest.raises(ArgumentError, match="label some audits first"):
         replace(CALM, groups=(replace(CALM_GROUP, path=empty),)).plot()
+
+
+def test_a_judge_asked_for_the_first_time() -> None:
+    lines = html_lines(ANSWERED)
+    assert lines[:2] == [
+        "4 anchors asked 2 times: this is how openai:m answers",
+        "Run the same command again, as often as you like, to check it.",
+    ]
+
+
+def test_a_judge_that_answers_as_before() -> None:
+    lines = html_lines(SAME_JUDGE)
+    assert lines[0] == (
+        "No sign that the judge changed: no alarm in round 1, 4 of 4 anchors compared, 1 with a "
+        "new verdict"
+    )
+    assert "1 | 2026-11-02 06:00 | 4 | 1 | 0.631 | 2.51 | 80 | no" in lines
+    assert "left out 1 anchor: fewer than two usable answers" in lines
+    scores = replace(SAME_JUDGE, rounds=(replace(SAME_JUDGE.rounds[0], n_moved=None),))
+    assert html_lines(scores)[0].endswith("4 of 4 anchors compared")
+
+
+def test_a_judge_that_changed() -> None:
+    lines = html_lines(OTHER_JUDGE)
+    assert lines[0] == "bad: ALARM: the judge changed (round 2, after 3 of 4 anchors)"
+    assert "adjudge monitor renew ANSWERS --policy POLICY --state STATE" in lines[1]
+    assert "2 | 2026-11-02 06:00 | 4 | 3 | 10^5 | 10^5 | 240 | yes" in lines
+    assert (
+        "The judge changed; the audits of its accepted verdicts raise no alarm. Either alarm is "
+        "false with a probability of at most 7.5 %"
+    ) in lines
+    assert "warning: m-2 answered; at calibration m-1" in lines
+
+
+@pytest.mark.parametrize(
+    ("judge", "audits", "changed", "words"),
+    [
+        (False, False, "none", "Neither the anchors nor the audits raise an alarm"),
+        (False, True, "stream", "Only the audits raise an alarm: what the judge is asked changed"),
+        (True, False, "judge", "The judge changed; the audits"),
+        (
+            True,
+            True,
+            "judge, perhaps the stream too",
+            "whether the stream changed too is not known",
+        ),
+    ],
+)
+def test_who_changed(judge: bool, audits: bool, changed: str, words: str) -> None:
+    result = replace(OTHER_JUDGE if judge else SAME_JUDGE, audit_alarm=audits, audit_delta=0.05)
+    assert result.changed == changed
+    assert any(words in line for line in html_lines(result))
+
+
+def test_the_picture_of_a_round() -> None:
+    figure = OTHER_JUDGE.plot()
+    assert figure.get_suptitle() == "Round 2: the judge changed"
+    [axes] = figure.axes
+    assert named_points(axes)["evidence e"] == [(0, 0), (1, 0.5), (2, 1), (4, 5.2)]
+    assert legend(axes) == ["evidence e", "alarm at 240", "the alarm"]
+    assert y_ticks(axes) == ["10^0", "10^2", "10^4"]
+    calm = SAME_JUDGE.plot()
+    assert calm.get_suptitle() == "Round 1: no sign that the judge changed"
+    assert legend(calm.axes[0]) == ["evidence e", "alarm at 80"]

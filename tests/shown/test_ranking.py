@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from shown_ranking import (
     BOARD,
     BOARD_FIGURE,
@@ -16,18 +17,21 @@ from shown_ranking import (
 )
 
 from adjudge.ranking.anchors import AnchorRow, Anchors
-from adjudge.ranking.leaderboard import Leaderboard
+from adjudge.ranking.leaderboard import Leaderboard, PlainRow
+from adjudge.ranking.leaderboard_view import leaderboard_figure
 from adjudge.ranking.plan import BattlePlan
+from adjudge.ranking.stale import AnchorsCheck
+from adjudge.ranking.style import StyleRow
 from adjudge.records import Interval
-from shown import assert_shown, html_lines, markdown_lines, terminal_lines
+from shown import assert_shown, html_lines, markdown_lines, panel, terminal_lines, words
 
 
 def test_a_leaderboard_of_a_judge() -> None:
     assert_shown(
         BOARD,
         [
-            "ash is first of 4 models by soft-elo, from the judge's scores; 1 other can be first; "
-            "intervals do not include judge errors",
+            "ash has the highest Elo of 4 models by soft-elo, from the judge's scores; 1 other can "
+            "be first; intervals do not include judge errors",
             "2,345 battles, sigma(beta s), s = score_a - score_b; bootstrap intervals "
             "over 321 prompts",
             *BOARD_TABLE,
@@ -61,7 +65,8 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     # Its rank range is wide, though nobody else can be first: another is surely above each rival.
     wide = replace(BOARD, models=(MODELS[0], replace(MODELS[1], rank_low=2), *MODELS[2:]))
     assert (
-        headline(wide)[0] == f"ash is first of 4 models by soft-elo, from the judge's scores{ALONE}"
+        headline(wide)[0]
+        == f"ash has the highest Elo of 4 models by soft-elo, from the judge's scores{ALONE}"
     )
     people = replace(
         sure,
@@ -77,11 +82,11 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     assert headline(replace(BOARD, models=unranked))[0] == (
         f"ash is first of 4 models by soft-elo, from the judge's scores{ALONE}"
     )
-    tied = (*(replace(row, rank=1, rank_low=1) for row in MODELS[:2]), *MODELS[2:])
+    tied = (*(replace(row, rank=1, rank_low=1, rank_high=1) for row in MODELS[:2]), *MODELS[2:])
     assert headline(replace(BOARD, models=tied))[0] == (
         f"ash and birch share first place of 4 models by soft-elo, from the judge's scores{ALONE}"
     )
-    four = tuple(replace(row, rank=1, rank_low=1) for row in MODELS)
+    four = tuple(replace(row, rank=1, rank_low=None, rank_high=None) for row in MODELS)
     assert headline(replace(BOARD, models=four))[0] == (
         "ash, birch, cedar and 1 more share first place of 4 models by soft-elo, from the "
         f"judge's scores{ALONE}"
@@ -89,16 +94,15 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     apart = (*MODELS[:2], *(replace(row, rank=row.rank - 2, component=1) for row in MODELS[2:]))
     several = replace(BOARD, models=apart, components=(("ash", "birch"), ("cedar", "dogwood")))
     assert headline(several)[0] == (
-        "ash is first of 2 models by soft-elo, from the judge's scores, in the first of 2 groups "
-        "without battles between "
-        f"them; 1 other can be first{ALONE}"
+        "ash has the highest Elo of 2 models by soft-elo, from the judge's scores, in the first of "
+        f"2 groups without battles between them; 1 other can be first{ALONE}"
     )
     assert markdown_lines(several)[2:7] == [
         "model | rank | rank range | Elo | 95 % interval | battles | group",
         "ash | 1 | 1 to 3 | 1641 | [1611, 1674] | 101 | 1",
         "birch | 2 | 1 to 2 | 1588 | [1552, 1623] | 102 | 1",
         "cedar | 1 | 3 | 1449 | [1409, 1488] | 103 | 2",
-        "dogwood | 2 | 4 | 1322 | (-∞, 1377] | 104 | 2",
+        "dogwood | 2 | 4 | at most 1377 | (-∞, 1377] | 104 | 2",
     ]
 
 
@@ -121,6 +125,128 @@ def test_a_board_with_a_sweep_shows_differences_to_a_named_model() -> None:
     groups = (("ash", "birch"), ("cedar", "dogwood"))
     two = replace(swept, models=apart, components=groups, references=("birch", "cedar"))
     assert "of Elo minus reference |" in markdown_lines(two)[2]
+
+
+def test_models_with_too_few_votes_are_below_the_line() -> None:
+    ends = ((1610.0, 1700.0), (1520.0, 1590.0))
+    two = tuple(
+        model(name, k, 1655.0 - 100 * k, ends[k - 1], rank_low=1, rank_high=2, votes=40 - k)
+        for k, name in ((1, "ash"), (2, "birch"))
+    )
+    few = (
+        replace(model("cedar", 3, 1733.0, (1400.0, 2066.0)), rank=None, votes=7, votes_needed=21),
+        replace(model("elm", 4, 1900.0, (1433.0, None), unbounded=True),
+                rank=None, votes=3, votes_needed=12),
+    )  # fmt: skip
+    board = replace(
+        BOARD, method="bt", models=(*two, *few), outcome="votes", covers_judge_error=True,
+        whose="people's votes", interval="pooled", widest=200.0, clusters=None, dropped={},
+        warnings=(), advice="", beta=None,
+    )  # fmt: skip
+    table = [
+        "model | rank | rank range | Elo | 95 % interval | votes | battles",
+        "ash | 1 | 1 to 2 | 1555 | [1610, 1700] | 39 | 101",
+        "birch | 2 | 1 to 2 | 1455 | [1520, 1590] | 38 | 102",
+    ]
+    line = [
+        "Too few votes for a half-width of 200 Elo",
+        "not ranked | votes | votes needed | Elo | 95 % interval",
+        "cedar | 7 | 21 | 1733 | [1400, 2066]",
+        "elm | 3 | 12 | at least 1433 | [1433, ∞)",
+    ]
+    assert markdown_lines(board)[:9] == [
+        "These votes cannot order the models by bt, from people's votes; no two of 2 ranked models "
+        "differ; 2 models with too few votes below the line",
+        "2,345 battles, votes; pooled intervals",
+        *table,
+        *line,
+    ]
+    apart = (replace(two[0], rank_high=1), replace(two[1], rank_low=2))
+    assert headline(replace(board, models=(*apart, *few)))[0] == (
+        "ash is first of 2 ranked models by bt, from people's votes; 2 models with too few votes "
+        "below the line"
+    )
+    nobody = replace(board, models=few)
+    assert not nobody.feasible
+    assert nobody.figures() == {}
+    assert markdown_lines(nobody)[:2] == [
+        "These votes cannot order the models by bt, from people's votes; none of 2 models has "
+        "enough",
+        "2,345 battles, votes; pooled intervals. Too few votes for a half-width of 200 Elo",
+    ]
+    assert headline(replace(board, models=(two[0], *few)))[0].endswith(
+        "; only 1 of 3 models has enough"
+    )
+    assert (
+        panel(board, "leaderboard")
+        .get_xlabel()
+        .endswith("after a name: its rank range\n2 models with too few votes not drawn")
+    )
+    assert words(panel(board, "leaderboard"))[0] == "These votes cannot order the models"
+
+
+def test_a_board_at_equal_style() -> None:
+    plain = (PlainRow(elo=1602.4, rank=2, rank_low=1, rank_high=2),
+             PlainRow(elo=1655.5, rank=1, rank_low=1, rank_high=2))  # fmt: skip
+    two = tuple(
+        replace(row, rank_low=k, rank_high=k, plain=beside, like_style=0.3, bend=4.0 - 3 * k)
+        for k, (row, beside) in enumerate(zip(MODELS[:2], plain, strict=True), start=1)
+    )
+    far = replace(MODELS[2], rank=None, rank_low=None, rank_high=None, plain=PlainRow(elo=1533.0),
+                  like_style=0.031, bend=-77.7)  # fmt: skip
+    rows = (
+        StyleRow(feature="length", difference="twice as long", wins=0.5812,
+                 interval=Interval(0.5433, 0.6177, level=0.95), beta=0.4567, beta_se=0.0991,
+                 scale=0.31, beta_judge=0.8765, rough=True, bent=True, bent_p=0.0013),
+        StyleRow(feature="warmth", difference="one more warmth", wins=0.4988,
+                 interval=Interval(0.4444, 0.5532, level=0.95), beta=-0.0123, beta_se=0.0456,
+                 scale=1.1, beta_judge=0.0347, rough=True),
+    )  # fmt: skip
+    board = replace(BOARD, models=(*two, far), style=rows, interval="pooled", widest=200.0)
+    assert markdown_lines(board)[:14] == [
+        "ash is first of 2 models by soft-elo at equal length and warmth, from the judge's scores; "
+        "1 model extrapolated; intervals do not include judge errors",
+        "It describes these battles at a common effect of style; it is not what a model would win "
+        "if it wrote otherwise.",
+        "2,345 battles, sigma(beta s), s = score_a - score_b; Elo at equal length and warmth; "
+        "pooled intervals over 321 prompts",
+        "model | rank | rank range | Elo | 95 % interval | if bent | plain Elo | plain range | "
+        "moved | battles",
+        "ash | 1 | 1 | 1641 | [1611, 1674] | +1 | 1602 | 1 to 2 | +1 | 101",
+        "birch | 2 | 2 | 1588 | [1552, 1623] | -2 | 1656 | 1 to 2 | -1 | 102",
+        "Fewer than 5 % of their battles are at like style: no rank",
+        "extrapolated | battles at like style | Elo | 95 % interval | if bent | plain Elo",
+        "cedar | 3.1 % | 1449 | [1409, 1488] | -78 | 1533",
+        "What style is worth in these battles; rough: fewer than 100 prompts",
+        "at equal strength | wins | interval | beta | judge's beta | bent",
+        "twice as long | 58.1 % | [54.3, 61.8] (rough) | 0.457 | 0.876 | yes",
+        "one more warmth | 49.9 % | [44.4, 55.3] (rough) | -0.012 | 0.035 | not tested",
+        BOARD_FIGURE,
+    ]
+    drawn = panel(board, "leaderboard")
+    assert words(drawn)[0] == "ash is first at equal style (rank range 1 only)"
+    assert drawn.get_xlabel().splitlines()[-2:] == [
+        "arrows: from the plain Elo to that at equal length and warmth",
+        "1 extrapolated model not drawn",
+    ]
+    arrows = [(label.xyann[0], label.xy[0]) for label in drawn.texts]  # type: ignore[attr-defined]
+    assert arrows == [(1602.4, 1641.2), (1655.5, 1587.6)]
+    for label in drawn.texts:
+        # Both ends are at their numbers.
+        path = label.arrow_patch  # type: ignore[attr-defined]
+        assert (path.shrinkA, path.shrinkB) == (0, 0)
+
+
+def test_a_long_title_does_not_widen_the_picture() -> None:
+    first = replace(MODELS[0], model="a-model-with-a-name-of-many-words-2026-05-13")
+    board = replace(BOARD, models=(first, *MODELS[1:]))
+    title = words(panel(board, "leaderboard"))[0].splitlines()
+    assert len(title) == 2
+    assert max(map(len, title)) <= 52
+    assert title[-1].endswith("(rank range 1 to 3)")
+    tall, usual = (leaderboard_figure(shown).get_size_inches()[1] for shown in (board, BOARD))
+    # The second line adds its own height, so that each model keeps its.
+    assert tall - usual == pytest.approx(0.19)
 
 
 def test_no_sentence_calls_a_leader_certain() -> None:
@@ -355,3 +481,42 @@ def test_a_plan_of_battles() -> None:
         *(f"m{k:02} | {30 + k}" for k in range(8, 14)),
     ]
     assert "detail: m07 | 37" in lines
+
+
+CHECK = AnchorsCheck(
+    method="soft-elo",
+    judge="gpt-4o",
+    made="2026-11-19",
+    n_battles=1500,
+    n_votes=1401,
+    beta_was=0.54,
+    beta_was_se=0.018,
+    beta=0.623,
+    beta_se=0.04,
+    p_value=0.062,
+    warnings=("rows of gpt-4o have no judge_fingerprint: compared by name",),
+    dropped={"no judge score": 12},
+)
+
+
+def test_a_check_of_anchors() -> None:
+    assert_shown(
+        CHECK,
+        [
+            "1,401 votes follow the anchors' temperature (two-sided test at 1 %)",
+            "Nothing shows that the anchors are stale.",
+            "beta of the anchors | 0.540 | standard error 0.018",
+            "beta of these votes | 0.623 | standard error 0.040",
+            "p-value | 0.062",
+            "judge | gpt-4o",
+            "made on | 2026-11-19",
+            "warning: rows of gpt-4o have no judge_fingerprint: compared by name",
+            "left out 12 battles: no judge score",
+        ],
+    )
+    line = "1,401 votes here do not follow the anchors' temperature (beta 0.01, was 0.54)"
+    changed = terminal_lines(replace(CHECK, beta=0.01, p_value=0.0001, changed=(line,)))
+    assert changed[:2] == ["The anchors do not hold here", "Make them again with new votes."]
+    assert f"warning: {line}" in changed[-3:]
+    few = replace(CHECK, n_votes=60, beta=None, beta_se=None, p_value=None, reason="60 votes")
+    assert terminal_lines(few)[0] == "Not known whether the anchors still hold: 60 votes"

@@ -41,7 +41,8 @@ def test_a_leaderboard_with_its_evaluation() -> None:
     assert_shown(
         EVALUATED,
         [
-            "ash is first of 4 models by soft-elo, from the judge's scores; 1 other can be first; "
+            "ash has the highest Elo of 4 models by soft-elo, from the judge's scores; 1 other can "
+            "be first; "
             "intervals do not include judge errors",
             "With each of 12 models left out in turn, its Elo by soft-elo was 19.5 from "
             "people's on average.",

@@ -52,6 +52,9 @@ POLICY_LINES = [
     "detail: labels needed: if as many are accepted and as many of them wrong as on these labels "
     "(approximate)",
     "detail: ~ mean over random halves of the labels, because fdr decides per batch",
+    "detail: To notice later that the judge itself changed, let it answer the labelled rows again "
+    "now: adjudge monitor judge ROWS --judge JUDGE --state judge.json; the same command compares "
+    "later",
     "note: A WARNING",
     "left out 7 rows: no label",
     "left out 1 row: human tie",
@@ -141,8 +144,13 @@ def test_a_policy_with_a_learned_doubt() -> None:
         "on the calibration labels 21 % accepted by the doubt of the mean of the judges, 47.3 % "
         "by the learned doubt",
     ]
-    assert lines[9] == ("33 of 303 verdicts overturned: the promise is about the learned verdict")
-    home = replace(LEARNED, jury=None, doubt=replace(LEARNED.doubt, stays_home=True, penalty=1e4))
+    assert lines[9] == (
+        "verdict differs from judge_verdict, that of a, in 33 of 303 rows: the promise is about "
+        "the learned verdict"
+    )
+    home = replace(
+        LEARNED, jury=None, doubt=replace(LEARNED.doubt, at_largest_penalty=True, penalty=1e4)
+    )
     text = str(home)
     assert "penalty 10000 (the largest: the learned doubt stays close" in text
     assert "accepted by the doubt of the judge, 47.3 %" in text
@@ -511,6 +519,7 @@ def test_which_rows_to_label() -> None:
         [
             "Label these 2 of 1,300 rows, drawn at random",
             "They can calibrate a policy and estimate a rate.",
+            "note: A WARNING",
         ],
     )
 

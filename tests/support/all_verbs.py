@@ -72,7 +72,7 @@ plan labels out/pool.jsonl --surest 0.6 --n 40 --write-ids out/surest.csv -o out
 monitor draw out/selected.csv --audit-rate 0.5 --secret-env AUDITS -o out/audits.csv --summary out/audit_draw.json
 monitor check out/audits.csv --policy out/policy.json -o out/monitor.json --plot out/monitor.svg
 convert log.json -o out/converted.jsonl --summary out/conversion.json
-estimate panel.csv --judge a --judge b --by model --share --labels-are-random -o out/panel.json
+estimate panel.csv --judge a --judge b --by model --share --labels-are-random -o out/shared.json
 reproduce scope --data mt-bench=out/judgments.jsonl --sample 60 --splits 5 -o out/reproduce_scope.json
 reproduce reporting answers.csv --splits 5 -o out/reproduce_reporting.json
 reproduce soft-elo arena/battles.csv --splits 2 --replicates 5 -o out/reproduce_soft_elo.json

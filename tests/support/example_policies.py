@@ -7,7 +7,7 @@ from functools import cache
 import polars as pl
 
 from adjudge.policy.result import Policy
-from adjudge.selection import calibrate, plan_labels
+from adjudge.selection import Cascade, Jury, Learned, calibrate, plan_labels
 from adjudge.simulate.pairs import cascade_judges
 
 New = pl.DataFrame
@@ -40,14 +40,19 @@ def example_policies() -> dict[str, tuple[Policy, New]]:
     bare, fresh = old.drop("label"), new.drop("label")
     alone = fresh.filter(pl.col("judge") == "strong")
     return {
-        "learned": (calibrate(one, alpha=0.2, doubt="learned", category="topic"), alone),
-        "jury": (calibrate(old, alpha=0.2, jury="mean"), fresh),
-        "learned jury": (calibrate(old, alpha=0.2, jury="learned", category="topic"), fresh),
+        "learned": (calibrate(one, alpha=0.2, doubt=Learned(category="topic")), alone),
+        "jury": (calibrate(old, alpha=0.2, doubt=Jury("mean")), fresh),
+        "learned jury": (
+            calibrate(old, alpha=0.2, doubt=Learned(category="topic", jury=Jury())),
+            fresh,
+        ),
         "cascade": (
-            calibrate(old, alpha=0.2, cascade="cheap,strong", costs=[1, 9], category="topic"),
+            calibrate(
+                old, alpha=0.2, doubt=Cascade("cheap,strong", costs=[1, 9], category="topic")
+            ),
             fresh,
         ),
         "surest": (calibrate(one.drop("label"), labels=labels, alpha=0.2, guarantee="pac"), alone),
-        "jury below a cut": (calibrate(bare, labels=labels, alpha=0.2, jury="mean"), fresh),
+        "jury below a cut": (calibrate(bare, labels=labels, alpha=0.2, doubt=Jury("mean")), fresh),
         "grades": (calibrate(_grades(old), alpha=0.3, by="topic"), _grades(new).drop("human")),
     }

@@ -13,10 +13,12 @@ from peoples_files import write_workbook
 
 from adjudge.auditing import check_audits
 from adjudge.data import write_result, write_rows
+from adjudge.gating import make_card
 from adjudge.judges.judging import judge_pairs
-from adjudge.monitoring import draw_audits
+from adjudge.monitoring import draw_audits, monitor_judge
+from adjudge.monitoring.judge_monitor import Round
 from adjudge.ranking import make_anchors
-from adjudge.selection import calibrate, plan_cascade, select
+from adjudge.selection import Cascade, PlannedCascade, calibrate, plan_cascade, select
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.pairs import simulate_pairs
 from simulators import BinaryModel, binary_rows, panel_rows, simulate_scores, simulate_tournaments
@@ -55,9 +57,19 @@ COMMANDS: tuple[str, ...] = (
     "select {judgments} --policy {policy} -o {out}.jsonl --summary {out}.json",
     "monitor draw {decided} --audit-rate 0.5 --secret-env PATH --earlier {audits} -o {out}.csv",
     "monitor check {audits} --labels {labels} --policy {policy} --state {out}.json --json",
-    "calibrate {audits} --labels {labels} --from-audits {monitor} --alpha 0.3 --json",
+    "monitor recalibrate {audits} --labels {labels} --state {monitor} --alpha 0.3 --json",
+    "runs {answers} --gate 0.5 --json",
+    "monitor judge {pairs} --judge JUDGE --store {out}.db --state {out}.json --json",
+    "monitor renew {judgments} --policy {policy} --state {judge_state} --json",
     "policy show {policy} --json",
     "policy verify {policy} --json",
+    "card make {answers} --labels {grades} -o {out}.json --json",
+    "card make {judgments} --policy {policy} --json",
+    "card verify {card} {answers} --json",
+    "card diff {card} {card} --json",
+    "gate {answers} --card {card} --by model --at-least 0.1 --json",
+    "gate {answers} --card {card} --labels {grades} --at-least 0.1 --assume-same-errors",
+    "gate {answers_of_m} --baseline {answers_of_m} --margin 0.5 --card {card} --json",
     "store check {store} --json",
     "store copy {store} {out}.db --json",
     "replies --store {store} --pairs {pairs} --limit 500 --json",
@@ -75,6 +87,7 @@ COMMANDS: tuple[str, ...] = (
     "compare {answers} --json",
     "compare {answers} --labels {grades} --plot {out}.svg",
     "compare {staged} --judges --labels {labels} --json",
+    "abtest {answers} --labels {grades} --store :memory: --json",
     "plan compare {answers} --difference 0.9 --json",
     "plan rate {answers} --width 0.2 --write-ids {out}.csv --json",
     "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
@@ -92,9 +105,12 @@ COMMANDS: tuple[str, ...] = (
     "diagnose prompts {judgments} {judgments} --json",
     "diagnose prompts {scores} {scores}",
     "rank {battles} --replicates 2 --json",
-    "rank {battles} --replicates 2 --save-anchors {out}.json",
-    "rank {newcomers} --anchors {anchors} --alpha 0.4 --json",
+    "anchors make {battles} --replicates 2 -o {out}.json",
+    "anchors check {battles} --anchors {anchors} --json",
+    "anchors place {newcomers} --anchors {anchors} --alpha 0.4 --json",
     "label {pairs} --export-only --store {out}.db --import {labels} -o {out}.csv --json",
+    "view {judgments} --labels {labels} --store {out}.db -o {out}.html",
+    "view {answers} --store {out}.db -o {out}.jsonl",
     "label {pairs} --export-only --store {out}.db --plan {plan} -o {out}.jsonl",
     "label {pairs} --export-only --store {out}.db --abstentions {decided} --json",
     "serve --policy {policy} --judge simulated:accuracy=0.6,seed=9 --port 0",
@@ -108,13 +124,30 @@ TABLES = frozenset(
     (
         *("pairs", "items", "demonstrations", "labels", "replies", "judgments", "half", "answers"),
         *("grades", "tournaments", "scores", "battles", "judged", "newcomers", "plan", "decided"),
-        *("staged", "audits", "panel", "wins"),
+        *("staged", "audits", "panel", "wins", "answers_of_m"),
     )
 )
 #: Verbs that take no file of the user's.
-READS_NOTHING = ("demo", "models list", "models pull")
+READS_NOTHING = ("demo", "models list", "models pull", "schema")
 #: They read as other verbs do, and then ask, simulate or draw for seconds.
 READS_AS_OTHERS = ("align", "reproduce diagnosis", "reproduce all")
+
+
+#: A round that raised an alarm.
+ALARM = Round(
+    repeat=2,
+    asked_at="2026-11-01T06:00:00+00:00",
+    delta=0.0125,
+    n_compared=60,
+    n_moved=20,
+    log10_e=4.0,
+    most_log10_e=4.0,
+    alarm_after=50,
+    served_models=(),
+    cost=None,
+    anchors=(60,),
+    path=(4.0,),
+)
 
 
 def write_valid(folder: Path) -> dict[str, Path]:
@@ -137,7 +170,7 @@ def write_valid(folder: Path) -> dict[str, Path]:
     policy = calibrate(judgments, alpha=0.12)
     staged = judge_pairs(pl.DataFrame(pairs), judge=STAGES, store=None).judgments
     cascade_plan = plan_cascade(
-        staged, CASCADE, costs=[1, 9], learning_share=0.5, alpha=0.3, cluster="none"
+        staged, Cascade(CASCADE, costs=[1, 9], share=0.5), alpha=0.3, cluster="none"
     )
     battles = simulate_battles(models=5, battles=60, seed=1).frame
     answers = binary_rows(
@@ -155,6 +188,7 @@ def write_valid(folder: Path) -> dict[str, Path]:
                    for p in pairs],
         "replies": [{"id": p["id"], "p_fwd": 0.9, "p_rev": 0.8} for p in pairs],
         "answers": answers,
+        "answers_of_m": answers.filter(pl.col("model") == "m"),
         "grades": answers.filter(pl.col("human").is_not_null()).select("id", "human"),
         "tournaments": simulate_tournaments(documents=6, models=4, seed=1).frame,
         "scores": simulate_scores(documents=12, models=3, seed=1).frame,
@@ -175,7 +209,7 @@ def write_valid(folder: Path) -> dict[str, Path]:
         files[name] = write_rows(rows, folder / f"{name}.jsonl")
     files["policy"] = write_result(policy, folder / "policy.json")
     files["cascade_plan"] = write_result(cascade_plan, folder / "cascade_plan.json")
-    cascade = calibrate(staged, plan=cascade_plan, alpha=0.3, cluster="none")
+    cascade = calibrate(staged, doubt=PlannedCascade(cascade_plan), alpha=0.3, cluster="none")
     files["cascade"] = write_result(cascade, folder / "cascade.json")
     audits = draw_audits(tables["decided"], audit_rate=1, secret="for malformed files").rows
     files["audits"] = write_rows(audits, folder / "audits.jsonl")
@@ -183,6 +217,10 @@ def write_valid(folder: Path) -> dict[str, Path]:
     strict = replace(policy, ties="error")
     monitor = check_audits(audits.with_columns(label=wrong), strict)
     files["monitor"] = write_result(monitor, folder / "monitor.json")
+    files["judge_state"] = folder / "judge_state.json"
+    first = monitor_judge(pl.DataFrame(pairs), judge=JUDGE, state=files["judge_state"], store=None)
+    write_result(replace(first, rounds=(ALARM,)), files["judge_state"])
+    files["card"] = write_result(make_card(answers), folder / "card.json")
     files["anchors"] = write_result(make_anchors(battles), folder / "anchors.json")
     for name, held in {
         "criteria": {"clarity": "is it clear", "truth": {"definition": "is it true"}},

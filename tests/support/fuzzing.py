@@ -164,8 +164,8 @@ _STORE = (".db", ".db-wal", ".db-shm")
 
 
 def check(code: int, out: str, err: str, *, as_json: bool, paths: Mapping[str, Path]) -> None:
-    """The rules: exit 0, 1 or 2; of exit 1 one line with place and remedy; JSON without NaN."""
-    assert code in (0, 1, 2), f"exit code {code}"
+    """The rules: exit 0 to 3; of exit 1 one line with place and remedy; JSON without NaN."""
+    assert code in (0, 1, 2, 3), f"exit code {code}"
     told = out + err
     assert "Traceback" not in told, told
     assert told == safe(told), f"a control code came through: {told!r}"

@@ -28,12 +28,18 @@ def write_pairs(path: Path, count: int) -> Path:
 
 
 def start(
-    base_url: str, pairs: Path, store: str | Path, output: Path, *options: str
+    base_url: str,
+    pairs: Path,
+    store: str | Path,
+    output: Path,
+    *options: str,
+    judge: str = "openai:judge-1",
 ) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "adjudge", "judge", str(pairs), "--judge", "openai:judge-1"]
+    command = [sys.executable, "-m", "adjudge", "judge", str(pairs), "--judge", judge]
     command += ["--base-url", base_url, "--concurrency", str(CONCURRENCY)]
     command += ["--store", str(store), "-o", str(output), "--json", *options]
-    environment = {**os.environ, "OPENAI_API_KEY": "sk-test-not-a-real-key"}
+    keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), "sk-test-not-a-real-key")
+    environment = {**os.environ, **keys}
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )

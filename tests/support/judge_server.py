@@ -2,8 +2,9 @@
 
     python tests/support/judge_server.py --port 0        prints "ready PORT" when it listens
 
-It answers /v1/chat/completions, /v1/messages, /v1/files and /v1/batches. Good answers depend on
-the request's messages alone, so that two runs give the same output. How it misbehaves is a script:
+It answers /v1/chat/completions, /v1/messages, /v1/files and the batches of both services. Good
+answers depend on the request's messages alone, so that two runs give the same output. How it
+misbehaves is a script:
 
     POST /control/script {"rules": [{"contains": "pair 7", "steps": ["429:0.2", "ok"]}],
                           "default": ["ok"], "latency_s": 0.0, "named": {"model": "m-2024"}}
@@ -11,7 +12,8 @@ the request's messages alone, so that two runs give the same output. How it misb
 The first rule whose text stands in a message of the request applies; each request takes the
 rule's next step for that very content, and the last step goes on. A step is a name or
 name:argument; see ERRORS and `act`; `mode:NAME` is one of the table in hostile_modes.py,
-`habit:NAME` one of habits.py.
+`habit:NAME` one of habits.py. `look` answers from the images of the request (looking.py),
+`echo_images` rejects it and sends it back in its error.
 GET /control/log tells what arrived, GET /control/counts how often each content did, POST
 /control/reset forgets it all.
 """
@@ -35,6 +37,7 @@ from typing import Any
 from aiohttp import web
 from habits import habit_answer
 from hostile_modes import EDITS, MESSAGE_EDITS, MODES, Asked, edit, edited, filled
+from looking import look
 
 TOKENS_A, TOKENS_B = ("A", " A", "A."), ("B", " B", "(B")
 OTHERS = ("The", "Both", "I", "Answer", "**", "\n", "C", "It", "Neither", "As", "Based", "1", "Yes")
@@ -92,6 +95,8 @@ class State:
         self.batches: dict[str, dict[str, Any]] = {}
         self.polls_needed = 1
         self.batch_faults: list[str] = []
+        self.results_host = ""
+        self.cached: set[str] = set()
         self.named: dict[str, str] | list[dict[str, str]] = {}
         self.batch_key = "no-key-was-set"
 
@@ -151,7 +156,9 @@ def chat_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
     if kind == "habit":
         plain = chat_answer(body, key, "ok")
         return habit_answer(argument, key, plain, logprobs=bool(body.get("logprobs")))
-    p_a = preference(key)
+    p_a = look(body) if kind == "look" else preference(key)
+    if kind == "another" and int(key[:2], 16) < 256 * float(argument):
+        p_a = 1 - p_a  # another model under the same name: it decides this share otherwise
     text: str | None = "A" if p_a > 0.5 else "B"
     if kind == "text":
         text = argument
@@ -181,7 +188,10 @@ def chat_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
         choice["logprobs"] = {"content": [first], "refusal": None}
     elif body.get("logprobs"):
         choice["logprobs"] = None
-    words = sum(len(m["content"].split()) for m in body["messages"])
+    words = sum(len(str(m["content"]).split()) for m in body["messages"])
+    prompt = json.dumps(body["messages"])
+    cached = {"prompt_tokens_details": {"cached_tokens": words}} if prompt in STATE.cached else {}
+    STATE.cached.add(prompt)
     return {
         "id": f"chatcmpl-{key[:12]}",
         "object": "chat.completion",
@@ -192,14 +202,46 @@ def chat_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
             "prompt_tokens": words,
             "completion_tokens": 1,
             "total_tokens": words + 1,
+            **cached,
         },
         **STATE.names(),
     }
 
 
+def unmarked(value: Any) -> Any:
+    """The same messages as single strings, as they are without marks for the cache."""
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(part, dict) and "text" in part for part in value)
+    ):
+        return "".join(part["text"] for part in value)
+    if isinstance(value, dict):
+        return {name: unmarked(inner) for name, inner in value.items()}
+    return list(map(unmarked, value)) if isinstance(value, list) else value
+
+
+def cache_counts(body: dict[str, Any]) -> dict[str, int]:
+    """Tokens (characters / 4) that marked messages had in the cache, or have there now."""
+    messages = [{"content": body.get("system", "")}, *body["messages"]]
+    text = ""
+    marked = read = 0
+    for message in messages:
+        blocks = message["content"]
+        for block in blocks if isinstance(blocks, list) else [{"text": blocks}]:
+            text += block.get("text", "")
+            if "cache_control" in block:
+                marked = len(text) // 4
+                read = marked if text in STATE.cached else read
+                STATE.cached.add(text)
+    written = {"cache_read_input_tokens": read, "cache_creation_input_tokens": marked - read}
+    return {"input_tokens": 40 + len(text) // 4 - marked, **written}
+
+
 def anthropic_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
     kind, _, argument = step.partition(":")
-    text = {"text": argument, "empty": ""}.get(kind, "A" if preference(key) > 0.5 else "B")
+    p_a = look(body) if kind == "look" else preference(key)
+    text = {"text": argument, "empty": ""}.get(kind, "A" if p_a > 0.5 else "B")
     refused = kind == "refusal"
     return {
         "id": f"msg_{key[:12]}",
@@ -208,7 +250,7 @@ def anthropic_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any
         "model": body.get("model", ""),
         "content": [] if refused or kind == "empty" else [{"type": "text", "text": text}],
         "stop_reason": "refusal" if refused else "end_turn",
-        "usage": {"input_tokens": 40, "output_tokens": 1},
+        "usage": {**cache_counts(body), "output_tokens": 1},
         **STATE.names(),
     }
 
@@ -224,7 +266,7 @@ async def answer(request: web.Request) -> web.StreamResponse:
     body = await request.json()
     messages = body.get("messages", [])
     content = "\n".join(str(m.get("content")) for m in messages) + str(body.get("system", ""))
-    key = hashlib.sha256(json.dumps([messages, body.get("system")]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps(unmarked([messages, body.get("system")])).encode()).hexdigest()
     STATE.counts[key] += 1
     STATE.in_flight += 1
     STATE.most_in_flight = max(STATE.most_in_flight, STATE.in_flight)
@@ -321,6 +363,9 @@ async def act(
         kind = "400_schema"
     if kind == "needs_no_temperature" and "temperature" in body:
         kind = "400_temperature"
+    if kind == "echo_images":
+        error = {"message": "bad image", "input": body["messages"]}
+        return web.json_response({"error": error}, status=400)
     if kind in ERRORS:
         status, payload = error_body(kind, sent_key(request))
         return web.json_response(payload, status=status)
@@ -390,15 +435,21 @@ def batch_body(body: dict[str, Any], key: str, step: str) -> Any:
     return json.loads(filled(changed, STATE.batch_key))
 
 
+def batch_call(body: dict[str, Any]) -> tuple[str, str]:
+    """The key of one call in a batch, which is counted, and the script's step for it."""
+    messages = body["messages"]
+    content = "\n".join(str(m["content"]) for m in messages) + str(body.get("system", ""))
+    key = hashlib.sha256(json.dumps(unmarked([messages, body.get("system")])).encode()).hexdigest()
+    STATE.counts[key] += 1
+    return key, STATE.next_step(content, key)
+
+
 def work_off(batch: dict[str, Any]) -> None:
     good, bad = [], []
     for line in STATE.files[batch["input_file_id"]].decode().splitlines():
         call = json.loads(line)
         body = call["body"]
-        content = "\n".join(m["content"] for m in body["messages"])
-        key = hashlib.sha256(json.dumps([body["messages"], None]).encode()).hexdigest()
-        STATE.counts[key] += 1
-        step = STATE.next_step(content, key)
+        key, step = batch_call(body)
         if step == "dropped":
             continue
         if step in ERRORS:
@@ -461,6 +512,83 @@ async def list_batches(request: web.Request) -> web.Response:
     return web.json_response({"object": "list", "data": newest, "has_more": False})
 
 
+async def create_message_batch(request: web.Request) -> web.StreamResponse:
+    body = await request.json()
+    STATE.log.append({"path": request.path, "body": body, "at": time.time()})
+    fault = STATE.batch_faults.pop(0) if STATE.batch_faults else "none"
+    if fault == "lost_request":
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+    batch_id = f"msgbatch_{len(STATE.batches) + 1}"
+    batch = {
+        "id": batch_id,
+        "type": "message_batch",
+        "processing_status": "in_progress",
+        "request_counts": dict.fromkeys(("succeeded", "errored", "canceled", "expired"), 0)
+        | {"processing": len(body["requests"])},
+        "results_url": None,
+        "requests": body["requests"],
+        "polls": 0,
+    }
+    STATE.batches[batch_id] = batch
+    if fault == "lost_answer":
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+    return web.json_response(message_batch(batch))
+
+
+def message_batch(batch: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in batch.items() if name not in ("requests", "polls")}
+
+
+def answer_messages(batch: dict[str, Any]) -> None:
+    """The results of a batch: what happened to each call, in another order than it was sent."""
+    lines = []
+    for call in batch["requests"]:
+        key, step = batch_call(call["params"])
+        if step == "dropped":
+            continue
+        if step in ERRORS:
+            error = error_body(step, "")[1]["error"]
+            result = {"type": "errored", "error": {"type": "error", "error": error}}
+        elif step in ("expired", "canceled"):
+            result = {"type": step}
+        else:
+            message = anthropic_answer(call["params"], key, step)
+            result = {"type": "succeeded", "message": message}
+        lines.append({"custom_id": call["custom_id"], "result": result})
+    lines.reverse()
+    batch["request_counts"]["processing"] = 0
+    for line in lines:
+        batch["request_counts"][line["result"]["type"]] += 1
+    STATE.files[batch["id"]] = "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+async def show_message_batch(request: web.Request) -> web.Response:
+    batch = STATE.batches.get(request.match_info["id"])
+    STATE.log.append({"path": request.path, "at": time.time()})
+    if batch is None:
+        return web.json_response({"error": {"message": "No such batch"}}, status=404)
+    batch["polls"] += 1
+    if batch["polls"] >= STATE.polls_needed and batch["processing_status"] == "in_progress":
+        batch["processing_status"] = "ended"
+        host = STATE.results_host or str(request.url.origin())
+        batch["results_url"] = f"{host}{request.path}/results"
+        answer_messages(batch)
+    return web.json_response(message_batch(batch))
+
+
+async def list_message_batches(request: web.Request) -> web.Response:
+    newest = list(reversed(STATE.batches.values()))
+    if after := request.query.get("after_id"):
+        newest = newest[[batch["id"] for batch in newest].index(after) + 1 :]
+    limit = int(request.query["limit"])
+    data = [message_batch(batch) for batch in newest[:limit]]
+    return web.json_response({"data": data, "has_more": len(newest) > limit})
+
+
 # --- control ---------------------------------------------------------------------------------
 
 
@@ -502,6 +630,10 @@ def make_app() -> web.Application:
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post("/v1/chat/completions", answer)
     app.router.add_post("/v1/messages", answer)
+    app.router.add_post("/v1/messages/batches", create_message_batch)
+    app.router.add_get("/v1/messages/batches", list_message_batches)
+    app.router.add_get("/v1/messages/batches/{id}", show_message_batch)
+    app.router.add_get("/v1/messages/batches/{id}/results", download)
     app.router.add_post("/v1/files", upload)
     app.router.add_get("/v1/files/{id}/content", download)
     app.router.add_post("/v1/batches", create_batch)

@@ -83,6 +83,21 @@ class PromptedJudge(Backend):
         return Reply(status="ok", logprobs=logprobs, prompt_tokens=100, completion_tokens=1)
 
 
+class Breaking(PromptedJudge):
+    """Writes something else if its prompt has the word BROKEN. `requests` counts all."""
+
+    requests = 0
+
+    async def ask(self, question: Question) -> Reply:
+        self.requests += 1
+        if any("BROKEN" in message.text for message in question.messages):
+            return await self.answer(question)
+        return await super().ask(question)
+
+    async def answer(self, question: Question) -> Reply:
+        return Reply(status="no_logprobs", error="no letters")
+
+
 class Proposer(Backend):
     """Writes prompts: the n-th request gets the n-th rewriting of the prompt it was shown."""
 

@@ -71,9 +71,14 @@ def running(
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        line = process.stderr.readline()
-        port = re.search(r":(\d+)/", line)
-        assert port is not None, line + process.stderr.read()
+        # Remarks on the rows come before the address.
+        lines: list[str] = []
+        port = None
+        while port is None:
+            line = process.stderr.readline()
+            assert line, "".join(lines)
+            lines.append(line)
+            port = re.search(r"http://[\w.:\[\]]+:(\d+)/", line)
         yield Service(process, int(port.group(1)))
     finally:
         process.kill()

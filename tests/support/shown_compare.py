@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from adjudge.estimation.abtest import ABTest, NextQuestion
 from adjudge.estimation.comparison import (
     BestJudge,
     Comparison,
@@ -13,7 +14,6 @@ from adjudge.estimation.comparison import (
     SystemScore,
 )
 from adjudge.estimation.difference_plan import ComparisonPlan
-from adjudge.estimation.until_sure import NextQuestion, SequentialComparison
 from adjudge.present.result import Result
 from adjudge.records import Interval
 
@@ -145,6 +145,16 @@ SLICES = replace(
         pair("old", "new", -0.01, shown=False, within="essay"),
     ),
 )
+_PEOPLES = gap(0.316, 0.2, 0.43, n=60, detectable=0.16)
+MIXED = replace(
+    SLICES,
+    differences=(replace(SLICES.differences[0], people=_PEOPLES), SLICES.differences[1]),
+    n_labelled=60,
+    labels_given=True,
+    warnings=(
+        "slice code: a policy accepted each of these verdicts: they are the easy ones, not all",
+    ),
+)
 JUDGES = Comparison(
     measure="agreement",
     paired_by="id",
@@ -174,7 +184,7 @@ JUDGES = Comparison(
     assumptions=("labelled rows are a random sample",),
     dropped={"human tie": 3},
 )
-WAITING = SequentialComparison(
+WAITING = ABTest(
     a="old",
     b="new",
     measure="verdicts",
@@ -225,6 +235,7 @@ ALL: dict[str, Result] = {
     "one_best": ONE_BEST,
     "screened": SCREENED,
     "slices": SLICES,
+    "slices_by_both": MIXED,
     "judges": JUDGES,
     "waiting": WAITING,
     "decided": DECIDED,

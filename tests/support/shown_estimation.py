@@ -11,8 +11,8 @@ from typing import Any
 from adjudge.estimation.classes import ClassEstimate, ClassRate
 from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.label_shift import LabelShift
+from adjudge.estimation.mean_plan import MeanPlan
 from adjudge.estimation.means import MeanEstimate, MeanScore
-from adjudge.estimation.panel import JudgeAlone, PanelEstimate, PanelRate
 from adjudge.estimation.plan import NextLabels, RatePlan
 from adjudge.estimation.rate import Alternative, Estimate
 from adjudge.present.result import Result
@@ -96,10 +96,7 @@ DOUBTFUL = replace(
     p_value=0.00042,
     doubtful=True,
     explanation="the judge says 1 on 37.1 % of labelled and 53.1 % of test rows (p = 0.00042): one "
-    "random sample in 2,400 looks like this; conditional from the unlabelled rows alone gives "
-    "0.447 [0.372, 0.521]",
-    unlabelled_estimate=0.447,
-    unlabelled_interval=Interval(0.372, 0.521, level=0.95),
+    "random sample in 2,400 looks like this",
 )
 NAIVE = replace(
     ESTIMATE,
@@ -186,7 +183,11 @@ GROUPED = GroupedEstimate(
     groups=(SMALL, LARGE, BARE),
     dropped={"no model value": 3},
 )
-OVERLAPPING = replace(GROUPED, groups=(SMALL, LARGE), pooled=True, warnings=("pooled",), dropped={})
+TOGETHER = (
+    replace(SMALL, simultaneous_interval=Interval(0.296, 0.541, level=0.95)),
+    replace(LARGE, simultaneous_interval=Interval(0.503, 0.758, level=0.95)),
+)
+OVERLAPPING = replace(GROUPED, groups=TOGETHER, pooled=True, warnings=("pooled",), dropped={})
 CLASSES = ClassEstimate(
     method="misclassification",
     interval_method="wald",
@@ -229,12 +230,14 @@ MEAN = MeanEstimate(
             people=3.402,
             judge=3.688,
             difference_interval=Interval(0.193, 0.384, level=0.9),
+            scale=(1, 5),
+            simultaneous_interval=Interval(3.243, 3.611, level=0.9),
             n=600,
             n_labels=150,
         ),
     ),
     labels_drawn="unknown",
-    assumptions=("a random sample", "rows are independent"),
+    assumptions=("no score outside 1 to 5", "a random sample", "rows are independent"),
     warnings=("the labels must be a random sample",),
     dropped={"no judge verdict": 2},
 )
@@ -253,77 +256,6 @@ NO_CLASSES = replace(
     group="y",
 )
 CLASS_GROUPS = replace(GROUPED, groups=(replace(CLASSES, group="x"), NO_CLASSES), dropped={})
-
-
-def alone(judge: str, method: str, rate: float, low: float, high: float) -> JudgeAlone:
-    interval = Interval(low, high, level=0.95)
-    return JudgeAlone(judge=judge, method=method, estimate=rate, interval=interval)
-
-
-PANEL = PanelEstimate(
-    judges=("gpt", "small judge"),
-    by="model",
-    question="prompt_id",
-    confidence_level=0.95,
-    groups=(
-        PanelRate(
-            group="x",
-            method="several judges",
-            estimate=0.612,
-            interval=Interval(0.541, 0.683, level=0.95),
-            standard_error=0.036,
-            shared_interval=Interval(0.545, 0.677, level=0.95),
-            alone=(
-                alone("gpt", "conditional", 0.607, 0.518, 0.696),
-                alone("small judge", "ppi++", 0.589, 0.495, 0.692),
-            ),
-            human_only=0.622,
-            human_only_interval=Interval(0.493, 0.731, level=0.95),
-            naive=(0.664, 0.702),
-            n_test=247,
-            n_labels=61,
-        ),
-        PanelRate(
-            group="y",
-            method="conditional",
-            estimate=0.433,
-            interval=Interval(0.319, 0.547, level=0.95),
-            standard_error=0.058,
-            alone=(
-                alone("gpt", "conditional", 0.433, 0.319, 0.547),
-                alone("small judge", "ppi++", 0.441, 0.322, 0.561),
-            ),
-            human_only=0.417,
-            human_only_interval=Interval(0.249, 0.599, level=0.95),
-            naive=(0.512, 0.387),
-            n_test=281,
-            n_labels=33,
-            warnings=("fewer than 50 labels",),
-        ),
-    ),
-    labels_drawn="declared",
-    promise="approximate: measured, not proven",
-    share_promise="borrows from the other groups",
-    assumptions=("a random sample",),
-    warnings=("no column of questions",),
-    dropped={"no verdict of small judge": 4},
-)
-ONE_PANEL = replace(
-    PANEL,
-    by=None,
-    groups=(
-        replace(
-            PANEL.groups[0],
-            group=None,
-            estimate=None,
-            interval=None,
-            shared_interval=None,
-            reason="the whole of [0, 1]",
-        ),
-    ),
-    share_promise=None,
-    warnings=(),
-)
 PLAN = RatePlan(
     m0=117,
     m1=83,
@@ -359,6 +291,20 @@ PLAN = RatePlan(
     how_to_draw=("draw at random",),
     assumptions=("the judge says 1 on 55.0 % of test rows",),
     warnings=("fewer than 20 labels in a class",),
+)
+MEAN_PLAN = MeanPlan(
+    target_width=0.3,
+    confidence_level=0.95,
+    labels=121,
+    labels_without_judge=406,
+    expected_width=0.299,
+    human_only_width=0.551,
+    width_of_all=0.268,
+    spread=1.53,
+    correlation=0.91,
+    n=500,
+    labelled=60,
+    dropped={"no judge verdict": 3},
 )
 NO_PLAN = RatePlan(
     recommendation="these labels do not show that the judge is better than chance; 104 random "
@@ -501,6 +447,33 @@ GROUPED_DECLARED = replace(
         replace(LARGE, labels_drawn="declared"),
     ),
 )
+GROUPED_SHARED = replace(
+    GROUPED_DECLARED,
+    groups=tuple(
+        replace(rate, shared_interval=Interval(low, high, level=0.95))
+        for rate, low, high in zip(
+            GROUPED_DECLARED.rates, (0.331, 0.541), (0.517, 0.725), strict=True
+        )
+    ),
+)
+BY_VERDICT = replace(
+    DECLARED,
+    interval_method="jeffreys",
+    labels_drawn="verdict",
+    why="conditional, because labels were drawn by verdict",
+    n_test=1429,
+    n_both=195,
+    label_shift=None,
+    alternatives=(),
+    warnings=(),
+)
+INTERVAL_ALONE = replace(
+    SMALL,
+    method="conditional",
+    estimate=None,
+    interval=Interval(0.602, 0.969, level=0.95),
+    reason="the judge says 0 on 3 % of the rows, but no row of that verdict has a human label",
+)
 RESULTS: dict[str, Result] = {
     "estimate": ESTIMATE,
     "estimate_refused": REFUSED,
@@ -518,10 +491,21 @@ RESULTS: dict[str, Result] = {
     "mean_estimate_refused": replace(MEAN, means=(FEW_SCORES,)),
     "mean_estimate_groups": MEANS,
     "mean_estimate_all_groups": replace(MEANS, means=MEANS.means[:1] * 2),
-    "panel_estimate": PANEL,
-    "panel_estimate_refused": ONE_PANEL,
+    "grouped_estimate_shared": GROUPED_SHARED,
     "plan_rate": PLAN,
     "plan_rate_infeasible": NO_PLAN,
+    "plan_mean": MEAN_PLAN,
+    "plan_mean_infeasible": replace(
+        MEAN_PLAN,
+        target_width=0.05,
+        labels=None,
+        labels_without_judge=None,
+        expected_width=None,
+        human_only_width=None,
+        reason="all 500 rows labelled give 0.27; judge more rows",
+    ),
+    "estimate_by_verdict": BY_VERDICT,
+    "grouped_estimate_interval_alone": replace(GROUPED, groups=(INTERVAL_ALONE, LARGE), dropped={}),
     "reproduction_reporting": PAPER,
     "reproduction_reporting_protocol": PROTOCOL,
 }

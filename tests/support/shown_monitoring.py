@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge.monitoring.drawing import AuditDraw
+from adjudge.monitoring.judge_monitor import JudgeMonitor, Round
 from adjudge.policy.audits import AuditedRate, AuditPath, Monitor, MonitorGroup
 from adjudge.policy.result import Cut
 from adjudge.records import Interval
@@ -139,3 +140,48 @@ BY_GROUP = replace(
         replace(ALARM_GROUP, group="prose", delta=0.025, alarm_after=1212),
     ),
 )
+
+_CALM_ROUND = Round(
+    repeat=2,
+    asked_at="2026-11-02T06:00:00+00:00",
+    delta=0.0125,
+    n_compared=4,
+    n_moved=1,
+    log10_e=-0.2,
+    most_log10_e=0.4,
+    alarm_after=None,
+    served_models=("m-1",),
+    cost=0.1,
+    anchors=(1, 2, 4),
+    path=(0.0, 0.4, -0.2),
+)
+ANSWERED = JudgeMonitor(
+    judge="openai:m",
+    protocol="preference",
+    judge_fingerprint="0" * 64,
+    fingerprint_parts={"model": "m"},
+    verdicts=True,
+    delta=0.025,
+    passes=2,
+    asked_at="2026-11-01T06:00:00+00:00",
+    served_models=("m-1",),
+    dropped={"fewer than two usable answers": 1},
+    anchors=("p1", "p2", "p3", "p4"),
+    texts=("a", "b", "c", "d"),
+    answers=((0.9, 0.9), (0.8, 0.7), (0.2, None), (0.1, 0.1)),
+    adjudge_version="0.1",
+)
+SAME_JUDGE = replace(ANSWERED, rounds=(_CALM_ROUND,))
+OTHER_JUDGE = replace(
+    SAME_JUDGE,
+    rounds=(
+        _CALM_ROUND,
+        replace(
+            _CALM_ROUND, delta=0.025 / 6, n_moved=3, log10_e=5.2, most_log10_e=5.2, alarm_after=3,
+            path=(0.5, 1.0, 5.2),
+        ),
+    ),
+    audit_alarm=False,
+    audit_delta=0.05,
+    warnings=("m-2 answered; at calibration m-1",),
+)  # fmt: skip

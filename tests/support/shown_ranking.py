@@ -98,9 +98,9 @@ BOARD_TABLE = [
     "ash | 1 | 1 to 3 | 1641 | [1611, 1674] | 101",
     "birch | 2 | 1 to 2 | 1588 | [1552, 1623] | 102",
     "cedar | 3 | 3 | 1449 | [1409, 1488] | 103",
-    "dogwood | 4 | 4 | 1322 | (-∞, 1377] | 104",
+    "dogwood | 4 | 4 | at most 1377 | (-∞, 1377] | 104",
 ]
-BOARD_FIGURE = "figure: Each model with its interval; the number after a name is its rank."
+BOARD_FIGURE = "figure: Each model with its interval; after a name its rank, or rank range."
 BOARD_NOTES = [
     "detail: What this assumes",
     "detail: battles of different prompts are independent draws",

@@ -28,7 +28,7 @@ def check_report(folder: Path, damages: Iterable[Damage], *, format: str) -> int
         (folder / name).write_bytes(one.text)
     tried(len(files))
     held = read_folder(folder)
-    shown = {file.path.name for file in held.files}
+    shown = {name for file in held.files for name in (file.path.name, *file.copies)}
     assert "good.json" in shown
     assert shown | set(held.damaged) | set(held.skipped) == {*files, "good.json"}
     for reason in (*held.damaged.values(), *held.skipped.values()):

@@ -19,6 +19,7 @@ KEPT = Path(__file__).parents[2] / "docs" / "tries.json"
 #: What is attacked, by the name that tests use.
 LINES = {
     "status": "rows with a failed, unknown or misspelled status",
+    "rules": "every rule about rows broken in every verb that reads rows, in spellings by seed",
     "words": "words such as error or timeout in a judge's column",
     "repeats": "rows that are in a file again, with the same or with other content",
     "options": "options that contradict themselves: `--labels-as 1=1,1=0`, a column named twice",

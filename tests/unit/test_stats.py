@@ -94,10 +94,9 @@ def test_a_calibrated_confidence_has_no_calibration_error() -> None:
     confidence = np.repeat([0.6, 0.8], 10)
     correct = np.array([1] * 6 + [0] * 4 + [1] * 8 + [0] * 2)
     for equal_mass in (False, True):
-        error = _stats.expected_calibration_error(
-            confidence, correct, bins=10, equal_mass=equal_mass
-        )
-        assert error == pytest.approx(0)
+        bins = _stats.reliability_bins(confidence, correct, bins=10, equal_mass=equal_mass)
+        assert bins.calibration_error == pytest.approx(0)
+    assert _stats.expected_calibration_error(confidence, correct) == pytest.approx(0)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1), st.booleans(), st.integers(1, 20))

@@ -49,6 +49,7 @@ def test_the_command_prints_one_object_and_keeps_it(demo):
     assert demo.first["kind"] == "demo"
     written = json.loads((demo.folder / "demo.json").read_text())
     assert written.pop("command").startswith("adjudge demo --judge simulated ")
+    assert written.pop("digest").startswith("sha256:")
     assert demo.first == written
 
 
@@ -121,7 +122,7 @@ def test_without_weights_and_network_it_offers_the_simulated_judge(tmp_path, mon
 def test_without_llama_cpp_it_says_how_to_get_a_demo_and_prints_nothing_else(
     tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(import_module("adjudge.cli.runs"), "find_spec", lambda name: None)
+    monkeypatch.setattr(import_module("adjudge.cli.verbs.demo"), "find_spec", lambda name: None)
     assert run(["demo", "--out", str(tmp_path / "out")]) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -163,9 +164,9 @@ def test_terminal_and_report_name_the_same_winner(demo):
     assert first != best  # else the sentence below is not tested
     (chapter,) = (part for part in demo.first["chapters"] if part["name"] == "ranking")
     assert (
-        f"{first} is first by the judge, as in the report; by votes {best} is."
+        f"{first} has the highest Elo by the judge, as in the report; by votes {best} has."
         in (chapter["findings"])
     )
-    assert f"<b>{first} is first of 12 models by soft-elo" in (
+    assert f"<b>{first} has the highest Elo of 12 models by soft-elo" in (
         demo.folder / "report.html"
     ).read_text(encoding="utf-8")

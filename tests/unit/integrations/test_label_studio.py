@@ -173,9 +173,10 @@ def test_labels_come_back_from_a_real_export_with_how_their_rows_were_drawn(
 
 
 def test_grades_come_back_too() -> None:
-    items = [{"id": f"item-{n}", "prompt": "q", "response": "r"} for n in ("036", "291", "128")]
-    Path("items.jsonl").write_text("\n".join(json.dumps(item) for item in items))
     export = str(FIXTURES / "label_studio_grades.json")
+    tasks = [task["data"] for task in json.loads(Path(export).read_text())]
+    items = [{name: task[name] for name in ("id", "prompt", "response")} for task in tasks]
+    Path("items.jsonl").write_text("\n".join(json.dumps(item) for item in items))
     assert run(["label", "items.jsonl", "--import", export, "--export-only", "-o", "l.csv"]) == 0
     assert pl.read_csv("l.csv").select("id", "label", "human").rows() == [
         ("item-036", "pass", 1),

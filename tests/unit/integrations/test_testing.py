@@ -75,6 +75,17 @@ def test_a_table_is_estimated_first_and_no_estimate_is_a_failure(
         assert_rate(unlabelled, at_least=0.0)
 
 
+def test_too_few_labels_for_peoples_difference_fail() -> None:
+    rows = binary_rows(MODELS, prompts=400, labels=20, seed=1).drop("truth")
+    old, new = (rows.filter(pl.col("model") == model) for model in ("old", "new"))
+    unlabelled = [frame.drop("human") for frame in (old, new)]
+    assert assert_not_worse(*unlabelled).better
+    with pytest.raises(AssertionError, match="inconclusive by people: .* labelled question"):
+        assert_not_worse(old, new)
+    with pytest.raises(AssertionError, match="inconclusive by people"):
+        assert_not_worse(old, new, margin=0.9)
+
+
 def test_warnings_reach_pytest_where_the_assertion_holds(rows: pl.DataFrame) -> None:
     mixed = estimate(rows)
     assert mixed.warnings

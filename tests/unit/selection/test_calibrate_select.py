@@ -14,6 +14,7 @@ from adjudge.data import write_result
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.judges import judge_pairs
 from adjudge.selection import (
+    Jury,
     calibrate,
     fdr_select,
     pac_threshold,
@@ -145,22 +146,21 @@ def test_rows_left_out_are_counted_by_reason():
     }
 
 
-def test_labels_come_by_id_and_doubtful_ones_are_refused():
+def test_labels_come_by_id_and_doubtful_ones_are_left_out():
     frame = rows(50)
     labels = frame.select("id", "label")
     joined = calibrate(frame.drop("label"), labels=labels, alpha=0.3)
     assert joined.threshold == calibrate(frame, alpha=0.3).threshold
     sampled = labels.with_columns(sampled_by=pl.Series(["doubt"] + ["random"] * 49))
     kept = calibrate(frame.drop("label"), labels=sampled, alpha=0.3)
-    assert kept.dropped["label sampled by doubt"] == 1
+    assert kept.dropped["label sampled by doubt: not used, its row is unlabelled"] == 1
     assert kept.n_calibration == joined.n_calibration - 1
     planned = labels.with_columns(sampled_by=pl.Series(["plan"] * 5 + ["random"] * 45))
     warned = calibrate(frame.drop("label"), labels=planned, alpha=0.3).warnings
     assert any("5 labels were drawn by a plan" in line for line in warned)
     unsaid = labels.with_columns(sampled_by=pl.Series(["doubt"] + [None] * 49))
-    with pytest.raises(DataError, match="1 labels were sampled by doubt"):
-        calibrate(frame.drop("label"), labels=unsaid, alpha=0.3)
-    with pytest.raises(DataError, match="sampled by doubt"):
+    assert calibrate(frame.drop("label"), labels=unsaid, alpha=0.3).groups == kept.groups
+    with pytest.raises(DataError, match="50 label sampled by doubt: not used"):
         calibrate(frame.with_columns(sampled_by=pl.lit("doubt")), alpha=0.3)
 
 
@@ -423,7 +423,7 @@ def several(n=240):
 
 def test_a_mean_jury_averages_log_odds_and_can_select():
     frame = several()
-    policy = calibrate(frame, alpha=0.3, jury="mean")
+    policy = calibrate(frame, alpha=0.3, doubt=Jury("mean"))
     assert policy.jury is not None
     assert policy.judges == ("a", "b", "c")
     assert set(policy.jury.coverage_alone) == {"a", "b", "c"}
@@ -439,7 +439,7 @@ def test_a_mean_jury_averages_log_odds_and_can_select():
 
 def test_a_pair_that_some_judge_lacks_is_kept_and_not_accepted():
     frame = several()
-    policy = calibrate(frame, alpha=0.3, jury="mean")
+    policy = calibrate(frame, alpha=0.3, doubt=Jury("mean"))
     lost = (pl.col("judge") == "b") & (pl.col("id") == "pair-00003")
     new = frame.drop("label").filter(~lost)
     done = select(new, policy)
@@ -452,13 +452,13 @@ def test_a_pair_that_some_judge_lacks_is_kept_and_not_accepted():
 
 def test_a_jury_needs_its_members():
     frame = several()
-    policy = calibrate(frame, alpha=0.3, jury="mean")
+    policy = calibrate(frame, alpha=0.3, doubt=Jury("mean"))
     with pytest.raises(ArgumentError, match="also needs c"):
         select(frame.filter(pl.col("judge") != "c"), policy)
     with pytest.raises(ArgumentError, match="two judges or more"):
-        calibrate(frame.filter(pl.col("judge") == "a"), jury="mean")
-    with pytest.raises(ArgumentError, match="choose one of mean, learned"):
-        calibrate(frame, jury="logistic")
+        calibrate(frame.filter(pl.col("judge") == "a"), doubt=Jury("mean"))
+    with pytest.raises(ArgumentError, match="jury = 'logistic': choose one of mean"):
+        calibrate(frame, doubt=Jury("logistic"))
 
 
 def test_pandas_missing_values_are_missing():

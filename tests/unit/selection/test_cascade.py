@@ -14,7 +14,12 @@ from adjudge.data.judgments import prepare_judgments
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.policy.doubts import LearningShare
 from adjudge.selection import (
+    Cascade,
+    Jury,
+    Learned,
+    PlannedCascade,
     calibrate,
+    evaluate_doubt,
     plan_cascade,
     read_policy,
     scope_threshold,
@@ -43,17 +48,17 @@ def old():
 
 @pytest.fixture(scope="module")
 def plan(old):
-    return plan_cascade(old, "cheap,middle,strong", costs=COSTS, alpha=0.1)
+    return plan_cascade(old, Cascade("cheap,middle,strong", costs=COSTS), alpha=0.1)
 
 
 @pytest.fixture(scope="module")
 def policy(old):
-    return calibrate(old, alpha=0.1, cascade="cheap,middle,strong", costs=COSTS)
+    return calibrate(old, alpha=0.1, doubt=Cascade("cheap,middle,strong", costs=COSTS))
 
 
 @pytest.fixture(scope="module")
 def pair_plan(old):
-    return plan_cascade(old, "cheap,strong", costs=[1, 30], alpha=0.15)
+    return plan_cascade(old, Cascade("cheap,strong", costs=[1, 30]), alpha=0.15)
 
 
 def in_share(frame, plan):
@@ -83,7 +88,9 @@ def test_one_judge_by_two_protocols_is_two_stages(old):
         .otherwise(pl.lit("preference")),
         judge=pl.lit("x"),
     )  # fmt: skip
-    made = calibrate(two, cascade=["x (likelihood)", "x (preference)"], costs=[1, 1.5], alpha=0.2)
+    made = calibrate(
+        two, doubt=Cascade(["x (likelihood)", "x (preference)"], costs=[1, 1.5]), alpha=0.2
+    )
     assert made.judges == ("x (likelihood)", "x (preference)")
     assert select(two, made).summary.n == 500
 
@@ -96,7 +103,7 @@ def test_a_judge_by_two_protocols_of_which_one_is_dropped():
         judge=pl.when(pl.col("judge") == "strong").then(pl.lit("y")).otherwise(pl.lit("x")),
     )  # fmt: skip
     names = ["x (likelihood)", "x (preference)", "y (preference)"]
-    policy = calibrate(made, cascade=names, costs=COSTS, alpha=0.1)
+    policy = calibrate(made, doubt=Cascade(names, costs=COSTS), alpha=0.1)
     assert policy.judges == ("x", "y")
     assert select(made, policy).summary.n == 400
 
@@ -110,11 +117,16 @@ def test_a_plan_comes_from_its_learning_share_alone(old, plan):
         label=pl.when(outside).then(pl.lit("A")).otherwise("label"),
         p_a=pl.when(outside & pl.col("p_a").is_not_null()).then(0.5).otherwise("p_a"),
     )
-    again = plan_cascade(other, "cheap,middle,strong", costs=COSTS)
+    again = plan_cascade(other, Cascade("cheap,middle,strong", costs=COSTS))
     assert again == plan
-    assert plan_cascade(old.sample(fraction=1, shuffle=True, seed=1), "cheap,middle,strong",
-                        costs=COSTS) == plan  # fmt: skip
-    assert plan_cascade(old, "cheap,middle,strong", costs=COSTS, seed=1) != plan
+    assert (
+        plan_cascade(
+            old.sample(fraction=1, shuffle=True, seed=1),
+            Cascade("cheap,middle,strong", costs=COSTS),
+        )
+        == plan
+    )
+    assert plan_cascade(old, Cascade("cheap,middle,strong", costs=COSTS), seed=1) != plan
 
 
 def test_the_share_is_a_hash_of_the_cluster_else_of_the_id():
@@ -160,11 +172,11 @@ def test_the_planned_tau_is_the_largest_whose_mean_doubt_fits_alpha_with_a_margi
 def test_juries_and_a_label_free_cascade_are_candidates():
     """Scored on the learning share alone; each can be planned, calibrated and used."""
     frame = rows(seed=2)
-    plan = plan_cascade(frame, "cheap,middle,strong", costs=COSTS)
+    plan = plan_cascade(frame, Cascade("cheap,middle,strong", costs=COSTS))
     assert [(one.name, one.judges) for one in plan.candidates[1:]] == [
         ("label_free", ("cheap", "middle", "strong")), ("jury", ("cheap", "middle")),
     ]  # fmt: skip
-    jury = plan_cascade(frame, "cheap,middle,strong", candidate="jury", costs=COSTS)
+    jury = plan_cascade(frame, Cascade("cheap,middle,strong", costs=COSTS), candidate="jury")
     assert (jury.rule.judges, jury.rule.tau, jury.planned.cost) == (("cheap", "middle"), 0, 6)
     assert [point.tau for point in jury.points] == [0]
     assert jury.candidates == plan.candidates
@@ -178,21 +190,23 @@ def test_juries_and_a_label_free_cascade_are_candidates():
     doubt, wrong = learning["uncertainty"], learning["verdict"] != learning["label"]
     accepted = scope_threshold(doubt, wrong.cast(pl.Int64), alpha=0.1).accept(doubt.to_numpy())
     assert jury.candidates[2].coverage == pytest.approx(accepted.mean())
-    free = plan_cascade(frame, "cheap,middle,strong", candidate="label_free", costs=COSTS)
+    free = plan_cascade(frame, Cascade("cheap,middle,strong", costs=COSTS), candidate="label_free")
     for made in (jury, free):
-        policy = calibrate(frame, plan=made, alpha=0.1)
+        policy = calibrate(frame, doubt=PlannedCascade(made), alpha=0.1)
         done = select(frame.drop("label"), policy)
         assert done.rows.height == 500
         assert done.summary.n_accepted > 50
     with pytest.raises(ArgumentError, match="name three judges"):
-        plan_cascade(frame, "cheap,strong", costs=[1, 30], candidate="jury")
+        plan_cascade(frame, Cascade("cheap,strong", costs=[1, 30]), candidate="jury")
     with pytest.raises(ArgumentError, match="leave out tau: a jury is asked about every row"):
-        plan_cascade(frame, "cheap,middle,strong", candidate="jury", tau=0.1, costs=[1, 5, 30])
+        plan_cascade(
+            frame, Cascade("cheap,middle,strong", costs=[1, 5, 30]), candidate="jury", tau=0.1
+        )
 
 
 def test_a_cascade_of_one_judge_says_that_it_calibrates_on_fewer_labels():
     frame = rows(skills={"cheap": 0.0, "strong": 2.5})
-    policy = calibrate(frame, cascade="cheap,strong", costs=[1, 1.01], alpha=0.1)
+    policy = calibrate(frame, doubt=Cascade("cheap,strong", costs=[1, 1.01]), alpha=0.1)
     assert [stage.judge for stage in policy.cascade.rule.stages] == ["strong"]
     n = policy.dropped["in the learning share of the cascade"]
     line = f"the cascade is strong alone, and {n} rows of the learning share do not calibrate: if"
@@ -202,7 +216,7 @@ def test_a_cascade_of_one_judge_says_that_it_calibrates_on_fewer_labels():
 @pytest.mark.parametrize("seed", [0, 2])
 def test_a_useless_cheap_judge_is_dropped(seed):
     made = rows(400, skills={"useless": 0.0, "middle": 1.3, "strong": 2.5}, seed=seed)
-    plan = plan_cascade(made, "useless,middle,strong", costs=COSTS)
+    plan = plan_cascade(made, Cascade("useless,middle,strong", costs=COSTS))
     assert plan.rule.judges == ("middle", "strong")
     [dropped] = plan.dropped_stages
     assert dropped.judge == "useless"
@@ -213,7 +227,7 @@ def test_a_useless_cheap_judge_is_dropped(seed):
 
 def test_where_no_tau_leaves_room_for_chance_the_last_judge_is_left():
     made = rows(400, skills={"useless": 0.0, "middle": 1.3, "strong": 2.5}, seed=1)
-    plan = plan_cascade(made, "useless,middle,strong", costs=COSTS)
+    plan = plan_cascade(made, Cascade("useless,middle,strong", costs=COSTS))
     assert (plan.feasible, plan.rule.judges, plan.dropped_stages) == (True, ("strong",), ())
     assert plan.planned.coverage == plan.alone[-1].coverage > 0.5
     assert any("only the last judge is left" in one for one in plan.warnings)
@@ -221,9 +235,9 @@ def test_where_no_tau_leaves_room_for_chance_the_last_judge_is_left():
 
 def test_a_cascade_that_accepts_nothing_is_a_result():
     made = rows(300, skills={"x": 0.0, "y": 0.0}, seed=1)
-    plan = plan_cascade(made, "x,y", costs=[1, 2], alpha=0.02)
+    plan = plan_cascade(made, Cascade("x,y", costs=[1, 2]), alpha=0.02)
     assert (plan.feasible, plan.rule.tau, plan.rule.judges) == (False, 0.0, ("y",))
-    policy = calibrate(made, cascade="x,y", costs=[1, 2], alpha=0.02)
+    policy = calibrate(made, doubt=Cascade("x,y", costs=[1, 2]), alpha=0.02)
     assert not policy.feasible
 
 
@@ -232,10 +246,10 @@ def test_costs_are_measured_dollars_unless_given(old):
         cost=pl.when(pl.col("judge") == "cheap").then(0.001)
         .when(pl.col("judge") == "middle").then(0.004).otherwise(pl.lit(0.02))
     )  # fmt: skip
-    plan = plan_cascade(priced, "cheap,strong")
+    plan = plan_cascade(priced, Cascade("cheap,strong"))
     assert plan.cost_source == "dollars"
     assert [one.cost for one in plan.alone] == pytest.approx([0.001, 0.02])
-    assert plan_cascade(priced, "cheap,strong", costs=[1, 30]).cost_source == "given"
+    assert plan_cascade(priced, Cascade("cheap,strong", costs=[1, 30])).cost_source == "given"
 
 
 @pytest.mark.parametrize(
@@ -245,12 +259,12 @@ def test_costs_are_measured_dollars_unless_given(old):
 )  # fmt: skip
 def test_unknown_and_impossible_costs_are_refused(old, costs, message):
     with pytest.raises(ArgumentError, match=message):
-        plan_cascade(old, "cheap,middle,strong", costs=costs)
+        plan_cascade(old, Cascade("cheap,middle,strong", costs=costs))
 
 
 def test_few_labels_are_refused(old):
     with pytest.raises(ArgumentError, match="learning_share"):
-        plan_cascade(old.filter(pl.col("id") < "pair-00020"), "cheap,strong", costs=[1, 2])
+        plan_cascade(old.filter(pl.col("id") < "pair-00020"), Cascade("cheap,strong", costs=[1, 2]))
 
 
 def test_a_plan_is_read_back_and_refused_where_it_was_edited(old, tmp_path, plan):
@@ -260,7 +274,7 @@ def test_a_plan_is_read_back_and_refused_where_it_was_edited(old, tmp_path, plan
     written["rule"]["stages"][0]["weights"][0] += 0.1
     (tmp_path / "plan.json").write_text(json.dumps(written))
     with pytest.raises(DataError, match="digest"):
-        calibrate(old, plan=tmp_path / "plan.json")
+        calibrate(old, doubt=PlannedCascade(tmp_path / "plan.json"))
 
 
 # --- calibrate -------------------------------------------------------------------------------
@@ -270,10 +284,10 @@ def test_rows_of_the_learning_share_never_calibrate(old, policy, plan):
     learning = in_share(old.unique("id"), plan).sum()
     assert policy.n_calibration == 500 - learning
     assert policy.dropped["in the learning share of the cascade"] == learning
-    assert calibrate(old, plan=plan, alpha=0.1) == policy
+    assert calibrate(old, doubt=PlannedCascade(plan), alpha=0.1) == policy
     only = old.filter(pl.Series(in_share(old, plan)))
     with pytest.raises(ArgumentError, match="label others to calibrate"):
-        calibrate(only, plan=plan)
+        calibrate(only, doubt=PlannedCascade(plan))
 
 
 def test_rows_of_a_learning_rows_cluster_do_not_calibrate_either(old, plan):
@@ -281,7 +295,7 @@ def test_rows_of_a_learning_rows_cluster_do_not_calibrate_either(old, plan):
     prompts = old.with_columns(prompt_id=pl.col("id").str.slice(5, 5).cast(pl.Int64) // 2)
     used = pl.Series("used", in_share(prompts, plan))
     clean = prompts.with_columns(used).filter(~pl.col("used").any().over("prompt_id"))
-    made = calibrate(prompts, plan=plan, alpha=0.2)
+    made = calibrate(prompts, doubt=PlannedCascade(plan), alpha=0.2)
     assert made.cascade.n_verdicts == clean["id"].n_unique()
 
 
@@ -327,21 +341,23 @@ def test_rows_of_a_deployed_cascade_calibrate_it_again(old, policy, plan):
     open_ids = done.rows.filter(pl.Series(done.stage > 0))["id"]
     deployed = old.filter((pl.col("judge") == plan.rule.judges[0]) | pl.col("id").is_in(
         open_ids.implode()))  # fmt: skip
-    made = calibrate(deployed, plan=plan, alpha=0.1)
+    made = calibrate(deployed, doubt=PlannedCascade(plan), alpha=0.1)
     assert made.groups == policy.groups
     assert (made.cascade.coverage_last, policy.cascade.coverage_last is None) == (None, False)
     lost = deployed.filter((pl.col("judge") == plan.rule.judges[0]) | (pl.col("id") > "pair-00100"))
     with pytest.raises(
         ArgumentError, match="the others are not a random sample: ask that judge too"
     ):
-        calibrate(lost, plan=plan, alpha=0.1)
+        calibrate(lost, doubt=PlannedCascade(plan), alpha=0.1)
 
 
 def test_rows_that_only_the_cheap_judge_saw_do_not_calibrate(old, policy, plan):
     """Those of them that end with it would be easy ones without the hard ones next to them."""
     some = old.filter((pl.col("judge") == plan.rule.judges[0]) | (pl.col("id") > "pair-00200"))
-    made = calibrate(some, plan=plan, alpha=0.1)
-    without = calibrate(some.filter(pl.col("id") > "pair-00200"), plan=plan, alpha=0.1)
+    made = calibrate(some, doubt=PlannedCascade(plan), alpha=0.1)
+    without = calibrate(
+        some.filter(pl.col("id") > "pair-00200"), doubt=PlannedCascade(plan), alpha=0.1
+    )
     assert made.groups == without.groups
     assert made.n_calibration < policy.n_calibration
     assert made.dropped["not judged by every stage"] > 0
@@ -363,7 +379,7 @@ def test_an_id_is_in_the_learning_share_whichever_judge_has_its_cluster(old, pla
 
 @pytest.mark.parametrize("guarantee", ["scope", "fdr", "pac"])
 def test_every_guarantee_holds_for_a_cascade_and_says_so(old, pair_plan, guarantee):
-    made = calibrate(old, alpha=0.15, plan=pair_plan, guarantee=guarantee)
+    made = calibrate(old, alpha=0.15, doubt=PlannedCascade(pair_plan), guarantee=guarantee)
     assert made.guarantee == guarantee
     assert made.coverage > 0.3
     assert any("every guarantee holds as for any judge" in one for one in made.assumptions)
@@ -372,31 +388,44 @@ def test_every_guarantee_holds_for_a_cascade_and_says_so(old, pair_plan, guarant
 def test_a_cascade_by_group(old, pair_plan):
     made = old.with_columns(half=pl.when(pl.col("id") < "pair-00250").then(pl.lit("x"))
                             .otherwise(pl.lit("y")))  # fmt: skip
-    policy = calibrate(made, alpha=0.2, plan=pair_plan, by="half")
+    policy = calibrate(made, alpha=0.2, doubt=PlannedCascade(pair_plan), by="half")
     assert [group.group for group in policy.groups] == ["x", "y"]
     assert {one.group for one in select(made, policy).summary.groups} == {"x", "y"}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"jury": "mean"}, {"doubt": "learned"}, {"judge": "cheap"}, {"plan": "plan.json"}],
-)
-def test_options_that_do_not_go_together_are_refused(old, options):
-    with pytest.raises(ArgumentError, match="leave it out"):
-        calibrate(old, cascade="cheap,strong", costs=[1, 2], **options)
+def test_a_cascade_of_rows_without_its_judges_is_refused(old):
+    with pytest.raises(ArgumentError, match="cascade = 'strong': the judgments have cheap"):
+        calibrate(old, doubt=Cascade("cheap,strong", costs=[1, 2]), judge="cheap")
+    with pytest.raises(ArgumentError, match="name two judges or more, .*: cheap, middle, strong"):
+        calibrate(old, doubt="cascade")
+    with pytest.raises(ArgumentError, match="a cascade is evaluated by plan_cascade"):
+        evaluate_doubt(old, doubt=Cascade("cheap,strong", costs=[1, 2]))
 
 
-def test_costs_without_a_cascade_are_refused(old):
-    with pytest.raises(ArgumentError, match="add --cascade"):
-        calibrate(old, costs=[1, 2])
+def test_a_doubt_that_combines_judges_takes_no_weights(old):
+    weighted = old.with_columns(w=1.0)
+    for doubt in (Jury(), Learned(jury=Jury()), Cascade("cheap,strong", costs=[1, 2])):
+        with pytest.raises(ArgumentError, match="a doubt that combines judges cannot use weights"):
+            calibrate(weighted, doubt=doubt, guarantee="fdr", weights="w")
+
+
+def test_the_category_of_a_plan_is_read_from_a_file(old, tmp_path):
+    """No option names the column: the plan does."""
+    is_code = pl.col("id") < "pair-00250"
+    topic = pl.when(is_code).then(pl.lit("code")).otherwise(pl.lit("chat"))
+    long = old.with_columns(my_topic=topic)
+    plan = plan_cascade(long, Cascade("cheap,strong", costs=[1, 30], category="my_topic"))
+    path = tmp_path / "rows.parquet"
+    long.write_parquet(path)
+    assert calibrate(path, doubt=PlannedCascade(plan)).cascade.rule.category == "my_topic"
 
 
 def test_a_plan_of_another_judge_or_answer_mass_is_refused(old, plan):
     other = old.with_columns(judge_fingerprint=pl.lit("f2") + pl.col("judge"))
     with pytest.raises(PolicyMismatchError, match="the plan was made for"):
-        calibrate(other, plan=plan)
+        calibrate(other, doubt=PlannedCascade(plan))
     with pytest.raises(ArgumentError, match=r"made with 0\.1"):
-        calibrate(old, plan=plan, min_answer_mass=0.2)
+        calibrate(old, doubt=PlannedCascade(plan), min_answer_mass=0.2)
 
 
 def test_lengths_and_categories_are_learned_from_and_then_needed(old):
@@ -407,7 +436,7 @@ def test_lengths_and_categories_are_learned_from_and_then_needed(old):
         kind=pl.Series(rng.choice(["code", "chat"], old.height)),
     )
     long = long.with_columns(pl.col("length_a", "length_b", "kind").first().over("id"))
-    made = calibrate(long, cascade="cheap,strong", costs=[1, 30], category="kind", alpha=0.2)
+    made = calibrate(long, doubt=Cascade("cheap,strong", costs=[1, 30], category="kind"), alpha=0.2)
     rule = made.cascade.rule
     assert (rule.lengths, rule.category, rule.categories) == ("length", "kind", ("chat", "code"))
     assert select(long, made).summary.n_accepted > 0
@@ -447,6 +476,27 @@ def test_rows_of_other_judges_are_ignored_and_counted(old, policy):
     assert run.summary.n_accepted == select(old, policy).summary.n_accepted
 
 
+@pytest.mark.attack("status")
+def test_a_row_that_every_judge_failed_is_counted_and_not_planned_for(old, pair_plan):
+    judged = old.filter(pl.col("judge") != "middle")
+    answered = judged.filter((pl.col("status") == "ok").any().over("id"))
+    none = {"p_fwd": None, "p_rev": None, "p_a": None, "status": "refused"}
+    failed = judged.head(40).with_columns(
+        pl.concat_str(pl.lit("failed-"), "id").alias("id"),
+        *(pl.lit(value).alias(name) for name, value in none.items()),
+    )
+    both = pl.concat([answered, failed], how="diagonal_relaxed")
+    cascade = Cascade(["cheap", "strong"], costs=[1, 30])
+    done = plan_cascade(both, cascade, alpha=0.15)
+    reference = plan_cascade(answered, cascade, alpha=0.15)
+    assert done.dropped == {**reference.dropped, "status refused": 40}
+    assert done.points == reference.points
+    # A row that one of the judges failed is planned for.
+    assert (answered["status"] == "error").any()
+    assert "status error" not in reference.dropped
+    assert reference.rule.n_learning == pair_plan.rule.n_learning
+
+
 def test_select_refuses_another_judge(old, policy):
     other = old.with_columns(judge_fingerprint=pl.lit("other"))
     with pytest.raises(PolicyMismatchError, match="the cascade was made for"):
@@ -454,7 +504,7 @@ def test_select_refuses_another_judge(old, policy):
 
 
 def test_fdr_decides_on_a_batch_with_the_failed_rows_in_it(old, pair_plan):
-    made = calibrate(old, alpha=0.15, plan=pair_plan, guarantee="fdr")
+    made = calibrate(old, alpha=0.15, doubt=PlannedCascade(pair_plan), guarantee="fdr")
     new = rows(300, seed=9, failures={"cheap": 0.1, "strong": 0.3})
     few = select(new, made).summary
     assert 0 < few.n_accepted < 300

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.selection import calibrate, evaluate, read_policy, select
+from adjudge.selection import Choices, Jury, calibrate, evaluate_doubt, read_policy, select
 from adjudge.selection.choices import prepare_choices
 from adjudge.selection.doubts.jury import jury_preference
 from adjudge.simulate.pairs import simulate_choices
@@ -18,7 +18,7 @@ NEW = simulate_choices(300, skill=1.5, missing=0.01, seed=2)
 
 @pytest.fixture(scope="module")
 def policy():
-    return calibrate(OLD, best=True, alpha=0.1)
+    return calibrate(OLD, doubt=Choices(), alpha=0.1)
 
 
 def test_prompts_calibrate_and_the_policy_says_so(policy):
@@ -33,7 +33,7 @@ def test_prompts_calibrate_and_the_policy_says_so(policy):
 @pytest.mark.parametrize("guarantee", ["scope", "fdr", "pac"])
 def test_select_folds_in_the_same_way(guarantee, tmp_path):
     path = tmp_path / "policy.json"
-    path.write_text(calibrate(OLD, best=True, alpha=0.1, guarantee=guarantee).to_json())
+    path.write_text(calibrate(OLD, doubt=Choices(), alpha=0.1, guarantee=guarantee).to_json())
     assert read_policy(path).about == "choices"
     done = select(NEW.drop("label", "best"), path)
     rows = done.rows
@@ -54,10 +54,10 @@ def test_select_folds_in_the_same_way(guarantee, tmp_path):
 
 
 def test_labels_of_all_pairs_say_the_same_as_the_best_by_name(policy):
-    pairs = calibrate(OLD.drop("best"), best=True, alpha=0.1)
+    pairs = calibrate(OLD.drop("best"), doubt=Choices(), alpha=0.1)
     whole = OLD.filter(pl.len().over("prompt_id") == 6)
     assert pairs.n_calibration == whole["prompt_id"].n_unique() == 400 - pairs.dropped["no label"]
-    named = calibrate(whole.drop("label"), best=True, alpha=0.1)
+    named = calibrate(whole.drop("label"), doubt=Choices(), alpha=0.1)
     assert (named.threshold, named.n_errors) == (pairs.threshold, pairs.n_errors)
 
 
@@ -65,9 +65,9 @@ def test_human_ties_are_left_out_or_errors():
     tied = OLD.with_columns(
         best=pl.when(pl.col("prompt_id") < "prompt-00050").then(pl.lit("tie")).otherwise("best")
     )
-    left = calibrate(tied, best=True)
+    left = calibrate(tied, doubt=Choices())
     assert (left.n_calibration, left.dropped["human tie"]) == (350, 50)
-    counted = calibrate(tied, best=True, ties="error")
+    counted = calibrate(tied, doubt=Choices(), ties="error")
     assert counted.n_calibration == 400
     assert counted.n_errors == left.n_errors + 50
     assert "a human tie counts as an error of any choice" in counted.assumptions
@@ -83,18 +83,12 @@ def test_a_policy_about_pairs_is_refused_for_prompts_and_the_other_way_round(pol
     assert select(NEW, policy, best=True).summary.about == "choices"
 
 
-@pytest.mark.parametrize("option", [{"doubt": "learned"}, {"cascade": "simulated"}, {"pairs": OLD}])
-def test_what_is_made_for_pairs_is_refused(option):
-    with pytest.raises(ArgumentError, match="leave it out: it cannot be used with --best"):
-        calibrate(OLD, best=True, **option)
-
-
 def test_a_jury_chooses_by_the_mean_log_odds_of_its_judges(tmp_path):
     old, new = (
         simulate_choices(400, judges=3, skill=1.2, noise=0.8, missing=0.002, seed=n) for n in (1, 2)
     )
     path = tmp_path / "policy.json"
-    path.write_text(calibrate(old, best=True, jury="mean", alpha=0.2).to_json())
+    path.write_text(calibrate(old, doubt=Choices(Jury("mean")), alpha=0.2).to_json())
     policy = read_policy(path)
     names = [f"simulated-{n}" for n in (1, 2, 3)]
     assert (policy.about, policy.n_calibration, list(policy.judges)) == ("choices", 400, names)
@@ -111,8 +105,10 @@ def test_a_jury_chooses_by_the_mean_log_odds_of_its_judges(tmp_path):
     assert rows["choice"].equals(rows["verdict"], null_equal=True)
     assert np.allclose(rows["uncertainty"], rows["uncertainty_hand"], atol=1e-9)
     assert set(done.rows.filter(pl.col("choice").is_null())["reason"]) == {"failed comparison"}
-    first = select(new.filter(pl.col("judge") == names[0]), calibrate(
-        old.filter(pl.col("judge") == names[0]), best=True, alpha=0.2)).rows  # fmt: skip
+    first = select(
+        new.filter(pl.col("judge") == names[0]),
+        calibrate(old.filter(pl.col("judge") == names[0]), doubt=Choices(), alpha=0.2),
+    ).rows
     both = done.rows.join(first, on="id", suffix="_first")
     assert both["judge_choice"].equals(both["choice_first"], null_equal=True)
     turned = both.filter("accepted", pl.col("choice") != pl.col("judge_choice")).height
@@ -122,7 +118,7 @@ def test_a_jury_chooses_by_the_mean_log_odds_of_its_judges(tmp_path):
     assert shuffled.select("id", "choice", "accepted").equals(
         done.rows.sort("id").select("id", "choice", "accepted")
     )
-    seen = evaluate(old, best=True, jury="mean", splits=20, alphas=[0.2])
+    seen = evaluate_doubt(old, doubt=Choices(Jury("mean")), splits=20, alphas=[0.2])
     accuracy = {signal.judge: signal.accuracy for signal in seen.signals}
     assert accuracy["jury"] > max(accuracy[name] for name in names)
 
@@ -130,14 +126,14 @@ def test_a_jury_chooses_by_the_mean_log_odds_of_its_judges(tmp_path):
 def test_a_jury_of_choices_refuses_what_it_cannot_use(policy):
     two = simulate_choices(100, judges=2, seed=1)
     with pytest.raises(ArgumentError, match="needs two judges or more; there is only simulated"):
-        calibrate(OLD, best=True, jury="mean")
+        calibrate(OLD, doubt=Choices(Jury("mean")))
     with pytest.raises(ArgumentError, match="jury"):
-        calibrate(two, best=True, jury="learned")
-    together = calibrate(two, best=True, jury="mean", alpha=0.4)
+        calibrate(two, doubt=Choices(Jury("learned")))
+    together = calibrate(two, doubt=Choices(Jury("mean")), alpha=0.4)
     with pytest.raises(ArgumentError, match="also needs simulated-2"):
         select(two.filter(pl.col("judge") == "simulated-1"), together)
     prints = two.with_columns(judge_fingerprint=pl.col("judge") + "-print")
-    known = calibrate(prints, best=True, jury="mean", alpha=0.4)
+    known = calibrate(prints, doubt=Choices(Jury("mean")), alpha=0.4)
     assert known.judge_fingerprints == ("simulated-1-print", "simulated-2-print")
     with pytest.raises(PolicyMismatchError):
         select(prints.with_columns(pl.col("judge_fingerprint") + "!"), known)
@@ -146,7 +142,7 @@ def test_a_jury_of_choices_refuses_what_it_cannot_use(policy):
 def test_groups_are_columns_of_prompts():
     topic = pl.when(pl.col("prompt_id") < "prompt-00200").then(pl.lit("code"))
     frame = OLD.with_columns(topic=topic.otherwise(pl.lit("prose")))
-    policy = calibrate(frame, best=True, by="topic", alpha=0.2)
+    policy = calibrate(frame, doubt=Choices(), by="topic", alpha=0.2)
     assert [(g.group, g.n_calibration) for g in policy.groups] == [("code", 200), ("prose", 200)]
     assert select(frame, policy).summary.groups[0].n == 200
 
@@ -154,16 +150,17 @@ def test_groups_are_columns_of_prompts():
 def test_labels_by_doubt_never_calibrate_a_prompt():
     drawn = pl.when(pl.col("prompt_id") < "prompt-00100").then(pl.lit("doubt"))
     frame = OLD.with_columns(sampled_by=drawn.otherwise(pl.lit("random")))
-    policy = calibrate(frame, best=True)
-    assert (policy.n_calibration, policy.dropped["label sampled by doubt"]) == (300, 100)
+    policy = calibrate(frame, doubt=Choices())
+    reason = "label sampled by doubt: not used, its row is unlabelled"
+    assert (policy.n_calibration, policy.dropped[reason]) == (300, 100)
 
 
 def test_evaluate_measures_choices():
-    seen = evaluate(OLD, best=True, splits=20, alphas=[0.1])
+    seen = evaluate_doubt(OLD, doubt=Choices(), splits=20, alphas=[0.1])
     (signal,) = seen.signals
     mute = 400 - OLD.group_by("prompt_id").len().filter(pl.col("len") == 6).height
     assert (signal.signal, signal.n, signal.n_no_verdict) == ("product", 400, mute)
     assert signal.auroc > 0.6
     assert any("without a choice" in line for line in seen.warnings)
     with pytest.raises(DataError, match="has no human labels"):
-        evaluate(OLD.drop("label", "best"), best=True)
+        evaluate_doubt(OLD.drop("label", "best"), doubt=Choices())

@@ -16,7 +16,15 @@ from adjudge.judges import judge_pairs
 from adjudge.judges.judge import make_judge, parse_judge, parse_protocol
 from adjudge.policy.result import Cut
 from adjudge.records import Pair
-from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
+from adjudge.selection import (
+    Jury,
+    calibrate,
+    evaluate_doubt,
+    plan_labels,
+    plan_selection,
+    read_policy,
+    select,
+)
 from adjudge.selection.labelled import BEYOND
 from adjudge.selection.verifying import contradictions
 from adjudge.server.service import Case, JudgeService
@@ -145,7 +153,7 @@ def test_rows_that_the_judge_did_not_answer_are_not_drawn():
     assert str(plan).endswith("left out 2 rows: status error\nleft out 1 row: status off_answer")
 
 
-@pytest.mark.parametrize("use", [plan_labels, calibrate, evaluate, plan_selection])
+@pytest.mark.parametrize("use", [plan_labels, calibrate, evaluate_doubt, plan_selection])
 def test_what_is_not_a_way_of_sampling_is_refused_by_every_verb(use):
     rows = POOL.head(40).with_columns(label=pl.lit("A"), sampled_by=pl.lit(3))
     with pytest.raises(DataError, match="row 1, column sampled_by: '3' is not known; use random"):
@@ -233,7 +241,7 @@ def test_labels_of_another_prompt_are_refused():
 
 
 def test_evaluate_and_plan_selection_leave_them_out():
-    for verb in (evaluate, plan_selection):
+    for verb in (evaluate_doubt, plan_selection):
         with pytest.raises(DataError, match="200 labels were sampled by surest"):
             verb(POOL, labels=LABELS)
 
@@ -278,7 +286,7 @@ def test_another_judge_or_a_jury_keeps_to_the_cut_of_the_first():
     members = both.filter(pl.col("id").is_in(POOL["id"].to_list()))
     with pytest.raises(PolicyMismatchError, match="its judgments are missing; give them too"):
         calibrate(members, labels=LABELS, judge="y")
-    policy = calibrate(members, labels=LABELS, jury="mean", alpha=0.2)
+    policy = calibrate(members, labels=LABELS, doubt=Jury("mean"), alpha=0.2)
     assert policy.cuts == (PLAN.cut,)
     assert policy.accepts == "below"
     assert list(contradictions(policy, source="policy")) == []
@@ -363,3 +371,41 @@ def test_a_random_draw_needs_no_doubt() -> None:
         plan_labels(rows, surest=0.5)
     with pytest.raises(DataError, match="column id: is missing; name yours: --column id=NAME"):
         plan_labels({"judge": [0, 1]})
+
+
+def _labelled_but(**origin: str) -> pl.DataFrame:
+    """Ten rows, of which the first five have a label of this origin."""
+    rows = {"id": [f"x{i}" for i in range(10)], "p_a": [0.9 - i / 100 for i in range(10)]}
+    five = [True] * 5 + [False] * 5
+    columns = {name: [word if has else None for has in five] for name, word in origin.items()}
+    return pl.DataFrame({**rows, "label": ["A" if has else None for has in five], **columns})
+
+
+@pytest.mark.parametrize(
+    ("origin", "reason"),
+    [
+        ({"started_from": "Judge"}, "label started from the judge's answer"),
+        ({"sampled_by": "DOUBT"}, "label sampled by doubt"),
+        ({"sampled_by": "browsed"}, "label sampled by browsed"),
+    ],
+)
+@pytest.mark.parametrize("surest", [None, 0.9])
+def test_a_row_whose_label_is_not_used_is_drawn(
+    origin: dict[str, str], reason: str, surest: float | None
+) -> None:
+    plan = plan_labels(_labelled_but(**origin), surest=surest)
+    assert {f"x{i}" for i in range(5)} <= {*plan.ids}
+    assert plan.dropped == {f"{reason}: not used, its row is unlabelled": 5}
+
+
+def test_rows_that_a_model_labelled_are_not_drawn_and_this_is_said() -> None:
+    plan = plan_labels(_labelled_but(labelled_by="MODEL"))
+    assert {*plan.ids} == {f"x{i}" for i in range(5, 10)}
+    made = "5 labels were made by a model: their rows are not drawn (see --model-labels)"
+    assert plan.warnings == (made,)
+    assert f"note: {made}" in str(plan)
+
+
+def test_words_about_the_origin_of_labels_are_refused_if_unknown() -> None:
+    with pytest.raises(DataError, match="'machine' is not known; use person or model"):
+        plan_labels(_labelled_but(labelled_by="machine"))

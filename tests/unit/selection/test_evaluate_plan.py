@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.selection import evaluate, plan_labels, plan_selection
+from adjudge.selection import evaluate_doubt, plan_labels, plan_selection
 from adjudge.simulate.pairs import two_order_judge
 from adjudge.statistics.entropy import random_orders
 from adjudge.statistics.numbers import expected_calibration_error
@@ -20,7 +20,7 @@ def rows(n=300, seed=0) -> pl.DataFrame:
 
 
 def test_both_orders_give_four_signals_and_every_method():
-    seen = evaluate(rows(), splits=20)
+    seen = evaluate_doubt(rows(), splits=20)
     assert [s.signal for s in seen.signals] == [
         *("preference_entropy", "single_order", "swap_vote", "swap_vote_by_coin"),
     ]
@@ -37,7 +37,7 @@ def test_the_numbers_are_those_of_the_definitions():
     frame = rows()
     p = (frame["p_fwd"].to_numpy() + frame["p_rev"].to_numpy()) / 2
     right = (np.where(p > 0.5, "A", "B") == frame["label"].to_numpy()).astype(int)
-    result = evaluate(frame, splits=5).signals[0]
+    result = evaluate_doubt(frame, splits=5).signals[0]
     assert result.accuracy == right.mean()
     assert result.ece == expected_calibration_error(np.maximum(p, 1 - p), right)
 
@@ -48,7 +48,7 @@ def test_votes_that_disagree_are_no_errors_of_the_confidence():
     votes = (frame["p_fwd"] > 0.5).to_numpy(), (frame["p_rev"] > 0.5).to_numpy()
     agree = votes[0] == votes[1]
     right = (np.where(votes[0], "A", "B") == frame["label"].to_numpy())[agree]
-    seen = evaluate(frame, splits=5)
+    seen = evaluate_doubt(frame, splits=5)
     entropy, _, vote, _ = seen.signals
     assert (vote.n, vote.n_no_verdict, vote.n_verdicts) == (400, (~agree).sum(), agree.sum())
     assert vote.accuracy == vote.auprc == right.mean()
@@ -65,7 +65,7 @@ def test_votes_that_disagree_are_no_errors_of_the_confidence():
 
 def test_a_judge_that_follows_the_order_has_no_vote_at_all():
     frame = rows(40).with_columns(p_fwd=pl.lit(0.9), p_rev=pl.lit(0.2))
-    vote = evaluate(frame, splits=5).signals[2]
+    vote = evaluate_doubt(frame, splits=5).signals[2]
     assert (vote.n_no_verdict, vote.accuracy, vote.ece, vote.auroc, vote.auprc) == (40, *[None] * 4)
 
 
@@ -74,15 +74,15 @@ def test_the_single_order_is_the_one_drawn():
     orders = random_orders(frame["id"].to_list(), seed=3)
     p = np.where(orders == "ab", frame["p_fwd"], frame["p_rev"]).astype(float)
     right = np.where(p > 0.5, "A", "B") == frame["label"].to_numpy()
-    assert evaluate(frame, splits=5, seed=3).signals[1].accuracy == right.mean()
+    assert evaluate_doubt(frame, splits=5, seed=3).signals[1].accuracy == right.mean()
     assert 0 < (orders == "ab").sum() < 50
 
 
 def test_one_probability_gives_one_signal_named_after_its_protocol():
     frame = rows(60).select("id", "label", p_a=pl.col("p_fwd"), protocol=pl.lit("likelihood"))
-    assert [s.signal for s in evaluate(frame, splits=5).signals] == ["likelihood"]
+    assert [s.signal for s in evaluate_doubt(frame, splits=5).signals] == ["likelihood"]
     own = frame.with_columns(uncertainty=pl.Series(np.linspace(0, 1, 60)))
-    assert [s.signal for s in evaluate(own, splits=5).signals] == ["uncertainty"]
+    assert [s.signal for s in evaluate_doubt(own, splits=5).signals] == ["uncertainty"]
 
 
 def test_judges_and_protocols_stand_apart():
@@ -93,26 +93,26 @@ def test_judges_and_protocols_stand_apart():
             rows(60, 1).with_columns(judge=pl.lit("y"), protocol=pl.lit("preference")),
         ]
     )
-    seen = evaluate(frame, splits=5)
+    seen = evaluate_doubt(frame, splits=5)
     assert len(seen.signals) == 12
-    assert len(evaluate(frame, splits=5, judge="x", protocol="rubric").signals) == 4
+    assert len(evaluate_doubt(frame, splits=5, judge="x", protocol="rubric").signals) == 4
 
 
 def test_clusters_are_split_whole():
     frame = rows(100).with_columns(prompt_id=pl.Series([str(i // 5) for i in range(100)]))
-    seen = evaluate(frame, splits=5)
+    seen = evaluate_doubt(frame, splits=5)
     assert seen.cluster == "prompt_id"
-    assert evaluate(frame, splits=5, cluster=None).cluster is None
+    assert evaluate_doubt(frame, splits=5, cluster=None).cluster is None
 
 
 def test_one_class_alone_has_no_auroc():
     frame = pl.DataFrame({"id": range(20), "p_a": [0.9] * 20, "label": ["A"] * 20})
-    assert evaluate(frame, splits=5).signals[0].auroc is None
+    assert evaluate_doubt(frame, splits=5).signals[0].auroc is None
 
 
 def test_without_labels_it_says_so():
     with pytest.raises(DataError, match="no human labels"):
-        evaluate(rows(10).drop("label"))
+        evaluate_doubt(rows(10).drop("label"))
 
 
 # --- plan ------------------------------------------------------------------------------------
@@ -204,14 +204,14 @@ def test_a_plan_without_labels_or_accuracies_says_what_to_give():
 
 def test_swap_and_vote_with_a_coin_has_a_verdict_on_every_row():
     frame = rows(300)
-    signals = {s.signal: s for s in evaluate(frame, splits=5).signals}
+    signals = {s.signal: s for s in evaluate_doubt(frame, splits=5).signals}
     vote, coin = signals["swap_vote"], signals["swap_vote_by_coin"]
     assert vote.n_no_verdict > coin.n_no_verdict == 0
     assert coin.n_verdicts == 300
 
 
 def test_the_accuracy_of_vanilla_is_that_of_the_judge():
-    seen = evaluate(rows(300), splits=200, alphas=[0.2])
+    seen = evaluate_doubt(rows(300), splits=200, alphas=[0.2])
     method = {(m.signal, m.method): m for m in seen.methods}
     for signal in seen.signals:
         if not signal.n_no_verdict:
@@ -258,9 +258,9 @@ def test_ece_is_of_the_confidence_that_was_stated_whatever_p_a_was_made_of_it() 
         }
     )
     ours = claims.with_columns(confidence=pl.Series(stated))
-    assert evaluate(claims, splits=2, alphas=[0.2]).signals[0].ece > 0.1
-    quality = evaluate(ours, splits=2, alphas=[0.2]).signals[0]
+    assert evaluate_doubt(claims, splits=2, alphas=[0.2]).signals[0].ece > 0.1
+    quality = evaluate_doubt(ours, splits=2, alphas=[0.2]).signals[0]
     assert quality.ece == pytest.approx(0.0)
     # A column of the same name that says something else is not taken for it.
     other = claims.with_columns(confidence=pl.Series(stated[::-1]))
-    assert evaluate(other, splits=2, alphas=[0.2]).signals[0].ece > 0.1
+    assert evaluate_doubt(other, splits=2, alphas=[0.2]).signals[0].ece > 0.1

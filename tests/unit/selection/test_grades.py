@@ -10,7 +10,17 @@ import pytest
 
 from adjudge.data import prepare_grades, read_grades, write_result
 from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
+from adjudge.selection import (
+    Jury,
+    Learned,
+    calibrate,
+    evaluate_doubt,
+    plan_labels,
+    plan_selection,
+    read_policy,
+    select,
+)
+from adjudge.selection.doubts.base import DoubtMethod
 from adjudge.selection.labelled import BEYOND
 
 
@@ -73,13 +83,13 @@ def test_a_policy_is_for_its_own_kind_of_rows(tmp_path: object) -> None:
 
 def test_evaluate_and_plan_count_the_same_errors() -> None:
     grades, pairs = tables()
-    one, other = (evaluate(rows, splits=20, alphas=[0.2]) for rows in (grades, pairs))
+    one, other = (evaluate_doubt(rows, splits=20, alphas=[0.2]) for rows in (grades, pairs))
     assert one == other
     assert plan_selection(grades, repeats=10).points == plan_selection(pairs, repeats=10).points
 
 
-@pytest.mark.parametrize("jury", ["mean", "learned"])
-def test_a_jury_of_graders(jury: str) -> None:
+@pytest.mark.parametrize("jury", [Jury("mean"), Learned(jury=Jury())])
+def test_a_jury_of_graders(jury: DoubtMethod) -> None:
     (grades, pairs), noise = tables(), np.random.default_rng(1).random(300)
     second = np.clip(grades["p_pass"].to_numpy() + 0.2 * (noise - 0.5), 0.001, 0.999)
     more = pl.Series(second)
@@ -88,9 +98,9 @@ def test_a_jury_of_graders(jury: str) -> None:
             judge=(more > 0.5).cast(pl.Int64))]
     )  # fmt: skip
     same = pl.concat([pairs, pairs.with_columns(judge=pl.lit("k"), p_a=more)])
-    policies = [calibrate(rows, alpha=0.15, jury=jury) for rows in (two, same)]
+    policies = [calibrate(rows, alpha=0.15, doubt=jury) for rows in (two, same)]
     assert policies[0].threshold == policies[1].threshold
-    shown = [evaluate(rows, jury=jury, splits=10, alphas=[0.15]) for rows in (two, same)]
+    shown = [evaluate_doubt(rows, doubt=jury, splits=10, alphas=[0.15]) for rows in (two, same)]
     assert shown[0].comparisons == shown[1].comparisons
     chosen = [select(rows, one).rows for rows, one in zip((two, same), policies, strict=True)]
     assert chosen[0]["accepted"].to_list() == chosen[1]["accepted"].to_list()

@@ -9,7 +9,7 @@ import pytest
 from adjudge.data import read_judgments, read_result, write_result
 from adjudge.errors import DataError
 from adjudge.policy.result import Policy
-from adjudge.selection import calibrate, evaluate, select
+from adjudge.selection import Jury, calibrate, evaluate_doubt, select
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.statistics.entropy import verdict as verdict_of
 
@@ -89,7 +89,7 @@ def test_ties_do_not_look_like_drift_and_are_named() -> None:
 
 def test_evaluate_counts_ties_as_rows_without_a_verdict() -> None:
     frame = rows().with_columns(p_fwd=pl.col("p_a"), p_rev=pl.col("p_a"))
-    table = evaluate(frame, splits=20, alphas=[0.2])
+    table = evaluate_doubt(frame, splits=20, alphas=[0.2])
     assert [s.signal for s in table.signals] == [
         *("preference_entropy", "single_order", "swap_vote", "swap_vote_by_coin"),
     ]
@@ -102,7 +102,7 @@ def test_a_jury_of_judges_that_see_ties_sees_them_too() -> None:
     both = pl.concat([rows(judge="one"), rows(seed=3, judge="two").with_columns(rows()["label"])])
     frame = both.filter(pl.col("id") < 40)
     kept = pl.concat([frame, both.filter(pl.col("id") >= 40)])
-    policy = calibrate(kept, alpha=0.2, jury="mean")
+    policy = calibrate(kept, alpha=0.2, doubt=Jury("mean"))
     assert any("a tie on 40 labelled rows" in line for line in policy.warnings)
     run = select(kept, policy)
     assert run.summary.dropped["judge tie"] == 40

@@ -13,7 +13,15 @@ from adjudge.data.judgments import read_wins
 from adjudge.data.outcomes import judge_scores
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import ArgumentError, DataError
-from adjudge.selection import calibrate, evaluate, read_policy, scope_threshold, select
+from adjudge.selection import (
+    Jury,
+    Learned,
+    calibrate,
+    evaluate_doubt,
+    read_policy,
+    scope_threshold,
+    select,
+)
 from adjudge.selection.doubts.evidence import Evidence, LearnedMargin, doubt_of, log_odds
 from adjudge.simulate.pairs import two_order_judge
 from simulators import misled_judges, several_judges
@@ -57,7 +65,7 @@ def coverage_after(p, prefers_a, *candidates, n=300):
     ]
 
 
-MEAN, LEARNED = {"jury": "mean"}, {"jury": "learned"}
+MEAN, LEARNED = {"doubt": Jury("mean")}, {"doubt": Learned(jury=Jury())}
 
 
 def test_the_learned_jury_beats_the_best_judge_where_the_others_are_worse_than_chance():
@@ -97,14 +105,12 @@ def test_on_clean_judges_the_learned_jury_loses_little():
 # --- what it keeps ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("jury", [None, "learned"])
+@pytest.mark.parametrize("jury", [None, Jury()])
 def test_select_has_the_scores_of_calibrate_to_the_last_bit(tmp_path, jury):
     frame = misled().with_columns(response_a=pl.lit("ab"), response_b=pl.lit("c"))
     if jury is None:
         frame = frame.filter(pl.col("judge") == "judge-0").drop("length_a", "length_b")
-    made = calibrate(
-        frame, alpha=0.2, jury=jury, doubt="learned" if jury is None else None, category="kind"
-    )
+    made = calibrate(frame, alpha=0.2, doubt=Learned(category="kind", jury=jury))
     path = write_result(made, tmp_path / "policy.json")
     assert read_policy(path) == made
     rows = select(frame.drop("label"), path).rows
@@ -119,21 +125,21 @@ def test_select_has_the_scores_of_calibrate_to_the_last_bit(tmp_path, jury):
 
 def test_the_order_of_the_rows_decides_nothing():
     frame = misled()
-    made = calibrate(frame, jury="learned", category="kind")
+    made = calibrate(frame, doubt=Learned(category="kind", jury=Jury()))
     again = calibrate(
-        frame.sample(fraction=1, shuffle=True, seed=3), jury="learned", category="kind"
+        frame.sample(fraction=1, shuffle=True, seed=3), doubt=Learned(category="kind", jury=Jury())
     )
     assert again == made
-    other = calibrate(frame, jury="learned", category="kind", seed=1)
+    other = calibrate(frame, doubt=Learned(category="kind", jury=Jury()), seed=1)
     assert other.doubt.weights != made.doubt.weights
 
 
 def test_the_judges_word_is_kept_and_overturned_verdicts_are_counted():
     frame = misled()
-    policy = calibrate(frame, alpha=0.1, jury="learned")
+    policy = calibrate(frame, alpha=0.1, doubt=Learned(jury=Jury()))
     assert 0 < policy.doubt.n_overturned < policy.n_calibration == 210
     assert policy.dropped["label used to learn the doubt"] == 90 == policy.doubt.n_learning
-    mean = select(frame.drop("label"), calibrate(frame, alpha=0.3, jury="mean")).rows
+    mean = select(frame.drop("label"), calibrate(frame, alpha=0.3, doubt=Jury("mean"))).rows
     run = select(frame.drop("label"), policy)
     own = read_judgments(frame).filter(pl.col("judge") == "judge-0").sort("id")["verdict"].to_list()
     for rows in (run.rows, mean):
@@ -145,12 +151,19 @@ def test_the_judges_word_is_kept_and_overturned_verdicts_are_counted():
     turned = run.rows.filter("accepted", pl.col("verdict") != pl.col("judge_verdict"))
     assert run.summary.n_overturned == turned.height > 0
     assert f"verdict differs from judge_verdict in {turned.height} of" in str(run)
+    # calibrate compares with the same judge: on the rows that it did not learn from.
+    calibrating = run.rows.filter(pl.col("learned_doubt").is_in(policy.groups[0].scores))
+    assert calibrating.height == policy.doubt.n_verdicts
+    differ = calibrating.filter(pl.col("verdict") != pl.col("judge_verdict")).height
+    assert policy.doubt.n_overturned == differ
+    first = "verdict differs from judge_verdict, that of judge-0"
+    assert f"{first}, in {differ} of 210 rows" in str(policy)
 
 
 def test_readers_of_a_selection_take_its_verdict_and_calibrate_takes_the_judges():
     """Also if the names in the file would allow both; a lone judge_verdict is the verdict."""
     frame = misled().with_columns(model_a=pl.lit("x"), model_b=pl.lit("y"), doc_id="id")
-    selected = select(frame, calibrate(frame, alpha=0.1, jury="learned")).rows
+    selected = select(frame, calibrate(frame, alpha=0.1, doubt=Learned(jury=Jury()))).rows
     decided = selected["verdict"].to_list()
     assert decided != read_judgments(selected.select("id", "p_a"))["verdict"].to_list()
     assert read_judgments(selected)["verdict"].to_list() == decided
@@ -174,7 +187,7 @@ def test_readers_of_a_selection_take_its_verdict_and_calibrate_takes_the_judges(
 
 def test_errors_are_those_of_the_learned_verdict():
     frame = misled()
-    policy = calibrate(frame, alpha=0.1, jury="learned")
+    policy = calibrate(frame, alpha=0.1, doubt=Learned(jury=Jury()))
     rows = select(frame.drop("label"), policy).rows
     label = frame.filter(pl.col("judge") == "judge-0").select("id", "label")
     right = rows.join(label, on="id")
@@ -206,7 +219,7 @@ def test_a_tie_of_the_judge_stays_one():
     assert rows["verdict"].unique().to_list() == ["tie"]
     assert rows["learned_doubt"].null_count() == 20
     assert not rows["accepted"].any()
-    seen = evaluate(frame, doubt="learned", splits=5, alphas=[0.45])
+    seen = evaluate_doubt(frame, doubt="learned", splits=5, alphas=[0.45])
     assert max(one.coverage for one in seen.comparisons) < 1
 
 
@@ -222,7 +235,7 @@ def test_human_ties_are_not_learned_from():
 
 def test_prompts_are_learned_from_whole():
     frame = misled(400).with_columns(prompt_id=pl.col("id").str.slice(-2, 2))
-    policy = calibrate(frame, alpha=0.3, jury="learned")
+    policy = calibrate(frame, alpha=0.3, doubt=Learned(jury=Jury()))
     assert policy.cluster == "prompt_id"
     assert (policy.doubt.n_learning, policy.n_calibration) == (120, 70)
 
@@ -230,7 +243,9 @@ def test_prompts_are_learned_from_whole():
 def test_groups_and_every_guarantee_take_learned_scores():
     frame = misled(400)
     for guarantee in ("scope", "fdr", "pac"):
-        made = calibrate(frame, alpha=0.2, jury="learned", by="kind", guarantee=guarantee)
+        made = calibrate(
+            frame, alpha=0.2, doubt=Learned(jury=Jury()), by="kind", guarantee=guarantee
+        )
         assert [group.group for group in made.groups] == ["math", "code"]
         assert select(frame.drop("label"), made).summary.n_accepted > 100
 
@@ -241,16 +256,16 @@ def test_groups_and_every_guarantee_take_learned_scores():
 def test_a_missing_column_is_refused_by_name():
     frame = misled()
     with pytest.raises(ArgumentError, match="length_a is there, but length_b is missing"):
-        calibrate(frame.drop("length_b"), jury="learned")
+        calibrate(frame.drop("length_b"), doubt=Learned(jury=Jury()))
     with pytest.raises(ArgumentError, match="category = 'topic': choose a column"):
-        calibrate(frame, jury="learned", category="topic")
-    policy = calibrate(frame, jury="learned", category="kind")
+        calibrate(frame, doubt=Learned(category="topic", jury=Jury()))
+    policy = calibrate(frame, doubt=Learned(category="kind", jury=Jury()))
     for column in ("length_a", "length_b", "kind"):
         with pytest.raises(ArgumentError, match=f"judgments = '{column}': the learned doubt needs"):
             select(frame.drop("label", column), policy)
     gap = pl.when(pl.col("id") == "pair-0007").then(None).otherwise("length_a").alias("length_a")
     with pytest.raises(ArgumentError, match="length_a of id 'pair-0007'"):
-        calibrate(frame.with_columns(gap), jury="learned")
+        calibrate(frame.with_columns(gap), doubt=Learned(jury=Jury()))
     ordered = calibrate(one_judge(), doubt="learned")
     assert "sign x order gap" in ordered.doubt.columns
     new = one_judge(20).select("id", "judge", "protocol", p_a=pl.col("p_fwd"))
@@ -276,11 +291,10 @@ def test_texts_give_lengths_in_characters():
     ("options", "match"),
     [
         ({"doubt": "learned"}, "4 judges or protocols: select one with --judge"),
-        ({"doubt": "boosted", "judge": "judge-0"}, "choose one of learned"),
-        ({"doubt": "learned", "jury": "mean"}, "--jury learned includes it"),
-        ({"category": "kind", "jury": "mean"}, "needs --doubt learned"),
-        ({"jury": "learned", "learning_share": 0.01}, "leaves 3 labels to learn from"),
-        ({"jury": "learned", "learning_share": 1.0}, "learning_share"),
+        ({"doubt": "boosted", "judge": "judge-0"}, "choose one of own, jury, learned"),
+        ({"doubt": Jury("learned")}, "jury = 'learned': choose one of mean"),
+        ({"doubt": Learned(share=0.01, jury=Jury())}, "leaves 3 labels to learn from"),
+        ({"doubt": Learned(share=1.0, jury=Jury())}, "learning_share"),
     ],
 )
 def test_options_that_do_not_fit(options, match):
@@ -291,9 +305,9 @@ def test_options_that_do_not_fit(options, match):
 def test_few_labels_get_advice():
     assert any(
         "the doubt that is not learned" in w
-        for w in calibrate(misled(140), jury="learned").warnings
+        for w in calibrate(misled(140), doubt=Learned(jury=Jury())).warnings
     )
-    enough = calibrate(misled(160), jury="learned").warnings
+    enough = calibrate(misled(160), doubt=Learned(jury=Jury())).warnings
     assert not any("the doubt that is not learned" in line for line in enough)
 
 
@@ -301,7 +315,7 @@ def test_few_labels_get_advice():
 
 
 def test_evaluate_shows_whether_it_pays():
-    seen = evaluate(misled(), jury="learned", splits=40, alphas=[0.1, 0.2])
+    seen = evaluate_doubt(misled(), doubt=Learned(jury=Jury()), splits=40, alphas=[0.1, 0.2])
     assert seen.comparison_splits == 40
     names = [f"judge-{j}" for j in range(4)] + ["jury (mean)", "jury (learned)"]
     assert list(dict.fromkeys(one.candidate for one in seen.comparisons)) == names
@@ -319,7 +333,7 @@ def test_evaluate_shows_whether_it_pays():
 
 def test_the_judge_alone_is_the_same_in_both_tables():
     frame = misled()
-    seen = evaluate(frame, jury="mean", splits=30, alphas=[0.2])
+    seen = evaluate_doubt(frame, doubt=Jury("mean"), splits=30, alphas=[0.2])
     own = {m.method: m.coverage for m in seen.methods if m.judge == "judge-0"}
     for one in seen.comparisons:
         assert not one.learned
@@ -329,40 +343,40 @@ def test_the_judge_alone_is_the_same_in_both_tables():
 
 def test_evaluate_learns_by_prompt_and_from_one_judge():
     frame = one_judge(160).with_columns(prompt_id=pl.col("id").str.slice(-2, 2))
-    seen = evaluate(frame, doubt="learned", splits=10, alphas=[0.3])
+    seen = evaluate_doubt(frame, doubt="learned", splits=10, alphas=[0.3])
     assert [one.candidate for one in seen.comparisons][::3] == ["x", "learned doubt"]
     assert any("100 labelled rows: below about 150" in line for line in seen.warnings)
 
 
 def test_halves_too_small_to_learn_from_are_refused():
     with pytest.raises(ArgumentError, match="leaves 9 labels to learn from in each half"):
-        evaluate(one_judge(60), doubt="learned")
-    assert evaluate(one_judge(60), jury=None, splits=5).comparisons == ()
+        evaluate_doubt(one_judge(60), doubt="learned")
+    assert evaluate_doubt(one_judge(60), doubt=None, splits=5).comparisons == ()
 
 
 def test_what_was_chosen_on_does_not_calibrate():
     frame = misled().with_columns(prompt_id=pl.col("id").str.slice(-3, 2))
     ids = frame.filter(pl.col("id").str.ends_with("0")).select("id").unique()
-    seen = evaluate(frame, jury="mean", splits=5, alphas=[0.2], choose_on=ids)
+    seen = evaluate_doubt(frame, doubt=Jury("mean"), splits=5, alphas=[0.2], choose_on=ids)
     assert seen.signals[0].n == 30
     assert any("with --leave-out and the same ids" in line for line in seen.warnings)
-    plain = calibrate(frame, alpha=0.3, jury="mean", cluster=None, leave_out=ids)
+    plain = calibrate(frame, alpha=0.3, doubt=Jury("mean"), cluster=None, leave_out=ids)
     assert plain.n_calibration == 270
     assert plain.dropped["left out by id"] == 120
     # Rows of the same prompt are not independent of those that were chosen on.
     with pytest.raises(ArgumentError, match="leaves no labelled row"):
-        calibrate(frame, jury="mean", leave_out=ids)
+        calibrate(frame, doubt=Jury("mean"), leave_out=ids)
     half = ids.filter(pl.col("id") < "pair-0150")
-    made = calibrate(frame, alpha=0.3, jury="mean", leave_out=half)
+    made = calibrate(frame, alpha=0.3, doubt=Jury("mean"), leave_out=half)
     assert made.dropped["same prompt_id as a row left out"] > 0
     with pytest.raises(ArgumentError, match="no labelled row has one of its ids"):
-        evaluate(frame, choose_on=pl.DataFrame({"id": ["nobody"]}))
+        evaluate_doubt(frame, choose_on=pl.DataFrame({"id": ["nobody"]}))
     with pytest.raises(DataError, match="column id"):
-        calibrate(frame, jury="mean", leave_out=pl.DataFrame({"name": ["x"]}))
+        calibrate(frame, doubt=Jury("mean"), leave_out=pl.DataFrame({"name": ["x"]}))
 
 
 def test_a_doubt_that_was_edited_is_refused(tmp_path):
-    made = calibrate(misled(), jury="learned")
+    made = calibrate(misled(), doubt=Learned(jury=Jury()))
     short = replace(made, doubt=replace(made.doubt, weights=made.doubt.weights[1:]))
     path = write_result(short, tmp_path / "policy.json")
     with pytest.raises(DataError, match="columns has 11, scales has 11, weights has 10"):

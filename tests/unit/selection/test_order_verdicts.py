@@ -12,7 +12,7 @@ from adjudge.data.judgments import BY_ORDERS, fixed_doubts, prepare_judgments
 from adjudge.data.verdicts import prepare_verdicts
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.policy.result import Contradiction, Policy
-from adjudge.selection import calibrate, evaluate, select
+from adjudge.selection import calibrate, evaluate_doubt, select
 from adjudge.selection.guarantees import Guarantee
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.splits import random_halves
@@ -113,7 +113,7 @@ def test_a_policy_of_verdicts_refuses_probabilities() -> None:
 
 
 def test_evaluate_measures_them() -> None:
-    evaluation = evaluate(many(160, 4, 40), splits=20, alphas=[0.1])
+    evaluation = evaluate_doubt(many(160, 4, 40), splits=20, alphas=[0.1])
     quality = evaluation.signals[0]
     assert (quality.n, quality.n_no_verdict) == (200, 40)
     [scope] = [m for m in evaluation.methods if m.method == "scope" and m.signal == quality.signal]

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from adjudge.policy.result import Policy
-from adjudge.selection import calibrate, evaluate
-from adjudge.selection.candidates import finer_doubt
+from adjudge.selection import calibrate, evaluate_doubt
+from adjudge.selection.rules import finer_doubt
 from adjudge.selection.thresholds import order_by_lot
 from adjudge.selection.verifying import contradictions
 
@@ -78,7 +78,7 @@ def test_ties_are_ordered_by_the_finer_doubt_and_the_rest_by_lot() -> None:
 def test_evaluate_orders_ties_by_the_finer_doubt_too() -> None:
     rows = tied_rows(1, n=400)
     known, by_lot = (
-        evaluate(frame, splits=100, alphas=[0.1], methods=["pac", "scope"]).methods
+        evaluate_doubt(frame, splits=100, alphas=[0.1], methods=["pac", "scope"]).methods
         for frame in (rows, rows.drop("score_a", "score_b").with_columns(p_a=pl.lit(0.9)))
     )
     assert [m.coverage for m in known if m.method == "scope"] == [

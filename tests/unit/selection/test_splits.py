@@ -14,6 +14,7 @@ from adjudge.selection import Guarantee, Levels, all_guarantees, fdr_select, sco
 from adjudge.selection.guarantees import Labels
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.splits import (
+    SharedHalves,
     _upper_median,
     choose_methods,
     random_halves,
@@ -217,3 +218,17 @@ def test_many_rows_do_not_wrap_around():
         else:
             accepted = RULES[method](s[own], e[own], alpha=alpha).accept(s[~own])
         assert result.accepted.tolist() == [accepted.sum()]
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(41) // 3])
+@pytest.mark.parametrize("kept", [2**27, 10])
+def test_shared_halves_are_the_random_ones_each_time(monkeypatch, clusters, kept):
+    """Whether they are kept as bits or drawn again."""
+    monkeypatch.setattr("adjudge.selection.splits._KEPT", kept)
+    alone = list(random_halves(41, 30, 5, clusters=clusters))
+    shared = SharedHalves(41, 30, 5, clusters)
+    for _ in range(2):
+        for mine, theirs in zip(shared, alone, strict=True):
+            np.testing.assert_array_equal(mine.calibrates, theirs.calibrates)
+            np.testing.assert_array_equal(mine.tested, theirs.tested)
+    assert bool(shared._kept) is (kept == 2**27)

@@ -20,6 +20,7 @@ from adjudge.present.result import digest_of
 from adjudge.selection import (
     Guarantee,
     Labels,
+    Learned,
     calibrate,
     find_guarantee,
     read_policy,
@@ -58,7 +59,7 @@ MADE = {
     "pooled": calibrate(ROWS, alpha=0.2, by="language", guarantee="fdr", pooled=True),
     "undecided": calibrate(judgments(undecided=9), alpha=0.45),
     "nothing": calibrate(ROWS, alpha=0.001),
-    "learned": calibrate(ROWS, alpha=0.3, doubt="learned", category="language"),
+    "learned": calibrate(ROWS, alpha=0.3, doubt=Learned(category="language")),
 }
 
 

@@ -1,4 +1,4 @@
-"""`compare --until-sure` that is killed at any moment loses no label and counts none twice."""
+"""`abtest` that is killed at any moment loses no label and counts none twice."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge import compare
+from adjudge import abtest
 
 #: Looks again and again, with one more label each time; what is known is in the labels' file.
 _LOOKS = """
 import sys
 import polars as pl
-from adjudge import compare
+from adjudge import abtest
 
 rows, people, labels, store = sys.argv[1:]
 truth = dict(pl.read_csv(people).iter_rows())
 given = None
 print("ready", flush=True)
 while True:
-    result = compare(rows, a="old", b="new", until_sure=True, store=store, labels=given)
+    result = abtest(rows, a="old", b="new", store=store, labels=given)
     if result.finished:
         break
     with open(labels, "a") as file:
@@ -37,7 +37,7 @@ while True:
 
 
 @pytest.mark.crash
-def test_a_killed_comparison_counts_each_label_once(tmp_path: Path) -> None:
+def test_a_killed_test_counts_each_label_once(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     frames, people = [], dict[str, int]()
     for model, rate in (("old", 0.4), ("new", 0.55)):
@@ -61,8 +61,8 @@ def test_a_killed_comparison_counts_each_label_once(tmp_path: Path) -> None:
                 process.stdout.readline()
             process.send_signal(signal.SIGKILL)
     given = {"id": list(people), "label": list(people.values())}
-    options = {"a": "old", "b": "new", "until_sure": True, "labels": given}
-    after = compare(rows, store=str(store), **options)
-    whole = compare(rows, store=str(tmp_path / "whole.db"), **options)
+    options = {"a": "old", "b": "new", "labels": given}
+    after = abtest(rows, store=str(store), **options)
+    whole = abtest(rows, store=str(tmp_path / "whole.db"), **options)
     assert after == whole
     assert len(set(after.counted)) == len(after.counted)
