@@ -181,7 +181,7 @@ def print_packing(bench: Bench, work: str, questions: list[Question]) -> None:
     trees = bench.backends.get("trees")
     length = bench.backends["padded"]._budget if trees is None else trees._trees.lengths[-1]
     began = time.perf_counter()
-    rows = plan_rows(prompts, length=length, kept=[1] * len(prompts), most_kept=1 << 20)
+    rows = plan_rows(prompts, length=length, logits=[1] * len(prompts), most_logits=1 << 20)
     sizes = [make_tree([prompts[at] for at in row]).tokens.size for row in rows]
     spent = time.perf_counter() - began
     asked = sum(map(len, prompts))
@@ -263,7 +263,7 @@ def first_row(bench: Bench, questions: list[Question]) -> tuple[list[list[int]],
     backend = bench.backends["trees"]
     prompts = [backend.prompt_tokens(question) for question in questions]
     length, kept = backend._trees.lengths[-1], [1] * len(prompts)
-    row, *_ = plan_rows(prompts, length=length, kept=kept, most_kept=1 << 20)
+    row, *_ = plan_rows(prompts, length=length, logits=kept, most_logits=1 << 20)
     return [prompts[at] for at in row], prompts
 
 

@@ -12,13 +12,15 @@ import adjudge
 SECTIONS = {
     "Ask": ("adjudge.judges", "adjudge.store", "adjudge.demo.check", "adjudge.demo.run"),
     "Read and write": ("adjudge.data", "adjudge.records"),
+    "Evaluate": ("adjudge.evaluation",),
     "Trust": ("adjudge.selection", "adjudge.policy", "adjudge.statistics.entropy"),
     "Report": ("adjudge.estimation", "adjudge.report", "adjudge.present.result"),
     "Diagnose": ("adjudge.diagnosis",),
     "Rank": ("adjudge.ranking",),
     "Align": ("adjudge.alignment",),
     "Monitor": ("adjudge.monitoring", "adjudge.auditing"),
-    "Label": ("adjudge.server.label_summary",),
+    "Gate": ("adjudge.gating",),
+    "Label and read": ("adjudge.server.label_summary", "adjudge.server.viewer"),
     "Errors": ("adjudge.errors",),
 }
 #: Public names that are imported from their room.
@@ -37,25 +39,37 @@ IN_ROOMS = {
     ),
     "adjudge.alignment": "Alignment AlignmentPlan AlignmentRun plan_alignment",
     "adjudge.estimation": (
-        "ClassEstimate Comparison ComparisonPlan Counts Estimate GroupedEstimate "
-        "LabelShift MeanEstimate PanelEstimate RatePlan ReadingSystems SequentialComparison "
-        "VerdictCounts allocate corrected_interval corrected_rate corrected_variance plan_rate "
-        "profile_interval proposition_51 proposition_61 rows_interval rows_to_label"
+        "ABTest ClassEstimate Comparison ComparisonPlan Counts Estimate EstimateResult Experiment "
+        "GroupedEstimate LabelShift MeanEstimate MeanPlan RatePlan ReadingAnswers RunsEstimate "
+        "ReadingSystems VerdictCounts allocate corrected_interval corrected_rate "
+        "corrected_variance plan_rate profile_interval proposition_51 proposition_61 "
+        "rows_interval rows_to_label"
+    ),
+    "adjudge.evaluation": (
+        "JudgeEvaluation ScoreAgreement SliceErrors VerdictAgreement disagreements find_slices "
+        "measure_scores measure_verdicts prepare_evaluation"
+    ),
+    "adjudge.gating": (
+        "CardCheck CardDiff GateResult JudgeCard LabelsOnCard ReadingCard ReadingRun decide "
+        "diff_cards read_card verify_card"
     ),
     "adjudge.judges": (
         "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans JudgingRun ModelList Replies"
     ),
-    "adjudge.monitoring": "AuditDraw AuditRun estimate_change log_evidence running_interval",
+    "adjudge.monitoring": (
+        "AuditDraw AuditRun JudgeMonitor estimate_change log_evidence log_retest running_interval"
+    ),
     "adjudge.policy": "Monitor Policy",
     "adjudge.ranking": (
-        "Anchors BattlePlan Leaderboard LeastReversals RankAgreement ReadingBattles Temperature "
-        "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
-        "prediction_powered"
+        "Anchors AnchorsCheck BattlePlan Leaderboard LeastReversals RankAgreement ReadingBattles "
+        "ReadingJudged ReadingVotes Temperature bradley_terry check_anchors count_wins "
+        "fit_temperature least_reversals make_anchors place fit_pooled"
     ),
     "adjudge.records": "Grade Item Judgment Label Pair Score",
     "adjudge.selection": (
-        "BatchSelection CascadePlan Evaluation LabelPlan PolicyCheck Selection SelectionPlan "
-        "SelectionRun Threshold fdr_select judge_cascade pac_threshold pac_thresholds "
+        "BatchSelection Cascade CascadePlan Choices Evaluation Jury LabelPlan Learned "
+        "PlannedCascade PolicyCheck ReadingJudgments Selection SelectionPlan SelectionRun "
+        "Threshold evaluate_doubt fdr_select judge_cascade pac_threshold pac_thresholds "
         "register_guarantee scope_threshold"
     ),
     "adjudge.server.label_summary": "LabellingSummary",

@@ -37,17 +37,18 @@ def help_of(*words: str) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
 
 
-def commands_in(help_text: str) -> list[str]:
-    """The names under the heading "Commands:"."""
-    _, _, listed = help_text.partition("\nCommands:\n")
-    return re.findall(r"^  (\S+)", listed.partition("\n\n")[0], flags=re.MULTILINE)
+def commands_under(*words: str) -> list[str]:
+    """The names of the commands in a group, in the order of its help."""
+    names = [name.split() for name in all_verbs()]
+    below = [name[len(words) :] for name in names if name[: len(words)] == list(words)]
+    return list(dict.fromkeys(name[0] for name in below if name))
 
 
 def all_helps(*words: str) -> dict[tuple[str, ...], str]:
     """The help of a command, and of its subcommands after it."""
     text = help_of(*words)
     helps = {words: text}
-    for name in commands_in(text):
+    for name in commands_under(*words):
         helps |= all_helps(*words, name)
     return helps
 

@@ -1,4 +1,4 @@
-"""The numbers of docs/cascade.md: a cascade with each guarantee, its cost, and Trust or Escalate.
+"""The numbers of docs/measurements.md: a cascade, its cost, and Trust or Escalate.
 
 Run it: python examples/cascade.py [repeats]
 """

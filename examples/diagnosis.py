@@ -1,4 +1,4 @@
-"""The numbers of docs/diagnosis.md: sets that learn the judge's scale, and the length test.
+"""The numbers of docs/measurements.md: sets that learn the judge's scale, and the length test.
 
 Run it: python examples/diagnosis.py [repeats]
 """

@@ -3,7 +3,7 @@
 A judge without probabilities is asked in both orders. With verdicts A and B there is one doubt that
 can be accepted (the orders agree); with ties two; more orders or prompts give more. The number of
 doubts is known before any label, so each threshold is tested at delta, from strict to loose
-(docs/guarantees.md). Each line is a mean over seven judges, from good to barely good enough.
+(docs/measurements.md). Each line is a mean over seven judges, from good to barely good enough.
 
 Run it: python examples/few_doubts.py [repeats]
 """

@@ -1,4 +1,4 @@
-"""The numbers of docs/guarantees.md: what scope, fdr and pac guarantee, and what they do not.
+"""The numbers of docs/measurements.md: what scope, fdr and pac guarantee, and what they do not.
 
 Run it: python examples/guarantees.py [repeats]
 """

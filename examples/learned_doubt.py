@@ -1,4 +1,4 @@
-"""The numbers of docs/trust.md on learned doubt: when it pays off, and what it must not do.
+"""The numbers of docs/measurements.md on learned doubt: when it pays off, and what it must not do.
 
 Run it: python examples/learned_doubt.py [repeats]
 """

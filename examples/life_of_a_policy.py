@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from adjudge import calibrate, check_audits, draw_audits, judge_pairs, select
+from adjudge import calibrate, check_audits, draw_audits, judge_pairs, recalibrate, select
 from adjudge.monitoring import log_evidence
 from adjudge.policy.audits import Monitor
 from adjudge.policy.result import Policy
@@ -99,7 +99,7 @@ def tell_story(folder: Path) -> list[str]:
     alarm = day
     for day in range(alarm + 1, alarm + 5):  # nothing is accepted now; audits continue
         monitor = first.serve(day, changed=True)
-    again = calibrate(first.audits, alpha=0.1, from_audits=first.state)
+    again = recalibrate(first.audits, first.state)
     lines.append(
         f"day {day}   recalibrated on {again.n_calibration} audits drawn after the alarm: a doubt "
         f"of at most {again.threshold:.3g}"

@@ -1,4 +1,4 @@
-"""What pac accepts by the exact band, by its earlier rule, and at best (docs/guarantees.md).
+"""What pac accepts by the exact band, by its earlier rule, and at best (docs/measurements.md).
 
 Run it: python examples/pac_band.py [repeats]
 """

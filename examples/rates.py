@@ -1,32 +1,25 @@
-"""The measured tables of docs/estimation.md: the width and coverage of the methods' intervals.
+"""The tables of docs/measurements.md on rates: the width and coverage of the methods' intervals.
 
-Run it: python examples/rates.py [repeats]; several judges are slower and run a quarter of them.
+Run it: python examples/rates.py [repeats]; the last table, which is slower, has a quarter of them.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 
 import numpy as np
 
-from adjudge import estimate
-from adjudge.estimation import panel_statistics as combine
 from adjudge.estimation.estimators import find_estimator
 from adjudge.estimation.estimators.conditional import adjust
 from adjudge.estimation.exact_interval import intervals_of
-from adjudge.estimation.label_shift import fisher_exact
 from adjudge.estimation.sample import Sample
-from adjudge.statistics.numbers import normal_quantile
-from simulators import panel_rows
+from adjudge.statistics.numbers import fisher_exact, normal_quantile
 
 LEVEL = 0.95
 TEST_ROWS = 1000
 ONE_JUDGE = ("human-only", "misclassification", "conditional", "ppi++")
 #: Specificity, sensitivity and rate of three judges: strict, ordinary, weak.
 CASES = ((0.9, 0.9, 0.6), (0.75, 0.85, 0.6), (0.6, 0.7, 0.6), (0.9, 0.9, 0.1))
-SKILLS = {"a": 0.9, "b": 0.8, "c": 0.7}
-RATES = {f"m{i}": float(rate) for i, rate in enumerate(np.linspace(0.35, 0.85, 8).round(3))}
 
 
 class Tally:
@@ -149,83 +142,9 @@ def draw_sample(
     return Sample(judge, human, ~known, known, random=True), float(truth.mean())
 
 
-def several_judges(repeats: int) -> None:
-    """Eight models: rates by each judge alone, by all of them, and with --share."""
-    print(f"4. Several judges: eight models of 300 answers, random labels each, {repeats:,} draws")
-    for name, skills, labels in (
-        ("3 of similar skill", SKILLS, 50),
-        ("3 of similar skill", SKILLS, 100),
-        ("3 good ones", {"a": 1.6, "b": 1.5, "c": 1.4}, 50),
-        ("1 good, 2 ordinary", {"a": 1.6, "b": 0.8, "c": 0.7}, 50),
-        ("1 good, 2 ordinary", {"a": 1.6, "b": 0.8, "c": 0.7}, 100),
-        ("1 very good, 2 ordinary", {"a": 2.5, "b": 0.8, "c": 0.7}, 50),
-        ("1 ordinary, 2 weak", {"a": 0.9, "b": 0.4, "c": 0.3}, 50),
-        ("6 of similar skill", dict.fromkeys("abcdef", 0.8), 50),
-        ("one model, 3 of similar skill", SKILLS, 50),
-        ("one model, 1 good, 2 ordinary", {"a": 1.6, "b": 0.8, "c": 0.7}, 50),
-        ("one model, 1 very good, 2 ordinary", {"a": 2.5, "b": 0.8, "c": 0.7}, 50),
-        ("one model, 1 very good, 2 ordinary", {"a": 2.5, "b": 0.8, "c": 0.7}, 200),
-    ):
-        print(f" {name}, {labels} labels per model")
-        one_model = name.startswith("one model")
-        rates = {"m": 0.6} if one_model else RATES
-        share = skills is SKILLS and not one_model
-        runs = 4 * repeats if one_model else repeats
-        tallies, shares = panel_tallies(runs, labels, skills, rates, share=share)
-        for method, tally in tallies.items():
-            print(tally.line(method))
-        mean, narrower = np.mean(shares), np.mean(np.array(shares) < 1)
-        print(f"  width / narrowest judge alone: mean {mean:.3f}, below 1 in {narrower:.0%}")
-
-
-def panel_tallies(
-    repeats: int,
-    labels: int,
-    skills: Mapping[str, float],
-    rates: Mapping[str, float] = RATES,
-    *,
-    share: bool = False,
-) -> tuple[dict[str, Tally], list[float]]:
-    """Intervals of every model by every method, and the width compared with the narrowest judge."""
-    names = ["people alone", "the best judge alone", "the narrowest judge alone"]
-    names += ["several judges", *["several judges, --share"] * share, "reported"]
-    tallies: dict[str, Tally] = {name: Tally() for name in names}
-    shares = []
-    rng = np.random.default_rng(2)
-    for _ in range(repeats):
-        rows = panel_rows(rates, skills, questions=300, labels=labels, seed=rng)
-        got = estimate(rows, judges=list(skills), by="model", share=share, labels_are_random=True)
-        for one in got.groups:
-            narrower = one.narrowing < 1
-            shares.append(one.narrowing)
-            ends = {
-                "people alone": one.human_only_interval,
-                "the best judge alone": one.alone[0].interval,
-                "the narrowest judge alone": one.narrowest.interval,
-                "several judges": one.interval,
-                "several judges, --share": one.shared_interval,
-                # What the headline advises.
-                "reported": one.interval if narrower else one.narrowest.interval,
-            }
-            for name, tally in tallies.items():
-                tally.add(*ends[name] or (None, None), rates[one.group], one.group)
-    return tallies, shares
-
-
-def penalties(repeats: int) -> None:
-    """The width for several judges at penalties other than the built-in one."""
-    print("5. Several judges, 50 labels, by penalty")
-    chosen = combine.PENALTY
-    for penalty in (1.0, 3.0, 10.0, 30.0, 100.0):
-        combine.PENALTY = penalty
-        tallies, _ = panel_tallies(repeats, 50, SKILLS)
-        print(tallies["several judges"].line(f"penalty {penalty:g}"))
-    combine.PENALTY = chosen
-
-
 def these_rows(repeats: int) -> None:
     """The exact interval for the human rate of these rows, and the coverage of other methods."""
-    print(f"6. The human rate of the rows themselves, {repeats:,} draws")
+    print(f"4. The human rate of the rows themselves, {repeats:,} draws")
     for q0, q1, theta, labels, test_rows in (
         (0.9, 0.9, 0.6, 60, 1000),
         (0.9, 0.9, 0.6, 200, 1000),
@@ -256,6 +175,4 @@ if __name__ == "__main__":
     one_judge(wanted)
     probabilities(wanted)
     honest_users(wanted)
-    several_judges(wanted // 4)
-    penalties(wanted // 15)
     these_rows(wanted // 4)

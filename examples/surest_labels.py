@@ -1,4 +1,4 @@
-"""The gain of labels drawn among the surest rows, for pac and for scope (docs/trust.md).
+"""The gain of labels drawn among the surest rows, for pac and for scope (docs/measurements.md).
 
 Run it: python examples/surest_labels.py [repeats]
 """

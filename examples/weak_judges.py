@@ -1,8 +1,8 @@
 """When corrected rates are hard: weak judges, few labels, one confusion matrix for all models.
 
 Run it: python examples/weak_judges.py [FILE JUDGE]. FILE has a row for each answer, with columns
-model and human, all labelled, and a column of the judge's verdicts. The file of docs/estimation.md
-is UMass-Meta's trivia answers (llm_eval), judged by Llama-7B.
+model and human, all labelled, and a column of the judge's verdicts. That of docs/measurements.md is
+UMass-Meta's trivia answers (llm_eval), judged by Llama-7B.
 """
 
 from __future__ import annotations
