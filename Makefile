@@ -60,7 +60,7 @@ fuzz: $(VENV)/.dev  ## 3,000 malformed inputs over all verbs: a result or one li
 # The tools that load adjudge, each in its own environment.
 $(HOSTS)/.made: pyproject.toml
 	$(PYTHON) -m venv $(HOSTS) && $(PYTHON) -m venv $(HOSTS)/label-studio
-	$(HOSTS)/bin/python -m pip install --quiet -e '.[server,postgres]' pytest hypothesis trio inspect-ai==0.3.285 deepeval==4.3.1
+	$(HOSTS)/bin/python -m pip install --quiet -e '.[server,postgres]' pytest hypothesis jsonschema trio inspect-ai==0.3.285 deepeval==4.3.1
 	$(HOSTS)/label-studio/bin/python -m pip install --quiet label-studio==1.23.2
 	npm install --silent --prefix $(HOSTS)/promptfoo promptfoo@0.121.20
 	@touch $@
@@ -73,14 +73,17 @@ hosts: $(HOSTS)/.made  ## docs/integrations.md inside the real promptfoo, Inspec
 coverage: $(VENV)/.dev  ## the tests with line coverage of src; fails below the floor
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" --cov --cov-report=term src tests
 
-docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md and docs/api/, the notebook and the type stub, from the code
+docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md and docs/api/, the notebook, the type stub and the skill, from the code
 	$(BIN)/python docs/make_cli.py
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_notebook.py
 	$(BIN)/python docs/make_stub.py
+	$(BIN)/python docs/make_skill.py
 
 site: docs  ## the documentation as a site, in site/; stops at a broken link
 	$(BIN)/zensical build --clean --strict
+	$(BIN)/python docs/make_schemas.py site/schemas
+	cp llms.txt site/
 
 bench: $(VENV)/.bench
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
