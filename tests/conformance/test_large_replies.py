@@ -8,45 +8,40 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from peak import run_for_peak
 
 from adjudge.judges import judge_pairs
 from adjudge.records import Pair
 
-PROGRAM = """
-import resource, sys
+ONE_ATTEMPT = """
 from adjudge.judges.backends._chat_server import ChatServerBackend
-from adjudge.cli import run
 ChatServerBackend.__init__.__kwdefaults__.update(max_attempts=1)
-code = run(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-sys.exit(code)
 """
 
 
-def judge(server: Any, name: str, *options: str, rows: int = 1) -> tuple[dict[str, Any], int]:
+def judge(server: Any, name: str, *options: str, rows: int = 1) -> tuple[dict[str, Any], float]:
     """The first row of a run, and its largest memory in MB."""
     pairs = [
         {"id": f"{name} {n}", "prompt": f"<{name} {n}>", "response_a": "a", "response_b": "b"}
         for n in range(rows)
     ]
     Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs))
-    command = [sys.executable, "-c", PROGRAM, "judge", "pairs.jsonl", "--judge", "openai:m"]
+    command = ["judge", "pairs.jsonl", "--judge", "openai:m"]
     command += ["--base-url", server.base_url, "--concurrency", "1", "--store", f"{name}.db"]
-    done = subprocess.run(
-        [*command, "-o", "out.jsonl", "--summary", "s.json", "--json", *options],
-        capture_output=True,
-        text=True,
+    done, peak = run_for_peak(
+        [*command, "-o", "out.jsonl", "--summary", "s.json", *options],
+        first=ONE_ATTEMPT,
+        stdout=subprocess.DEVNULL,
         timeout=120,
         env={**os.environ, "OPENAI_API_KEY": "k" * 20},
     )
     assert done.returncode in (0, 2), done.stderr
     (row, *_) = map(json.loads, Path("out.jsonl").read_text().splitlines())
-    return row, int(done.stdout.splitlines()[-1]) // 1024
+    return row, peak
 
 
 @pytest.mark.crash

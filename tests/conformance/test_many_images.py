@@ -12,15 +12,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from looking import draw_shape
+from peak import run_for_peak
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = """
-import resource, sys
-from adjudge.cli import run
-code = run(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-sys.exit(code)
-"""
 PAIRS = 10_000
 MB = 1_000_000
 
@@ -50,19 +44,13 @@ def test_ten_thousand_images_of_a_megabyte_take_less_than_500_mb() -> None:
         port = server.stdout.readline().split()[-1]
         command = ["judge", "pairs.jsonl", "--judge", "openai:m", "--order", "ab"]
         command += ["--base-url", f"http://127.0.0.1:{port}/v1", "-o", "out.jsonl", "--json"]
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *command],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "OPENAI_API_KEY": "k" * 20},
-        )
+        environment = {**os.environ, "OPENAI_API_KEY": "k" * 20}
+        done, most = run_for_peak(command, stdout=subprocess.PIPE, env=environment)
     finally:
         server.kill()
         server.communicate()
     assert done.returncode in (0, 2), done.stderr
-    *summary, memory = done.stdout.splitlines()
-    assert json.loads("\n".join(summary))["statuses"] == {"ok": PAIRS}
-    most = int(memory) / 1024
+    assert json.loads(done.stdout)["statuses"] == {"ok": PAIRS}
     print(f"{most:.0f} MB")
     assert pl.read_ndjson("out.jsonl").height == PAIRS
     assert Path("adjudge.db").stat().st_size < 100 * MB
