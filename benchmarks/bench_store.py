@@ -17,8 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from adjudge.hashing import call_key
 from adjudge.records import Reply
-from adjudge.store import Call, call_key, open_store
+from adjudge.store import Call, open_store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +20,7 @@ ANALYSES = frozenset({"selection", "estimation", "diagnosis", "ranking", "monito
 #: Floors of the house, top first. A room may import from its own room and from floors above.
 FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
-    frozenset({"records", "validation", "plugins", "atomic"}),
+    frozenset({"records", "validation", "plugins", "atomic", "hashing"}),
     frozenset({"statistics"}),
     frozenset({"present"}),
     frozenset({"images"}),
@@ -124,3 +127,19 @@ def test_judges_know_nothing_of_what_is_learned() -> None:
             source = (SOURCE / name).read_text(encoding="utf-8")
             imports = [line for line in source.splitlines() if re.match(r"\s*(from|import) ", line)]
             assert [line for line in imports if learned.search(line)] == [], name
+
+
+def test_a_judge_of_transformers_needs_torch_transformers_and_numpy_alone() -> None:
+    """A machine that runs only a model has no other library; images also need Pillow."""
+    light = {"torch", "transformers", "numpy", "tokenizers", "safetensors", "huggingface_hub"}
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
+    names = {re.split(r"[^\w-]", line, maxsplit=1)[0] for line in project["dependencies"]}
+    missing = sorted({name.replace("-", "_") for name in names} - light)
+    assert {"polars", "pydantic", "scipy"} <= set(missing)
+    program = (
+        "import sys\n"
+        f"sys.modules |= dict.fromkeys({missing!r} + ['annotated_types', 'pydantic_core'])\n"
+        "import adjudge.judges.backends.transformers, adjudge.images\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

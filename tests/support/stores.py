@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from adjudge.hashing import call_key
 from adjudge.records import Reply
-from adjudge.store import Call, call_key, use_store
+from adjudge.store import Call, use_store
 from adjudge.store.labels import LabelBook
 
 CALLS = 400

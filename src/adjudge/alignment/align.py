@@ -31,6 +31,7 @@ from adjudge.errors import (
     JudgeError,
     JudgeRefusedError,
 )
+from adjudge.hashing import content_hash
 from adjudge.judges.interface import Backend, Judge
 from adjudge.judges.judging import JudgingRun, plan_options, takes
 from adjudge.judges.options import JudgingOptions
@@ -43,7 +44,6 @@ from adjudge.statistics.clusters import share_interval
 from adjudge.statistics.differences import POWER, Gap, paired_gap
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.store import store_name, use_store
-from adjudge.store.interface import content_hash
 from adjudge.validation import FloatArray, count, exact_level, one_of
 
 #: Options of judging that align sets itself, or that have no meaning here.

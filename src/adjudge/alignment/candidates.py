@@ -13,11 +13,11 @@ from typing import Any
 
 from adjudge.alignment.parts import Labelled
 from adjudge.errors import AdjudgeError
+from adjudge.hashing import content_hash
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question, Text
 from adjudge.judges.prompting import Part, Value, builtin_prompt, fill, make_prompt
 from adjudge.judges.subjects import texts_of
 from adjudge.records import Grade, Item, Reply, Subject
-from adjudge.store.interface import content_hash
 
 #: Words in a row that a rewrite can share with a row that was shown.
 _COPIED = 8

@@ -20,12 +20,13 @@ from adjudge.data.rows import Rows
 from adjudge.data.steps.labels import MAKERS, take_labels
 from adjudge.data.tables import columns_frame
 from adjudge.errors import ArgumentError
+from adjudge.hashing import call_key, content_hash
 from adjudge.judges.protocols.grade import human_of
 from adjudge.judges.subjects import question_of, texts_of
 from adjudge.present.result import Count
 from adjudge.records import CERTIFY, Pair, Subject
 from adjudge.store import use_store
-from adjudge.store.interface import STATE_OF_ALIGNMENT, Store, StorePlace, call_key, content_hash
+from adjudge.store.interface import STATE_OF_ALIGNMENT, Store, StorePlace
 
 PARTS = ("propose", "select", CERTIFY)
 #: Percent of the questions in each part.

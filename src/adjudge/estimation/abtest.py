@@ -32,13 +32,14 @@ from adjudge.estimation.systems import (
     blind_ids,
     read_systems,
 )
+from adjudge.hashing import sha256_json
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Tone, explain, notes_of
 from adjudge.present.kinds import from_dict
 from adjudge.present.result import Check, Count, Level, Positive, Result, frozen, same_length
 from adjudge.present.text import clip, count, left_out, percent, powers_of_ten
 from adjudge.statistics.differences import FEWEST, labelled_gap
 from adjudge.store import StorePlace, store_name, use_store
-from adjudge.store.interface import STATE_OF_COMPARISON, sha256_json
+from adjudge.store.interface import STATE_OF_COMPARISON
 from adjudge.store.labels import GRADE_LABELS, PAIR_LABELS, LabelBook, score_labels
 from adjudge.validation import FloatArray, open_unit, positive
 

@@ -25,6 +25,7 @@ from adjudge.data.writing import read_result
 from adjudge.errors import ArgumentError, DataError
 from adjudge.evaluation import JudgeEvaluation, evaluate, prepare_evaluation
 from adjudge.evaluation.rows import LABEL, VERDICT, ReadRows
+from adjudge.hashing import content_hash
 from adjudge.judges.judge import match_judge
 from adjudge.policy.result import Policy, answers_of
 from adjudge.present.blocks import Block, Commands, Headline, Note, Table, notes_of
@@ -32,7 +33,6 @@ from adjudge.present.result import Check, Count, Level, Proportion, ResultWithDi
 from adjudge.present.text import DASH, count, number, percent, percent_interval, show_interval
 from adjudge.selection import read_policy
 from adjudge.store import StorePlace, read_judge_parts
-from adjudge.store.interface import content_hash
 from adjudge.validation import IntArray
 from adjudge.validation import count as check_count
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from adjudge.errors import ArgumentError
+from adjudge.hashing import sha256_json
 from adjudge.judges.flow import IDLE, Pace, ServerLoad
 from adjudge.records import Grade, Image, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
-from adjudge.store.interface import sha256_json
 
 if TYPE_CHECKING:
     from adjudge.judges.backends._batches import Batches

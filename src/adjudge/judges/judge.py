@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from adjudge.data.rows import Identity
 from adjudge.errors import ArgumentError, BackendMissingError, PolicyMismatchError
+from adjudge.hashing import content_hash, sha256_json
 from adjudge.judges.interface import (
     Backend,
     Choice,
@@ -35,7 +36,7 @@ from adjudge.plugins import Builtin, Registry
 from adjudge.present.result import plain
 from adjudge.records import Image, Item, Pair, Subject
 from adjudge.store import StorePlace, read_judge_parts
-from adjudge.store.interface import Store, content_hash, sha256_json
+from adjudge.store.interface import Store
 
 Kind = TypeVar("Kind", type[Backend], type[JudgeProtocol])
 _BACKENDS = "adjudge.judges.backends."

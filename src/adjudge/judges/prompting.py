@@ -26,10 +26,10 @@ from adjudge.data.files import open_regular
 from adjudge.data.names import shorten
 from adjudge.data.parts import has_images, parts_of, write_json
 from adjudge.errors import DataError
+from adjudge.hashing import frame
 from adjudge.images import NotTextError
 from adjudge.judges.interface import Data, Message, Prompt, Role
 from adjudge.records import Image, Item, Order, Pair, Subject
-from adjudge.store.interface import frame
 
 Part = str | Data | Image
 Value = Part | Sequence[Part]
@@ -207,7 +207,7 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
 class PromptHash:
     """`content_hash` of a prompt's messages as `fill` gives them, and of the texts in `end`.
 
-    >>> from adjudge.store.interface import content_hash
+    >>> from adjudge.hashing import content_hash
     >>> asked = PromptHash(make_prompt("p", "Q: {prompt}"), end=["choice"])
     >>> asked.fill({"prompt": "2+2?"}).hexdigest() == content_hash(["user", "Q: 2+2?", "choice"])
     True

@@ -27,6 +27,7 @@ from platformdirs import user_data_path
 
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, StoreError, UnusableRepliesError
+from adjudge.hashing import call_key
 from adjudge.judges.flow import NotSentError, Pace, ServerLoad, Tally
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import ask_route, kept_route, usual_route
@@ -43,7 +44,7 @@ from adjudge.judges.subjects import (
     take,
 )
 from adjudge.records import Reply, Status, Subject
-from adjudge.store.interface import Store, call_key
+from adjudge.store.interface import Store
 from adjudge.store.tables import CALL_ID, Call, CallRow, Claim, answered, decode_reply
 from adjudge.store.thread import StoreThread
 

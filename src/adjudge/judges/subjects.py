@@ -28,12 +28,12 @@ from adjudge.data.tables import is_table
 from adjudge.data.turns import Units
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError
+from adjudge.hashing import call_key, content_hash, frame
 from adjudge.images import NotTextError
 from adjudge.judges.interface import Judge, JudgeProtocol, Question
 from adjudge.judges.judge import question_hash, refuse_images, texts_of_truth
 from adjudge.judges.prices import CHARACTERS_PER_TOKEN, Price
 from adjudge.records import Item, Pair, Subject
-from adjudge.store.interface import call_key, content_hash, frame
 
 T = TypeVar("T")
 #: A path, a polars or pandas frame, or an iterable of Pair (or Item).

@@ -24,6 +24,7 @@ from adjudge.atomic import check_writable, locking_folder
 from adjudge.data.tables import as_text
 from adjudge.data.writing import read_result, write_result, write_rows
 from adjudge.errors import ArgumentError, DataError, JudgeError
+from adjudge.hashing import content_hash
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import differing_parts
 from adjudge.judges.judging import plan_options, run_options, takes
@@ -57,7 +58,6 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.records import MEASURED, Subject
-from adjudge.store.interface import content_hash
 from adjudge.validation import count, open_unit
 
 if TYPE_CHECKING:

@@ -13,13 +13,14 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from adjudge.errors import AdjudgeError
+from adjudge.hashing import content_hash
 from adjudge.monitoring import AuditCoin
 from adjudge.policy.audits import Monitor, MonitorGroup, read_monitor, state_name
 from adjudge.policy.result import Policy
 from adjudge.records import Grade, Judgment, Pair, Subject
 from adjudge.server.service import Case, JudgeService, Ruling
 from adjudge.server.webhook import PASSES
-from adjudge.store import Served, Store, StorePlace, content_hash, store_name
+from adjudge.store import Served, Store, StorePlace, store_name
 from adjudge.store.thread import StoreThread
 
 _log = logging.getLogger("adjudge.server")

@@ -27,6 +27,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adjudge.errors import ArgumentError, DataError, JudgeError, StoreError
+from adjudge.hashing import content_hash
 from adjudge.policy.result import PolicyGroup
 from adjudge.records import About, Item, Pair, Verdict
 from adjudge.server.api_page import STYLE, render_api_page
@@ -34,7 +35,6 @@ from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.guard import Guard, Limits, explain_in_one_line, replay
 from adjudge.server.service import Case, FileState, JudgeService, PolicyFile, Ruling
 from adjudge.server.webhook import ABSTAINED_CODE, TEXT_LIMIT, add_webhook, describe_ruling
-from adjudge.store.interface import content_hash
 
 #: The header of the usual request; any other spelling goes to the route.
 _JSON = (b"content-type", b"application/json")

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from adjudge.data.conversations import from_text
 from adjudge.errors import ArgumentError
+from adjudge.hashing import content_hash
 from adjudge.images import NotTextError
 from adjudge.judges.prompting import write_value
 from adjudge.policy.result import Policy
@@ -24,7 +25,6 @@ from adjudge.present.text import number
 from adjudge.records import ABSTAINED, Grade, Item, Judgment, Pair, Subject
 from adjudge.server.service import Case as Case
 from adjudge.server.service import JudgeService, Ruling
-from adjudge.store.interface import content_hash
 
 #: The maximum number of characters of a text; more than any judge's context.
 TEXT_LIMIT = 200_000

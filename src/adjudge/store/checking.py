@@ -18,12 +18,12 @@ from typing import Any, ClassVar, get_args
 
 from adjudge.atomic import replacing
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
+from adjudge.hashing import call_key
 from adjudge.present.blocks import Block, Columns, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.result import Result, frozen
 from adjudge.present.text import count, number
 from adjudge.records import Order, SampledBy
 from adjudge.store import tables
-from adjudge.store.interface import call_key
 from adjudge.store.labels import KNOWN_LABELS
 from adjudge.store.sqlite import (
     SQLiteStore,

@@ -9,7 +9,6 @@ another while its owner lives. Two calls are the same if all parts of their key 
 # ruff: noqa: S608  (what is put into statements is names of our own tables and columns, and marks)
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -22,7 +21,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
-from json.encoder import encode_basestring as _quote
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -30,6 +28,7 @@ from urllib.parse import parse_qsl, urlencode
 import psutil
 
 from adjudge.errors import ArgumentError, StoreLostError
+from adjudge.hashing import canonical_json
 from adjudge.records import Status
 from adjudge.store import tables
 from adjudge.store.tables import Call, CallRow, Claim, KnownJudge, KnownPrompt, LabelEvent, Served
@@ -371,64 +370,6 @@ class Store(ABC):
 
 #: A file, a URL such as sqlite:///FILE, an open store, or None for a temporary store.
 StorePlace = str | Path | Store | None
-
-_ENCODER = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-)
-
-
-def canonical_json(value: Any) -> str:
-    """JSON with one spelling per value: sorted keys, no spaces, no NaN, text unchanged.
-
-    >>> canonical_json({"b": 1, "a": [True, None]})
-    '{"a":[true,null],"b":1}'
-    """
-    return _ENCODER.encode(value)
-
-
-def sha256_json(value: Any) -> str:
-    """SHA-256 over the canonical JSON of `value`, as 64 hex digits."""
-    # A lone surrogate is valid in a Python string and in JSON, but not in UTF-8.
-    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def frame(texts: Iterable[str]) -> bytes:
-    """A sequence of texts as bytes, each after its length, so that their boundaries count.
-
-    The frame of two sequences one after the other is the two frames one after the other.
-
-    >>> frame(["ab", "\u00fc"])
-    b'2:ab2:\\xc3\\xbc'
-    """
-    texts = list(texts)
-    joined = "".join([f"{len(text)}:{text}" for text in texts])
-    if joined.isascii():  # a letter is a byte: the usual case, and the quick one
-        return joined.encode()
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    return b"".join([b"%d:%b" % (len(text), text) for text in encoded])
-
-
-def content_hash(texts: Iterable[str]) -> str:
-    """SHA-256 over a sequence of texts; their boundaries count.
-
-    >>> content_hash(["ab", "c"]) == content_hash(["a", "bc"])
-    False
-    """
-    return hashlib.sha256(frame(texts)).hexdigest()
-
-
-def call_key(fingerprint: str, content: str, order: str | None, repeat: int, slot: str) -> str:
-    """The key of one call: judge fingerprint, content hash, order, repeat and slot.
-
-    It is `sha256_json` of the list of these, written out because every call passes here.
-
-    >>> call_key("f", "c", None, 0, "s") == sha256_json(["f", "c", None, 0, "s"])
-    True
-    """
-    shown = "null" if order is None else _quote(order)
-    text = f"[{_quote(fingerprint)},{_quote(content)},{shown},{repeat},{_quote(slot)}]"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
 
 #: If the clock is set, two readings of a process' start time differ by this much.
 _CLOCK_S = 5.0

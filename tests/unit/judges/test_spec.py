@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from adjudge.errors import ArgumentError, BackendMissingError
+from adjudge.hashing import sha256_json
 from adjudge.judges import Backend, JudgeProtocol, judge, make_judge, parse_judge, parse_protocol
 from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
 from adjudge.judges.judge import BACKENDS, PROTOCOLS, differing_parts, question_hash
 from adjudge.judges.protocols._choices import Asking
 from adjudge.plugins import Builtin, Registry
 from adjudge.records import Pair
-from adjudge.store.interface import sha256_json
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from adjudge.errors import ArgumentError, StoreMissingError
+from adjudge.hashing import call_key
 from adjudge.judges.judging import judge_pairs, plan_judging
 from adjudge.judges.transcript import NO_TEXTS, read_replies
 from adjudge.records import Pair, Reply
-from adjudge.store import Call, call_key, use_store
+from adjudge.store import Call, use_store
 from adjudge.store.sqlite import take_step
 from adjudge.store.tables import MIGRATIONS
 

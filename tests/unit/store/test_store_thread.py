@@ -10,8 +10,9 @@ import pytest
 from calls import make_call
 
 from adjudge.errors import StoreError
+from adjudge.hashing import call_key, canonical_json, content_hash
 from adjudge.store import SQLiteStore
-from adjudge.store.interface import Store, call_key, canonical_json, content_hash
+from adjudge.store.interface import Store
 from adjudge.store.thread import StoreThread
 
 
