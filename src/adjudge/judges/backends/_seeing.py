@@ -2,7 +2,8 @@
 
 The chat template never gets the text being judged (`_tokens`), nor an image. What the template
 writes for an image is asked of it once; the processor makes the tokens of that place, and the
-numbers for all images of a prompt together. Questions with images are computed one at a time.
+numbers for all images of a prompt together. Questions with images are computed one at a time, and
+the images of the next ones are prepared meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 
 from adjudge.errors import BackendMissingError, how_to_install
 from adjudge.images import ImageError, read_image
-from adjudge.judges.backends._tokens import CannotAnswerError, HubTokens
+from adjudge.judges.backends._tokens import CACHE_LIMIT, CannotAnswerError, HubTokens
 from adjudge.records import Image
 
 _BEFORE, _AFTER = "zqbefore", "zqafter"
@@ -50,6 +51,7 @@ class SeeingTokens(HubTokens):
         written = super().render([{"role": "user", "content": image}])  # type: ignore[dict-item]  # a list of parts
         between = written.partition(_BEFORE)[2].partition(_AFTER)[0]
         self._mark = between or str(processor.image_token)
+        self._tokens_of: dict[str | None, list[int]] = {}
 
     def render(self, turns: list[dict[str, str]]) -> str:
         parts: list[dict[str, Any]] = [
@@ -58,7 +60,9 @@ class SeeingTokens(HubTokens):
         return super().render(parts)
 
     def image(self, image: Image) -> list[int]:
-        return [int(token) for token in self.see([image])["input_ids"][0]]
+        if image.sha256 not in self._tokens_of:
+            self.see([image])
+        return self._tokens_of[image.sha256]
 
     def see(self, images: Sequence[Image]) -> Any:
         """What the processor makes of these images: tokens, and tensors for the model."""
@@ -76,31 +80,31 @@ class SeeingTokens(HubTokens):
             raise CannotAnswerError(f"the image {images[len(pictures)].name} is broken") from None
         text = [self._mark * len(pictures)]
         how = {"return_tensors": "pt", "add_special_tokens": False}
-        return self._processor(text=text, images=[pictures], **how)
+        seen = self._processor(text=text, images=[pictures], **how)
+        if len(images) == 1:
+            if len(self._tokens_of) >= CACHE_LIMIT:
+                self._tokens_of.clear()
+            self._tokens_of[images[0].sha256] = seen["input_ids"][0].tolist()
+        return seen
 
 
 class SeeingModel:
-    """Forward passes of one prompt with its images."""
+    """Forward passes of one prompt, and of what `SeeingTokens.see` made of its images."""
 
-    def __init__(self, model: Any, tokens: SeeingTokens) -> None:
+    def __init__(self, model: Any) -> None:
         self._model = model.eval()
-        self._tokens = tokens
 
-    def options(
-        self, prompt: Sequence[int], images: Sequence[Image], ids: Sequence[int]
-    ) -> list[float]:
+    def options(self, prompt: Sequence[int], seen: Any, ids: Sequence[int]) -> list[float]:
         """log P(option | prompt) over the complete vocabulary."""
         with torch.inference_mode():
-            logits = self._model(**self._inputs(prompt, images), use_cache=False).logits[0, -1]
+            logits = self._model(**self._inputs(prompt, seen), use_cache=False).logits[0, -1]
         numbers: list[float] = torch.log_softmax(logits.float(), -1)[list(ids)].tolist()
         return numbers
 
-    def write(
-        self, prompt: Sequence[int], images: Sequence[Image], *, seed: int, **drawn: Any
-    ) -> list[int]:
+    def write(self, prompt: Sequence[int], seen: Any, *, seed: int, **drawn: Any) -> list[int]:
         """The tokens that the model writes next."""
         device = self._model.device
-        inputs = self._inputs(prompt, images)
+        inputs = self._inputs(prompt, seen)
         with (
             torch.inference_mode(),
             torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
@@ -109,8 +113,7 @@ class SeeingModel:
             out = self._model.generate(**inputs, **drawn)
         return [int(token) for token in out[0, len(prompt) :]]
 
-    def _inputs(self, prompt: Sequence[int], images: Sequence[Image]) -> dict[str, Any]:
-        seen = self._tokens.see(images)
+    def _inputs(self, prompt: Sequence[int], seen: Any) -> dict[str, Any]:
         tokens = torch.tensor([list(prompt)])
         inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
         for name, values in seen.items():

@@ -32,7 +32,7 @@ NEVER = -1000.0
 Render = Callable[[list[dict[str, str]]], str]
 #: A message without its data: this decides the rendering.
 Skeleton = tuple[tuple[str, tuple[str | None, ...]], ...]
-_CACHE_LIMIT = 256
+CACHE_LIMIT = 256
 HALF_CHARACTER = "the text contains half a character (a lone surrogate)"
 
 
@@ -63,7 +63,7 @@ class ChatSegments:
         frame = self._known.get(skeleton)
         if frame is None:
             frame = self._frame(skeleton, len(data))
-            if len(self._known) >= _CACHE_LIMIT:
+            if len(self._known) >= CACHE_LIMIT:
                 self._known.clear()
             self._known[skeleton] = frame
         pieces = chain.from_iterable(zip_longest(frame, data))
@@ -130,7 +130,7 @@ class ChatTokens(ABC):
             if isinstance(piece, Data):
                 # Cached: an answer is in many pairs, a prompt in more.
                 if piece.text not in self._texts:
-                    if len(self._texts) >= _CACHE_LIMIT:
+                    if len(self._texts) >= CACHE_LIMIT:
                         self._texts.clear()
                     self._texts[piece.text] = self.data(piece.text)
                 tokens += self._texts[piece.text]

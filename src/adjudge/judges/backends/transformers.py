@@ -25,7 +25,7 @@ from adjudge.errors import BackendMissingError, JudgeRefusedError, how_to_instal
 from adjudge.judges.backends._tokens import CannotAnswerError, HubTokens, score_reply
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
 from adjudge.judges.parsing import locate_option
-from adjudge.records import Image, Reply
+from adjudge.records import Reply
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*.jinja", "*.model", "*.txt")
 T = TypeVar("T")
@@ -36,6 +36,8 @@ _LOGITS = {"cuda": 1 << 30, "cpu": 1 << 26}  # numbers of logits in one batch
 _TREES = "prefix trees"
 _PADDED = "padded batches"
 _NEED_CUDA = "prefix trees need CUDA"
+#: One question with images is computed while the next are prepared: up to 25 MB of numbers each.
+_PREPARED_AT_ONCE = 8
 
 
 @dataclass(slots=True)
@@ -46,6 +48,8 @@ class _Job:
     prompt: list[int]
     tail: list[int]
     reply: asyncio.Future[Reply]
+    #: What the model's processor makes of the images, if there are any.
+    seen: Any = None
     asked: float = field(default_factory=time.perf_counter)
 
     @property
@@ -98,6 +102,7 @@ class TransformersBackend(Backend):
         self._vocabulary = 1
         self._pump: asyncio.Task[None] | None = None
         self._worker: ThreadPoolExecutor | None = None
+        self._reader: ThreadPoolExecutor | None = None
 
     def identity(self) -> Mapping[str, Any]:
         return {
@@ -156,15 +161,25 @@ class TransformersBackend(Backend):
                     f"now ({error}); give another --store, or run on a machine that can use them"
                 ) from error
         self._arrived = asyncio.Event()  # of this event loop
+        self._prepared = asyncio.Semaphore(_PREPARED_AT_ONCE)
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="images")
         self._pump = asyncio.create_task(self._answer_all())
 
     async def ask(self, question: Question) -> Reply:
         if self._pump is None:
             raise RuntimeError("ask before start: await backend.start() first")
+        loop = asyncio.get_running_loop()
+        reply: asyncio.Future[Reply] = loop.create_future()
         try:
-            job = self._job(question)
+            if not question.images:
+                return await self._queue(self._job(question, reply))
+            async with self._prepared:
+                job = await loop.run_in_executor(self._reader, self._job, question, reply)
+                return await self._queue(job)
         except CannotAnswerError as error:
             return Reply(status="error", error=str(error))
+
+    async def _queue(self, job: _Job) -> Reply:
         self._waiting.append(job)
         self._arrived.set()
         return await job.reply
@@ -177,9 +192,10 @@ class TransformersBackend(Backend):
         for job in self._waiting:
             job.reply.cancel()
         self._waiting = []
-        if self._worker is not None:
-            self._worker.shutdown()
-            self._worker = None
+        for thread in (self._worker, self._reader):
+            if thread is not None:
+                thread.shutdown()
+        self._worker = self._reader = None
         self._model = self._trees = self._tokens = self._seeing = None
 
     async def _in_worker(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -205,7 +221,7 @@ class TransformersBackend(Backend):
             from adjudge.judges.backends._seeing import SeeingModel, SeeingTokens
 
             self._tokens = SeeingTokens(self._processor, model=self.name)
-            self._seeing = SeeingModel(loaded, self._tokens)
+            self._seeing = SeeingModel(loaded)
         text = loaded.config.get_text_config()
         self._context = getattr(text, "max_position_embeddings", None)
         self._vocabulary = int(text.vocab_size)
@@ -232,8 +248,9 @@ class TransformersBackend(Backend):
             self._model, length=self._budget, context=self._context
         )
 
-    def _job(self, question: Question) -> _Job:
+    def _job(self, question: Question, reply: asyncio.Future[Reply]) -> _Job:
         want = question.want
+        seen = self._tokens.see(question.images) if question.images else None
         prompt = self.prompt_tokens(question)
         tail: list[int] = []
         written = 1
@@ -249,7 +266,7 @@ class TransformersBackend(Backend):
             raise CannotAnswerError(
                 f"{needed} tokens do not fit into the context of {self._context}; shorten the text"
             )
-        return _Job(question, prompt, tail, asyncio.get_running_loop().create_future())
+        return _Job(question, prompt, tail, reply, seen)
 
     def prompt_tokens(self, question: Question) -> list[int]:
         return list(self._tokens.prompt(question))
@@ -335,8 +352,8 @@ class TransformersBackend(Backend):
     def _run(self, batch: Sequence[_Job]) -> list[dict[str, Any]]:
         prompts = [job.prompt for job in batch]
         want = batch[0].question.want
-        if images := batch[0].question.images:
-            return [self._look(batch[0], images)]
+        if batch[0].seen is not None:
+            return [self._look(batch[0])]
         if isinstance(want, Text | Reasoned):
             seed = batch[0].question.repeat
             texts = self._model.write(
@@ -362,17 +379,17 @@ class TransformersBackend(Backend):
             for fields, row in zip(parts, logs, strict=True)
         ]
 
-    def _look(self, job: _Job, images: Sequence[Image]) -> dict[str, Any]:
+    def _look(self, job: _Job) -> dict[str, Any]:
         """The reply to one question with images."""
         want = job.question.want
         if isinstance(want, Choice):
-            logs = self._seeing.options(job.prompt, images, self._option_ids(want.options))
+            logs = self._seeing.options(job.prompt, job.seen, self._option_ids(want.options))
             return _chosen(want.options, logs)
         if isinstance(want, Likelihood):
             return {"status": "error", "error": "likelihoods are of texts, not of images"}
         how = {"max_new_tokens": want.max_tokens, "pad_token_id": self._tokens.pad or 0}
         how |= self._causal.how_drawn(want.temperature)
-        written = self._seeing.write(job.prompt, images, seed=job.question.repeat, **how)
+        written = self._seeing.write(job.prompt, job.seen, seed=job.question.repeat, **how)
         reply = self._written(written, want.max_tokens)
         if isinstance(want, Text):
             return reply
@@ -380,7 +397,7 @@ class TransformersBackend(Backend):
         if place is None:
             return reply
         before = [*job.prompt, *self._tokens.data(reply["text"][: place.start])]
-        logs = self._seeing.options(before, images, self._option_ids(want.options))
+        logs = self._seeing.options(before, job.seen, self._option_ids(want.options))
         return _with_options(reply, want.options, logs)
 
     def _option_ids(self, options: tuple[str, ...]) -> list[int]:
