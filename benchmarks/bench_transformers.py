@@ -64,6 +64,7 @@ class ReadyBackend(TransformersBackend):
     def __init__(self, tokenizer: Any, model: Any, **options: Any) -> None:
         super().__init__("random", device=DEVICE, **options)
         self.parts = tokenizer, model
+        self.__dict__["_processor"] = None  # a model of text: nothing is looked up in the hub
 
     def _read(self) -> tuple[Any, Any]:
         return self.parts
