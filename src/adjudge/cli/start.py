@@ -43,7 +43,7 @@ from adjudge.present.text import count
 #: What every kind takes: names of columns, words and whose metrics are.
 _READ = ("columns", "labels_as", "human_metrics")
 _HOW_GOOD = "How good is the judge, and where is it wrong?"
-_LABELS = ("labels", "labels_columns")
+_LABELS = ("labels", "labels_columns", "raters")
 #: Columns that are about no text.
 _VERDICTS = ("judge", "judge_score", "human")
 _LABEL_FIRST = {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"}
@@ -151,7 +151,6 @@ _KINDS = (
             "What mean would people give?": "estimate {} --by criterion",
         },
         {},
-        (*_LABELS, "raters"),
     ),
     _Kind(
         "grades",
@@ -291,7 +290,6 @@ def start(
     file: Path | None = None,
     *,
     labels: TableLike | None = None,
-    raters: Sequence[str] | None = None,
     **reading: Unpack[Reading],
 ) -> Guide:
     """Look at a file and list the commands that answer questions about it.
@@ -300,13 +298,12 @@ def start(
         file: A file of pairs, verdicts, grades, scores or battles, or a log of another tool.
             Without it, the commands are listed by what you have.
         labels: Human labels by id, if they are in another file.
-        raters: The raters' columns, for scores.
         **reading: Names of columns and words in labels: see `adjudge.data.Reading`.
     """
     if file is None:
         listed = (Answer(question=q, command=f"adjudge {c}") for q, c in _NOTHING.items())
         return Guide(file=None, answers=tuple(listed), refused={})
-    options: dict[str, Any] = {**reading, "labels": labels, "raters": raters}
+    options: dict[str, Any] = {**reading, "labels": labels}
     guide, errors = _read(file, options)
     only_texts = all(each.rows_kind in _TEXTS for each in guide.read_as)
     if not only_texts or (guide.answers and not guide.read_as):
@@ -322,7 +319,7 @@ def start(
         options["columns"] = {**(options.get("columns") or {}), **guess.columns}
         of_labels = {**(options.get("labels_columns") or {}), **guess.labels_columns}
         options["labels_columns"] = of_labels or None
-        options["raters"] = guess.raters or options["raters"]
+        options["raters"] = guess.raters or options.get("raters")
         guessed, _ = _read(file, options, guess.judges)
         # Among texts, a column is a judge's only if people labelled what it says.
         labelled = any(answer.question == _HOW_GOOD for answer in guessed.answers)

@@ -167,7 +167,6 @@ class Scores:
 def prepare_scores(
     source: TableLike | Source | Scores,
     *,
-    raters: Sequence[str] | None = None,
     labels: TableLike | None = None,
     model_labels: bool = False,
     **reading: Unpack[Reading],
@@ -186,8 +185,10 @@ def prepare_scores(
     if (done := source.prepared(Scores, prepare_scores, locals())) is not None:
         return done
     with source:
-        rows = open_scores(source.rows, raters=raters)
-        if source.labels is not None:
+        labels = source.labels
+        raters = source.raters if labels is None else ()
+        rows = open_scores(source.rows, raters=raters or None)
+        if labels is not None:
             rows = _with_raters(rows, source)
     name = source.name
     if "human_scores" not in rows.frame.columns:

@@ -21,7 +21,8 @@ from adjudge.data.conversion import choose_format, read_public
 from adjudge.data.files import Handle, is_saved
 from adjudge.data.formats import NATIVE, Format, Kind, looks_like
 from adjudge.data.hub import local_file
-from adjudge.data.names import LOG, OURS, TEXTS, USUAL, bare_name
+from adjudge.data.names import LOG, OURS, TEXTS, USUAL, bare_name, recognise
+from adjudge.data.steps.raters import labels_of_raters, with_ids
 from adjudge.data.tables import (
     Table,
     TableLike,
@@ -58,6 +59,8 @@ class Reading(TypedDict, total=False):
         human_metrics: Metrics of a log that are people's labels, and of which metric. Such as
             {"human": "correctness"}; an empty name is the only metric of an answer, and {} says
             that no metric is people's.
+        raters: Columns of one rater each, in place of one column of labels. In the labels file, or
+            in the rows if there is none; most raters decide, and each is kept.
         alike_ids: Join labels also by ids that are alike. Equal up to blanks, case, Unicode or
             number form; without it such labels are counted.
     """
@@ -66,6 +69,7 @@ class Reading(TypedDict, total=False):
     labels_columns: Mapping[str, str] | None
     labels_as: Mapping[str, str] | None
     human_metrics: Mapping[str, str] | None
+    raters: Sequence[str] | None
     alike_ids: bool
 
 
@@ -153,6 +157,8 @@ class Source:
         self.labels_as = {str(word): ours for word, ours in words.items()}
         self.alike_ids = bool(reading.get("alike_ids"))
         self._human_metrics = reading.get("human_metrics")
+        self.raters = tuple(reading.get("raters") or ())
+        self._raters_used = False
         files: dict[str, Any] = {"rows": data, "labels": labels, "pairs": pairs, **(others or {})}
         self._files = {place: by_handle(file) for place, file in files.items()}
         self._needs: Needs | None = None
@@ -191,6 +197,9 @@ class Source:
             try:
                 if isinstance(error, DataError) and error.path == self.name:
                     self._name_both(error)
+                if error is None and self.raters and not self._raters_used:
+                    remedy = "leave it out: nothing here reads labels of people"
+                    raise ArgumentError("raters", ", ".join(self.raters), remedy)
             finally:
                 self._in_use.close()
                 # A large file is in memory once: its rows are in what was made of them.
@@ -230,7 +239,8 @@ class Source:
 
     @property
     def labels(self) -> Any:
-        """The labels, as `rows`; None if there are none."""
+        """The labels, as `rows`; None if there are none. Raters in columns are labels."""
+        self._raters_used = True
         return self._named["labels"]
 
     @property
@@ -310,10 +320,23 @@ class Source:
         """All files under our names; a name that none of them has is refused."""
         files = {**self._files, "rows": self._needed_rows()}
         with ColumnNames(self.columns, self.labels_as) as name:
-            return {
+            named = {
                 place: name(file, self._labels_columns if place == "labels" else {})
                 for place, file in files.items()
             }
+        if self.raters:
+            self._read_raters(named)
+        return named
+
+    def _read_raters(self, named: dict[str, Any]) -> None:
+        """Raters in columns become labels; scores keep them, next to the judge's."""
+        given = named["labels"]
+        if given is None:
+            rows = open_table(named["rows"])
+            if recognise(rows.frame.columns, "scores", ["judge_score"]):
+                return
+            given = named["rows"] = with_ids(rows)
+        named["labels"] = labels_of_raters(open_table(given), self.raters)
 
     def _needed_rows(self) -> Any:
         """A Parquet file without its unneeded columns, as a Table; else the data unchanged.

@@ -131,7 +131,6 @@ def prepare_evaluation(
     pairs: TableLike | None = None,
     judges: Sequence[str] = (),
     protocol: str | None = None,
-    raters: Sequence[str] = (),
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
@@ -149,7 +148,6 @@ def prepare_evaluation(
         asked = Asked(
             judges=named,
             protocol=protocol,
-            raters=raters,
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,
@@ -173,7 +171,6 @@ def evaluate(
     pairs: TableLike | None = None,
     judges: Sequence[str] = (),
     protocol: str | None = None,
-    raters: Sequence[str] = (),
     slices: Sequence[str] | None = None,
     labels_by_verdict: bool = False,
     labels_are_random: bool = False,
@@ -207,7 +204,6 @@ def evaluate(
         judges: Name of a judge; repeatable. Names in the rows, or columns of verdicts. Default:
             every judge in the rows.
         protocol: Only this protocol's rows.
-        raters: Columns of one rater each, in place of one column of labels.
         slices: Columns in whose values errors are counted. Default: every column with 2 to 20
             values.
         labels_by_verdict: State that labels were drawn by verdict, such as all fails and some
@@ -248,7 +244,6 @@ def evaluate(
             pairs=pairs,
             judges=judges,
             protocol=protocol,
-            raters=raters,
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,

@@ -120,7 +120,6 @@ class Asked:
 
     judges: Sequence[str] = ()
     protocol: str | None = None
-    raters: Sequence[str] = ()
     judge_column: str = "judge"
     human_column: str = "human"
     positive: str | None = None
@@ -148,22 +147,24 @@ def read_rows(source: Source, asked: Asked, method: DoubtMethod) -> ReadRows:
             table = _with_words_of_battles(table, asked)
         if wide:
             table = in_rows(table, asked.judges)
-        if asked.judge_column == "judge" and _has_scores(table, asked):
+        if asked.judge_column == "judge" and _has_scores(table, source.raters):
             return _of_scores(source, table, asked)
         native = (asked.judge_column, asked.human_column) == ("judge", "human")
-        plain = native and not (wide or battles or asked.raters) and asked.positive is None
+        plain = native and not (wide or battles) and asked.positive is None
         if plain and _has_doubt(table, method):
             judge = asked.judges[0] if len(asked.judges) == 1 else None
             judged = _opened(source, table)
             return _of_judgments(method.prepare(judged, judge, asked.protocol, None), asked)
-        if asked.raters:
-            table = _with_raters(table, asked.raters, asked.human_column)
         return _of_grades(source, table, asked)
 
 
 def _opened(source: Source, table: Table) -> Source:
     """A source of the rows as they were opened: a file is parsed once."""
-    return Source(table, labels=source.labels, pairs=source.pairs, alike_ids=source.alike_ids)
+    labels = source.labels
+    raters = source.raters if labels is None else ()
+    return Source(
+        table, labels=labels, pairs=source.pairs, raters=raters, alike_ids=source.alike_ids
+    )
 
 
 def _has_doubt(table: Table, method: DoubtMethod) -> bool:
@@ -180,10 +181,10 @@ def _has_doubt(table: Table, method: DoubtMethod) -> bool:
     return bool(numbers) and are_grades(here) and not names_sides(table)
 
 
-def _has_scores(table: Table, asked: Asked) -> bool:
+def _has_scores(table: Table, raters: Sequence[str]) -> bool:
     here = table.frame.columns
-    raters = bool(asked.raters) or any(map(RATER_COLUMN.match, here))
-    return is_scores(table) or (raters and bool(recognise(here, "scores", ["judge_score"])))
+    by_raters = bool(raters) or any(map(RATER_COLUMN.match, here))
+    return is_scores(table) or (by_raters and bool(recognise(here, "scores", ["judge_score"])))
 
 
 # --- judges in columns ---
@@ -257,30 +258,6 @@ def in_rows(table: Table, judges: Sequence[str]) -> Table:
         for judge in judges
     ]
     return replace(table, frame=pl.concat(of_judges), fields=None, format="binary")
-
-
-def _with_raters(table: Table, raters: Sequence[str], human: str) -> Table:
-    """A table with a column for each rater: what most of them say, and what each says."""
-    frame = table.frame
-    for rater in raters:
-        if rater not in frame.columns:
-            raise ArgumentError("raters", rater, f"choose columns: {shorten(frame.columns)}")
-    words = [tidy(frame[rater], table.name, rater) for rater in raters]
-    said = pl.DataFrame(words).select(pl.concat_list(raters).list.drop_nulls().alias(LABELS_OF))
-    votes = said.with_row_index("__row").explode(LABELS_OF).drop_nulls()
-    counted = votes.group_by("__row", LABELS_OF).len()
-    top = counted.filter(pl.col("len") == pl.col("len").max().over("__row"))
-    clear = top.group_by("__row").agg(
-        pl.when(pl.len() == 1).then(pl.col(LABELS_OF).first()).alias(human)
-    )
-    rows = pl.DataFrame({"__row": range(frame.height)}, schema={"__row": pl.UInt32})
-    label = rows.join(clear, on="__row", how="left", maintain_order="left")[human]
-    frame = frame.drop(human, strict=False).with_columns(label, said[LABELS_OF].alias(_RATERS_READ))
-    return replace(table, frame=frame, fields=None)
-
-
-#: Raters' columns as one list, until the rows are read.
-_RATERS_READ = "labels of raters"
 
 
 # --- kinds of rows ---
@@ -442,7 +419,7 @@ def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
         dropped=rows.dropped,
         scored=grades.scale == "scores",
         makers=(*grades.makers, *grades.judges, *probabilities),
-        raters=[*asked.raters, *judge_candidates(grades.frame, human)],
+        raters=[*source.raters, *judge_candidates(grades.frame, human)],
     )
 
 
@@ -494,8 +471,6 @@ def _labelled(grades: Grades) -> FloatArray:
 def _in_our_columns(grades: Grades, positive: str | None) -> pl.DataFrame:
     """The rows of grades with what judge and people say as words, or as numbers of a scale."""
     raters = grades.raters
-    if _RATERS_READ in grades.frame.columns:
-        raters = grades.frame[_RATERS_READ]
     if grades.scale == "classes":
         names = pl.Series(grades.names, dtype=pl.String)
         verdicts = names.gather(grades.verdicts)
@@ -522,7 +497,7 @@ def _in_our_columns(grades: Grades, positive: str | None) -> pl.DataFrame:
     no_raters = pl.lit(None, pl.List(inner))
     no_chance = pl.lit(None, pl.Float64)
     given = no_chance if chances is None else pl.Series(CHANCE, chances).fill_nan(None)
-    return grades.frame.drop(_RATERS_READ, strict=False).with_columns(
+    return grades.frame.with_columns(
         judge.alias(JUDGE),
         verdicts.alias(VERDICT),
         labels.alias(LABEL),
@@ -551,9 +526,7 @@ def _each_label(raters: pl.Series | None, read: Any) -> pl.Series | None:
 
 def _of_scores(source: Source, table: Table, asked: Asked) -> ReadRows:
     """Scores by criterion; a row of a judge for each criterion is a result of its own."""
-    scores: Scores = prepare_scores(
-        _opened(source, table), raters=asked.raters or None, model_labels=asked.model_labels
-    )
+    scores: Scores = prepare_scores(_opened(source, table), model_labels=asked.model_labels)
     frame = scores.frame
     if asked.judges:
         frame = _only_judges(frame, asked.judges)

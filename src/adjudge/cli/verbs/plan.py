@@ -33,7 +33,7 @@ def _run_rate(arguments: Values, options: Values) -> Any:
     if (labels := str(arguments.get("labels", ""))).isdigit():
         remedy = f"is a file of human labels; a number of labels is --budget {labels}"
         raise ArgumentError("--labels", labels, remedy)
-    reading = ("columns", "labels_as", "human_metrics")
+    reading = ("columns", "labels_as", "human_metrics", "raters")
     names = {name: arguments.pop(name, None) for name in reading}
     if "data" in arguments:
         with Source(arguments["data"], labels=arguments.get("labels"), **names) as source:

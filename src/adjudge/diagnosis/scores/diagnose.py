@@ -98,7 +98,6 @@ def diagnose_scores(
     sets: str = "auto",
     scale: tuple[int, int] = (1, 5),
     target: str = "mean",
-    raters: Sequence[str] | None = None,
     labels: TableLike | None = None,
     by: str | None = None,
     splits: int = 20,
@@ -129,7 +128,6 @@ def diagnose_scores(
             Each judge needs enough of them for each criterion at the main level.
         scale: Lowest and highest score.
         target: mean: the rounded mean of the raters; rater: one at random.
-        raters: The raters' columns.
         labels: Human scores by id, as `adjudge label --scale` writes them.
         by: Also calibrate each value of this column separately.
         splits: Random halves of the documents.
@@ -157,9 +155,7 @@ def diagnose_scores(
     one_of(target, TARGETS, "target")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
-    scores = prepare_scores(
-        source, raters=raters, labels=labels, model_labels=model_labels, **reading
-    )
+    scores = prepare_scores(source, labels=labels, model_labels=model_labels, **reading)
     if by is not None and by not in scores.frame.columns:
         raise DataError(scores.name, "is missing", column=by, remedy="name a column to group by")
     labelled = scored_by_both(scores)
@@ -222,7 +218,6 @@ def score_set_rows(
     sets: str = "auto",
     scale: tuple[int, int] = (1, 5),
     target: str = "mean",
-    raters: Sequence[str] | None = None,
     labels: TableLike | None = None,
     weigh: str = "documents",
     seed: Seed = 0,
@@ -246,7 +241,6 @@ def score_set_rows(
             has the one that was used.
         scale: Lowest and highest score.
         target: mean: the rounded mean of the raters; rater: one at random.
-        raters: The raters' columns.
         labels: Human scores by id, as `adjudge label --scale` writes them.
         weigh: documents, or rows as in the paper (valid only for one row per document).
         seed: Seed of everything random.
@@ -259,7 +253,7 @@ def score_set_rows(
     """
     one_of(sets, SETS, "sets")
     one_of(weigh, WEIGHS, "weigh")
-    scores = prepare_scores(source, raters=raters, labels=labels, **reading)
+    scores = prepare_scores(source, labels=labels, **reading)
     name = scores.name
     frame = make_room(scores.frame, _SET_COLUMNS).with_row_index("__row")
     if sets == "adaptive" and "score_probs" not in frame.columns:
