@@ -460,7 +460,11 @@ class Verb:
         without = self.without.split()
         if "labels" not in arguments or "TableLike" not in arguments["labels"].types:
             # Without labels there is no question whose they are.
-            without += ["labels_columns", *(["human_metrics"] if "columns" in arguments else [])]
+            without += [
+                "labels_columns",
+                "raters",
+                *(["human_metrics"] if "columns" in arguments else []),
+            ]
         taken = [argument for name, argument in arguments.items() if name not in without]
         declared = [option_for(argument, stated.pop(argument.name, None)) for argument in taken]
         added = [
