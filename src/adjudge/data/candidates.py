@@ -1,9 +1,11 @@
-"""Which columns of a table can be judges', by their values.
+"""Which columns of a table can be judges' or people's, by their values and names.
 
 Nothing is decided here: the columns are named in a question, or excluded from the slices.
 """
 
 from __future__ import annotations
+
+import re
 
 import polars as pl
 
@@ -11,6 +13,12 @@ from adjudge.data.names import GRADE, OURS, PAIR, bare_name, is_missing, plain_w
 from adjudge.data.scales import MOST_CLASSES
 from adjudge.data.steps.status import FAILURES
 from adjudge.data.tables import as_text
+
+#: Parts of names that columns of people have.
+_PERSON = re.compile(
+    r"(?i)\b(human|people|person|expert|reviewer|rater|annotator|labell?er|grader|sme|gold|manual"
+    r"|ground truth)s?(\b|\d)"
+)
 
 
 def judge_candidates(frame: pl.DataFrame, human_column: str = "human") -> list[str]:
@@ -80,3 +88,19 @@ def _holds_shares(values: pl.Series) -> bool:
     within = numbers.is_between(0, 1).all() and not numbers.null_count()
     between = numbers.is_between(0, 1, closed="none").sum()
     return within and 2 * between > len(numbers)
+
+
+def people_candidates(frame: pl.DataFrame) -> list[str]:
+    """Columns of few words that no reader knows, with a name as people's have: maybe labels.
+
+    >>> people_candidates(pl.DataFrame({"Reviewer 1": ["good", "bad"], "topic": ["a", "b"]}))
+    ['Reviewer 1']
+    """
+    taken = {bare_name(name) for name in OURS}
+    return [
+        column
+        for column in frame.columns
+        if bare_name(column) not in taken
+        and _PERSON.search(column.replace("_", " "))
+        and 2 <= len(plain_words(frame[column])) <= MOST_CLASSES
+    ]

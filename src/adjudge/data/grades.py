@@ -6,6 +6,7 @@ rates and plans: verdicts and labels of any scale, as arrays.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.candidates import people_candidates
 from adjudge.data.columns import (
     CALL_COLUMNS,
     ID,
@@ -41,6 +43,7 @@ from adjudge.data.names import (
     recognise,
     refuse_values,
     remark_names,
+    shorten,
     usual_names,
 )
 from adjudge.data.rows import (
@@ -313,6 +316,8 @@ def prepare_grades(
             table = _table(source, judge, human, judge_column, human_column, rounded=not scores)
         answers = _answer_columns(table, judge_column, human_column)
         rows = Rows(table.frame, table.dropped)
+        if source.labels is None:
+            _remark_people(table, answers.human)
         apart = [option for option in (by, strata) if isinstance(option, str)]
         if not {*apart} <= {*rows.frame.columns}:
             people = {"human": answers.human} if needs_labels and source.labels is None else {}
@@ -423,6 +428,16 @@ def _cluster(
 def _join_labels(rows: Rows, source: Source, table: Table, answers: Answers) -> Rows:
     _require(rows.frame, table, {"judge": answers.judge}, source.columns)
     return with_labels(rows, source, "values", column=answers.human)
+
+
+def _remark_people(table: Table, human: str) -> None:
+    """Name columns that can be people's labels, if there are no labels."""
+    frame = table.frame
+    if human in frame.columns and frame[human].null_count() < frame.height:
+        return
+    if people := people_candidates(frame):
+        typed = shlex.join(["--raters", ",".join(people)])
+        LOG.warning("%s: if %s are labels of people: %s", table.name, shorten(people), typed)
 
 
 def _refuse_by_verdict(frame: pl.DataFrame, name: str, *, allowed: bool) -> None:

@@ -129,3 +129,16 @@ def test_raters_are_refused_where_no_label_is_read() -> None:
     battles = {"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "tie"]}
     with pytest.raises(ArgumentError, match="raters.*nothing here reads labels of people"):
         rank({**battles, "Ann": ["x", "y"]}, raters=["Ann"])
+
+
+def test_columns_that_can_be_people_s_are_named_if_there_are_no_labels(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows = rows_of_raters().rename({"Ann": "Reviewer 1", "Bob": "Human review"})
+    typed = "--raters 'Reviewer 1,Human review'"
+    evaluate(rows)
+    assert f"if Reviewer 1, Human review are labels of people: {typed}" in caplog.text
+    caplog.clear()
+    evaluate(rows, raters=["Reviewer 1", "Human review"], **WORDS)
+    evaluate(rows.drop("Reviewer 1", "Human review"))
+    assert "labels of people" not in caplog.text
