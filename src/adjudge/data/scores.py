@@ -69,9 +69,8 @@ def read_scores(source: TableLike, *, raters: Sequence[str] | None = None) -> pl
     [5.0, 3.0]
     """
     frame, name = SCORE_COLUMNS.load(source), source_name(source)
-    named = (
-        list(raters) if raters is not None else [c for c in frame.columns if RATER_COLUMN.match(c)]
-    )
+    asked = raters or (source.raters if isinstance(source, Table) else ())
+    named = list(asked) or [c for c in frame.columns if RATER_COLUMN.match(c)]
     for rater in named:
         if rater not in frame.columns:
             raise absent_column(rater, frame.columns, name)
@@ -185,10 +184,8 @@ def prepare_scores(
     if (done := source.prepared(Scores, prepare_scores, locals())) is not None:
         return done
     with source:
-        labels = source.labels
-        raters = source.raters if labels is None else ()
-        rows = open_scores(source.rows, raters=raters or None)
-        if labels is not None:
+        rows = open_scores(source.rows)
+        if source.labels is not None:
             rows = _with_raters(rows, source)
     name = source.name
     if "human_scores" not in rows.frame.columns:
@@ -203,10 +200,10 @@ def prepare_scores(
     )
 
 
-def open_scores(source: TableLike, *, raters: Sequence[str] | None = None) -> Rows:
+def open_scores(source: TableLike) -> Rows:
     """Checked scores, every row once, one judge per protocol; people's scores are not needed."""
     name = source_name(source)
-    rows = leave_out_repeats(Rows(read_scores(source, raters=raters)), name, apart=["judge"])
+    rows = leave_out_repeats(Rows(read_scores(source)), name, apart=["judge"])
     apart = ("judge", "protocol", "criterion")
     check_judges(rows.frame, name, measure="diagnosis", apart=apart)
     return Rows(judge_names(rows.frame), rows.dropped)

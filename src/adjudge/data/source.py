@@ -334,6 +334,8 @@ class Source:
         if given is None:
             rows = open_table(named["rows"])
             if recognise(rows.frame.columns, "scores", ["judge_score"]):
+                named["rows"] = replace(rows, raters=self.raters, format="scores")
+                self._raters_used = True
                 return
             given = named["rows"] = with_ids(rows)
         named["labels"] = labels_of_raters(open_table(given), self.raters)

@@ -65,6 +65,8 @@ class Table:
     fields: pl.DataFrame | None = field(default=None, repr=False)
     #: The caller's meaning of words in label columns.
     labels_as: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Columns of people's scores, a rater each, if the caller named them.
+    raters: tuple[str, ...] = field(default=(), repr=False)
 
 
 class PandasFrame(Protocol):

@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.candidates import in_words_of_sides, judge_candidates, plain_words
-from adjudge.data.columns import input_name
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.grades import (
     Grades,
@@ -160,11 +159,7 @@ def read_rows(source: Source, asked: Asked, method: DoubtMethod) -> ReadRows:
 
 def _opened(source: Source, table: Table) -> Source:
     """A source of the rows as they were opened: a file is parsed once."""
-    labels = source.labels
-    raters = source.raters if labels is None else ()
-    return Source(
-        table, labels=labels, pairs=source.pairs, raters=raters, alike_ids=source.alike_ids
-    )
+    return Source(table, labels=source.labels, pairs=source.pairs, alike_ids=source.alike_ids)
 
 
 def _has_doubt(table: Table, method: DoubtMethod) -> bool:
@@ -371,7 +366,7 @@ def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
         table = replace(table, frame=rows_of_judges, fields=None)
     if who:
         # Each judge, and each thing that it was asked for, has its own result.
-        column = input_name("judge and metric", table.frame.columns)
+        column = "__judge_and_metric"
         parts = [tidy(table.frame[c], table.name, c) for c in who]
         # A metric that is its own judge is named once.
         again = parts[:1] + [

@@ -113,11 +113,14 @@ def test_raters_of_several_criteria_stay_next_to_their_scores() -> None:
         for d in range(6)
         for c in ("style", "facts")
     ]
-    wide = diagnose_scores(rows, scale=(1, 5), raters=["Ann", "Bob"], splits=5)
+    raters = {"raters": ["Ann", "Bob"]}
+    wide = diagnose_scores(rows, scale=(1, 5), **raters, splits=5)
     named = [{**{k: v for k, v in row.items() if k not in ("Ann", "Bob")}} for row in rows]
     for row, own in zip(named, rows, strict=True):
         row |= {"rater_1": own["Ann"], "rater_2": own["Bob"]}
     assert wide.to_dict() == diagnose_scores(named, scale=(1, 5), splits=5).to_dict()
+    for call in (partial(estimate, by="criterion"), evaluate):
+        assert call(rows, **raters).to_dict() == call(named).to_dict()
 
 
 def test_a_rater_that_is_no_column_is_refused_with_the_columns() -> None:
