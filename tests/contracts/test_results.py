@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import re
 import runpy
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -30,8 +31,11 @@ for package in (adjudge, adjudge_papers):
 
 def below(base: type[Result]) -> Iterator[type[Result]]:
     for child in base.__subclasses__():
+        # A dataclass with slots is a second class: the first lives until the garbage collector runs.
+        module = sys.modules.get(child.__module__)
         if child.__module__.startswith(("adjudge.", "adjudge_papers.")):
-            yield child
+            if getattr(module, child.__qualname__, child) is child:
+                yield child
             yield from below(child)
 
 
