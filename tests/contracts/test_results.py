@@ -31,11 +31,10 @@ for package in (adjudge, adjudge_papers):
 
 def below(base: type[Result]) -> Iterator[type[Result]]:
     for child in base.__subclasses__():
-        # A dataclass with slots is a second class: the first lives until the garbage collector runs.
-        module = sys.modules.get(child.__module__)
-        if child.__module__.startswith(("adjudge.", "adjudge_papers.")):
-            if getattr(module, child.__qualname__, child) is child:
-                yield child
+        # A dataclass with slots is a second class; the first lives until it is collected.
+        kept = getattr(sys.modules[child.__module__], child.__qualname__, child)
+        if kept is child and child.__module__.startswith(("adjudge.", "adjudge_papers.")):
+            yield child
             yield from below(child)
 
 
