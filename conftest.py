@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 ROOT = Path(__file__).parent
@@ -32,11 +33,25 @@ collect_ignore_glob = [
 ]
 
 
+# Thousands of collected tests live to the end: the garbage collector need not look at them.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Thousands of collected tests live to the end: the garbage collector need not look at them."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """A file without a prompt has no doctest: pytest need not import it and look at its names."""
+    collectors = yield
+    if file_path.suffix == ".py" and b">>>" not in file_path.read_bytes():
+        return [one for one in collectors if not isinstance(one, DoctestModule)]
+    return collectors
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)

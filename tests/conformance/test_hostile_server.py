@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from hostile_texts import HOSTILE_TEXTS
+from judge_runs import wait_for
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends.openai import OpenAIBackend
@@ -422,8 +423,13 @@ def test_a_stopped_run_does_not_wait_for_turns_that_nobody_takes(judge_server: A
 
     stop = Stop()
     pairs = [replace(PAIR, id=str(i), prompt=f"{i}+{i}?") for i in range(20)]
+
+    def interrupt() -> None:
+        wait_for(lambda: judge_server.counts()["requests"] == 1)
+        stop.interrupt()
+
     began = time.monotonic()
-    threading.Timer(1.0, stop.interrupt).start()
-    done = judge_pairs(pairs, judge=backend(judge_server), store=None, rpm=6, stop=stop)
-    assert time.monotonic() - began < 5
+    threading.Thread(target=interrupt).start()
+    done = judge_pairs(pairs, judge=backend(judge_server), store=None, rpm=1, stop=stop)
+    assert time.monotonic() - began < 30  # a turn is a minute
     assert (done.summary.stopped, len(judge_server.log())) == ("interrupted", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import re
 import runpy
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -30,7 +31,9 @@ for package in (adjudge, adjudge_papers):
 
 def below(base: type[Result]) -> Iterator[type[Result]]:
     for child in base.__subclasses__():
-        if child.__module__.startswith(("adjudge.", "adjudge_papers.")):
+        # A dataclass with slots is a second class; the first lives until it is collected.
+        kept = getattr(sys.modules[child.__module__], child.__qualname__, child)
+        if kept is child and child.__module__.startswith(("adjudge.", "adjudge_papers.")):
             yield child
             yield from below(child)
 

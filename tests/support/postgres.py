@@ -35,13 +35,13 @@ def programs() -> Path | None:
 class PostgresServer:
     """One server with one database. `fast` leaves the disk out: for tests that cut no power."""
 
-    def __init__(self, folder: Path, *, fast: bool = False) -> None:
+    def __init__(self, folder: Path, port: int, *, fast: bool = False) -> None:
         installed = programs()
         assert installed is not None, "PostgreSQL is not installed"
         self._programs = installed
         self._user = _unprivileged()
         self.folder = folder
-        self.port = _free_port()
+        self.port = port
         self._data = folder / "data"
         if self._user is not None:
             os.chown(folder, self._user.pw_uid, self._user.pw_gid)
@@ -116,8 +116,8 @@ class PostgresServer:
 @contextmanager
 def running_server(*, fast: bool = False) -> Iterator[PostgresServer]:
     """A server for a block. Its folder is short: the path of a socket may have 107 characters."""
-    with tempfile.TemporaryDirectory(prefix="adjudge-pg-") as folder:
-        server = PostgresServer(Path(folder), fast=fast)
+    with tempfile.TemporaryDirectory(prefix="adjudge-pg-") as folder, _own_port() as port:
+        server = PostgresServer(Path(folder), port, fast=fast)
         try:
             yield server
         finally:
@@ -135,7 +135,10 @@ def _unprivileged() -> pwd.struct_passwd | None:
     raise AssertionError("root, and no user postgres or nobody to run the server as")
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextmanager
+def _own_port() -> Iterator[int]:
+    """A port that no other process is given, also not while the server starts or is stopped."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield int(holder.getsockname()[1])

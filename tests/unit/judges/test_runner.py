@@ -419,7 +419,7 @@ def test_a_judge_that_breaks_is_closed(broken: str) -> None:
 def test_a_second_interrupt_stops_at_once() -> None:
     stop = Stop()
 
-    judge = Scripted(pause=5)
+    judge = Scripted(pause=60)
     began = time.monotonic()
 
     async def run() -> str | None:
@@ -434,7 +434,7 @@ def test_a_second_interrupt_stops_at_once() -> None:
         return done.summary.stopped
 
     assert asyncio.run(run()) == "interrupted"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30
     kept = SQLiteStore("s.db")
     assert kept.latest_call_id() == 0
     assert kept._execute("SELECT COUNT(*) FROM claims") == [(0,)]

@@ -58,18 +58,18 @@ def test_exact_order_is_the_best_of_all_orders(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_thirty_models_are_proven_within_a_second(seed: int) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     found = least_reversals(hidden_order(30, 0.85, seed))
     assert found.proven
     assert sorted(found.order) == list(range(30))
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_beyond_reach_is_said() -> None:
     wins = hidden_order(60, 0.5, 0)
-    began = time.monotonic()
+    began = time.process_time()
     found = least_reversals(wins, time_limit=0.5)
-    seconds = time.monotonic() - began
+    seconds = time.process_time() - began
     assert not found.proven
     assert found.bound < found.cost
     assert found.gap == pytest.approx((found.cost - found.bound) / wins.sum())

@@ -128,9 +128,9 @@ def test_money_and_variables_are_no_formulas(text: str) -> None:
 
 
 def test_openings_that_never_close_are_read_in_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     render_markdown("\\( a " * 20_000 + "$x " * 20_000)
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_codes_that_turn_or_hide_text_are_shown() -> None:

@@ -8,10 +8,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from judge_runs import wait_for
 from stores import fill_store
 
 from adjudge.cli import run
@@ -71,6 +72,14 @@ def _pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         )  # fmt: skip
 
 
+def has_open(pid: int, name: str) -> bool:
+    """Whether the process has a file of this name open."""
+    files = Path(f"/proc/{pid}/fd")
+    with suppress(FileNotFoundError):  # one was closed meanwhile
+        return any(file.readlink().name == name for file in files.iterdir())
+    return False
+
+
 @pytest.mark.attack("kills")
 @pytest.mark.usefixtures("_pairs")
 @pytest.mark.parametrize(
@@ -94,7 +103,9 @@ def test_ctrl_c_ends_a_command_that_waits_for_a_lock(command: str) -> None:
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
-            time.sleep(4)
+            held_file = "other.db" if "copy" in command else "s.db"
+            wait_for(lambda: has_open(waiting.pid, held_file))
+            time.sleep(1)  # now it waits
             assert waiting.poll() is None
             began = time.monotonic()
             waiting.send_signal(signal.SIGINT)
