@@ -431,5 +431,5 @@ def test_a_stopped_run_does_not_wait_for_turns_that_nobody_takes(judge_server: A
     began = time.monotonic()
     threading.Thread(target=interrupt).start()
     done = judge_pairs(pairs, judge=backend(judge_server), store=None, rpm=1, stop=stop)
-    assert time.monotonic() - began < 30  # a turn is a minute
+    assert time.monotonic() - began < 10  # a turn is a minute
     assert (done.summary.stopped, len(judge_server.log())) == ("interrupted", 1)
