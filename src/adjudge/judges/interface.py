@@ -241,6 +241,10 @@ class Backend(ABC):
         """One question about a subject, for a backend that knows it; others see only the text."""
         return await self.ask(question)
 
+    def image_tokens(self, width: int, height: int) -> int | None:
+        """The prompt tokens of an image of this size; None if they are known only from replies."""
+        return None
+
     def keep_pace(self, pace: Pace | None) -> bool:
         """Take a turn of `pace` before every request (None: send immediately), if supported.
 

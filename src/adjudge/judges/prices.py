@@ -138,6 +138,15 @@ _DATE = re.compile(r"(?<=.)-(\d{4}-\d+-\d+|\d{8})$")
 _USUAL_TOKENS = 1000
 
 
+def undated(model: str) -> str:
+    """The name of a model without the date of its version.
+
+    >>> undated("gpt-4o-2024-08-06"), undated("claude-haiku-4-5-20251001"), undated("gpt-4o")
+    ('gpt-4o', 'claude-haiku-4-5', 'gpt-4o')
+    """
+    return _DATE.sub("", model)
+
+
 def price_for(
     judge: str,
     prices: Mapping[str, Price] | None = None,
@@ -200,7 +209,7 @@ def listed_price(model: str, base_url: str | None = None) -> Price | None:
     """
     if base_url is not None and base_url.removesuffix("/v1") not in _OWN_DOORS:
         return None
-    name = model if model in KNOWN else _DATE.sub("", model)
+    name = model if model in KNOWN else undated(model)
     if name not in KNOWN:
         return None
     prompt, completion, cached, month = KNOWN[name]
@@ -222,7 +231,7 @@ def _with_cache(
     if cached is None or cached >= prompt:
         return Price(prompt, completion, source)
     write = written if written != prompt else None
-    least = _CACHE_LEAST.get(_DATE.sub("", model), _LEAST_CACHED)
+    least = _CACHE_LEAST.get(undated(model), _LEAST_CACHED)
     return Price(prompt, completion, source, cached, write, least)
 
 
