@@ -59,8 +59,13 @@ class Price:
 
     def of_replies(self, replies: Iterable[Counted]) -> float:
         """The cost of the calls that gave these replies."""
-        counted = list(replies)
-        return self.of(*(sum(getattr(reply, name) or 0 for reply in counted) for name in _TOKENS))
+        prompt = completion = cached = written = 0
+        for reply in replies:
+            prompt += reply.prompt_tokens or 0
+            completion += reply.completion_tokens or 0
+            cached += reply.cached_tokens or 0
+            written += reply.cache_write_tokens or 0
+        return self.of(prompt, completion, cached, written)
 
     def cache_pays(self, calls: int, writes: float) -> bool:
         """Whether caching a text that `calls` begin with costs less, if so many of them write it.
@@ -99,7 +104,6 @@ class Counted(Protocol):
     def cache_write_tokens(self) -> int | None: ...
 
 
-_TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
 _OF_CACHE = ("cached", "cache_write")
 
 

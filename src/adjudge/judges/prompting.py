@@ -32,7 +32,7 @@ from adjudge.records import Image, Item, Order, Pair, Subject
 from adjudge.store.interface import frame
 
 Part = str | Data | Image
-Value = Part | Sequence[Part]
+Value = Part | list[Part]
 
 _ROLE_LINE = re.compile(r"^--- *(system|user|assistant) *---[ \t]*$", re.MULTILINE)
 _ANSWER_LINE = re.compile(r"^--- *answer *---[ \t]*$", re.MULTILINE)
@@ -196,10 +196,10 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
         parts: list[Part] = []
         for part in section.parts:
             value = part if isinstance(part, str) else values[part.name]
-            if isinstance(value, str | Data | Image):
-                parts.append(value)
-            else:
+            if isinstance(value, list):
                 parts.extend(value)
+            else:
+                parts.append(value)
         messages.append(Message(section.role, tuple(parts)))
     return tuple(messages)
 

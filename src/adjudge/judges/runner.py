@@ -134,7 +134,8 @@ class RunContext:
                 settled = usual_route(judge)
             elif settled is None:
                 if not self._affords(next(iter(subjects))):
-                    return self.options.stop.request("max_cost")
+                    self.options.stop.request("max_cost")
+                    return
                 await judge.backend.start()
                 settled = await ask_route(judge, subjects)
             self.judge = settled
