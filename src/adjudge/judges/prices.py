@@ -51,6 +51,7 @@ class Price:
         >>> price.of(1_000_000, 250_000), price.of(1_000_000, 250_000, cached=400_000)
         (4.0, 3.4)
         """
+        cached = min(cached, prompt_tokens)  # whatever a server counts
         read = self.prompt if self.cached is None else self.cached
         write = self.prompt if self.cache_write is None else self.cache_write
         plain = max(prompt_tokens - cached - written, 0)

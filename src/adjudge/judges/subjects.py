@@ -6,18 +6,16 @@ write the rows in input order. The first reading copies it to a temporary file f
 
 from __future__ import annotations
 
-import copyreg
 import pickle
 import tempfile
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import combinations, compress, islice
-from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -96,26 +94,8 @@ class Spool(Generic[T]):
     def _write(self) -> None:
         if self._group:
             self._begins.append(self._file.tell())
-            _Pickler(self._file, pickle.HIGHEST_PROTOCOL).dump(self._group)
+            pickle.dump(self._group, self._file, pickle.HIGHEST_PROTOCOL)
             self._group = []
-
-
-_NAMES = {kind: tuple(entry.name for entry in fields(kind)) for kind in (Pair, Item)}
-_VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
-
-
-def _reduced(subject: Subject) -> tuple[Any, ...]:
-    """A subject for pickling: a dataclass would look its fields up for each object."""
-    kind = type(subject)
-    return _subject_of, (kind, _VALUES[kind](subject))
-
-
-def _subject_of(kind: type[Subject], values: tuple[Any, ...]) -> Subject:
-    return kind(**dict(zip(_NAMES[kind], values, strict=True)))
-
-
-class _Pickler(pickle.Pickler):
-    dispatch_table: ClassVar = {**copyreg.dispatch_table, Pair: _reduced, Item: _reduced}
 
 
 class Subjects:

@@ -245,6 +245,12 @@ def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
     return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
 
 
+def rejected_reply(exchange: Exchange, words: str, shown: str) -> Reply:
+    """A reply for a rejection of one question, by the server's `words`, as they are `shown`."""
+    refused = is_content_refusal(exchange.payload, words)
+    return failed_reply(exchange, "refused" if refused else "error", shown)
+
+
 def shapeless_reply(exchange: Exchange) -> Reply:
     """The reply for an answer that is JSON, but not a message."""
     shown = shorten(exchange.raw or "")[:120]
