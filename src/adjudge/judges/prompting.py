@@ -318,7 +318,7 @@ def write_value(value: Any) -> str:
     return write_json(value) if written is None else written
 
 
-def as_parts(text: str) -> list[Data | Image]:
+def as_parts(text: str) -> list[Part]:
     """A text that is judged as the parts of a message."""
     return [part if isinstance(part, Image) else Data(part) for part in parts_of(text)]
 
