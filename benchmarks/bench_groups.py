@@ -13,14 +13,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
 from adjudge import estimate
+from bench_scale import peak_in
 
 ROWS, PART = 10, 100
 CASES = (
@@ -71,7 +72,7 @@ def measure(groups: int) -> None:
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_in(Path("/proc/self/status").read_text())
 
 
 def main() -> None:

@@ -11,7 +11,6 @@ many rows, compared with reading the file into Python rows without using them.
 
 from __future__ import annotations
 
-import resource
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ import pandas as pd
 import polars as pl
 
 from adjudge.data import read_judgments, read_public, write_rows
+from bench_scale import peak_in
 
 
 def main(rows: int) -> None:
@@ -68,7 +68,7 @@ def main(rows: int) -> None:
         for kind in ("battles", "pairs"):
             ours = best(partial(read_public, kind=kind), path)
             print(f"  read as {kind:<12} {ours:>6.2f} s  {ours / plainly:.2f}x")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_in(Path("/proc/self/status").read_text())
     print(f"\npeak memory of the whole run: {peak:,.0f} MiB")
 
 

@@ -19,13 +19,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench_scale import Run, measure
+from bench_scale import Run, command, measure, peak_in
 
 
-def command(folder: Path, name: str) -> list[str]:
+def words_of(folder: Path, name: str) -> list[str]:
     store, output = folder / f"{name}.db", folder / f"{name}.jsonl"
     words = ["judge", folder / "rows.parquet", "--judge", "simulated", "--store", store]
-    return [sys.executable, "-m", "adjudge", *map(str, words), "-o", str(output)]
+    return [*map(str, words), "-o", str(output)]
 
 
 def kept(store: Path) -> int:
@@ -43,16 +43,17 @@ def kept(store: Path) -> int:
 def run_until(words: list[str], store: Path, calls: int) -> Run:
     """Start a command, kill it once its store has more than so many calls; its costs until then."""
     began = time.perf_counter()
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command(words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while kept(store) <= calls:
         if process.poll() is not None:
             sys.exit(f"{' '.join(words)}\nended early, with exit code {process.returncode}")
         time.sleep(0.02)
     wall = time.perf_counter() - began
+    peak = peak_in(Path(f"/proc/{process.pid}/status").read_text())
     process.kill()
     _, _, used = os.wait4(process.pid, 0)
     process.returncode = -9
-    return Run(used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024)
+    return Run(used.ru_utime + used.ru_stime, wall, peak)
 
 
 def main() -> None:
@@ -66,9 +67,9 @@ def main() -> None:
         rows = ["--make", "judge", str(given.pairs), str(folder / "rows.parquet")]
         subprocess.run([sys.executable, scale, *rows], check=True, capture_output=True)
         store = folder / "killed.db"
-        words = command(folder, "killed")
+        words = words_of(folder, "killed")
         print(f"{given.pairs:,} pairs{'cpu s':>26}{'wall s':>9}{'peak MiB':>10}", flush=True)
-        show("without interruption", measure(command(folder, "whole")))
+        show("without interruption", measure(words_of(folder, "whole")))
         show("killed half-way", run_until(words, store, given.pairs))
         show("started again: first new call", run_until(words, store, kept(store)))
         show("started again: to the end", measure(words))

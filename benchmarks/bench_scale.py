@@ -2,11 +2,10 @@
 
 Every verb runs as a command of its own on a Parquet file that also holds a long column of text
 which nobody needs. Seconds are processor time (user and system) and wall time of that process;
-`peak` is its highest resident memory, `columns` the bytes of the columns that the verb uses, as
-polars holds them, and `of columns` what the peak is above that of ten
-thousand rows, as a multiple of these. `growth` is the exponent of processor time from the size
-before, both less the start of the command (what a hundred rows take): 1 is linear, and n log n is
-1.07 at these sizes.
+`peak` is its highest resident memory (Linux), `columns` the bytes of the columns that the verb
+uses, as polars holds them, and `of columns` what the peak is above that of ten thousand rows, as a
+multiple of these. `growth` is the exponent of processor time from the size before, both less the
+start of the command (what a hundred rows take): 1 is linear, and n log n is 1.07 at these sizes.
 
     python benchmarks/bench_scale.py [--rows 100000 1000000 10000000] [--verb evaluate ...]
 """
@@ -16,6 +15,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 #: not tell the seconds, because exact bounds take longer with them than with a million.
 FEWEST, FEW = 100, 10_000
 MODELS = 130
+_PROGRAM = """
+import sys
+from pathlib import Path
+from adjudge.cli import run
+code = run(sys.argv[1:])
+print(Path("/proc/self/status").read_text(), file=sys.stderr)
+sys.exit(code)
+"""
 _JUDGE = "judge {file} --judge simulated --store {folder}/store.db -o {folder}/judgments.jsonl"
 
 
@@ -154,18 +162,35 @@ def held_bytes(column: pl.Series) -> int:
     return 16 * len(column) + int(length.filter(length > 12).sum())
 
 
-def measure(command: list[str]) -> Run:
-    """Run a command and wait for it; its own costs, not those of its parent."""
+def command(words: list[str]) -> list[str]:
+    """`adjudge WORDS` as a process that states its peak memory at the end."""
+    return [sys.executable, "-c", _PROGRAM, *words]
+
+
+def peak_in(status: str) -> float:
+    """The highest resident memory in MiB, in a text with the lines of /proc/PID/status.
+
+    `getrusage` would also count the process that starts this one: its peak survives `exec`.
+    """
+    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert peak is not None, status
+    return int(peak[1]) / 1024
+
+
+def measure(words: list[str]) -> Run:
+    """Run `adjudge WORDS` and wait for it; its own costs, not those of its parent."""
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     assert process.stderr is not None
-    said = process.stderr.read()
+    errors = process.stderr.read()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 2):
-        sys.exit(f"{' '.join(command)}\n{said.decode()}")
+        sys.exit(f"{' '.join(words)}\n{errors}")
     wall = time.perf_counter() - began
-    return Run(used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024)
+    return Run(used.ru_utime + used.ru_stime, wall, peak_in(errors))
 
 
 def bench(verb: str, rows: int, place: Path) -> tuple[Run, float]:
@@ -179,7 +204,7 @@ def bench(verb: str, rows: int, place: Path) -> tuple[Run, float]:
     for name in (BEFORE.get(verb), verb):
         if name is not None:
             words = VERBS[name][1].format(file=file, folder=folder).split()
-            run = measure([sys.executable, "-m", "adjudge", *words])
+            run = measure(words)
     return run, size
 
 

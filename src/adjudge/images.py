@@ -151,6 +151,17 @@ def read_image(sha256: str, alt: str = "") -> bytes:
     return content
 
 
+def size_of(image: Image) -> tuple[int, int] | None:
+    """Width and height in pixels; None if the file is not there, or is broken."""
+    from PIL import Image as Pillow
+
+    try:
+        with Pillow.open(_place(image.sha256 or "")) as drawn:
+            return drawn.size
+    except (OSError, ValueError, SyntaxError, Pillow.DecompressionBombError):
+        return None
+
+
 def check_kept(sha256: str, alt: str = "") -> None:
     """Raise ImageError if an image's file is not there."""
     if not _place(sha256).is_file():

@@ -120,9 +120,7 @@ class Asking:
             for subject in subjects:
                 histories = store.histories(call_keys(judge, subject)).values()
                 replies = [calls[-1].reply for calls in histories if calls]
-                read = sum(reply.prompt_tokens or 0 for reply in replies)
-                wrote = sum(reply.completion_tokens or 0 for reply in replies)
-                cost = 0.0 if price is None else price.of(read, wrote)
+                cost = 0.0 if price is None else price.of_replies(replies)
                 key = judge.fingerprint, subject.id
                 _, before = self._rows.get(key, (0.0, 0.0))
                 self._rows[key] = len(replies), cost

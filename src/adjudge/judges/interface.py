@@ -50,6 +50,13 @@ class Message:
         return "".join([part if isinstance(part, str) else part.text for part in self.parts])
 
     @property
+    def images(self) -> list[Image]:
+        """Its images, in reading order."""
+        if Image not in map(type, self.parts):  # nearly always, and without a loop of Python
+            return []
+        return [part for part in self.parts if isinstance(part, Image)]
+
+    @property
     def hashed(self) -> list[str]:
         """What the message is hashed by: role, text, and where in the text its images are.
 
@@ -57,7 +64,7 @@ class Message:
         """
         places = []
         length = 0
-        for part in self.parts:
+        for part in self.parts if self.images else ():
             if isinstance(part, Image):
                 places.append(f"image at {length}")
             length += len(part if isinstance(part, str) else part.text)
@@ -141,8 +148,7 @@ class Question:
     @property
     def images(self) -> list[Image]:
         """The images of all messages, in reading order."""
-        parts = [part for message in self.messages for part in message.parts]
-        return [part for part in parts if isinstance(part, Image)]
+        return [image for message in self.messages for image in message.images]
 
 
 #: For each order the hash of the messages and of what is wanted.
@@ -240,6 +246,10 @@ class Backend(ABC):
     async def ask_about(self, subject: Subject, question: Question) -> Reply:
         """One question about a subject, for a backend that knows it; others see only the text."""
         return await self.ask(question)
+
+    def image_tokens(self, width: int, height: int) -> int | None:
+        """The prompt tokens of an image of this size; None if they are known only from replies."""
+        return None
 
     def keep_pace(self, pace: Pace | None) -> bool:
         """Take a turn of `pace` before every request (None: send immediately), if supported.

@@ -34,7 +34,7 @@ from adjudge.judges.interface import (
 from adjudge.judges.redact import check_secrets
 from adjudge.plugins import Builtin, Registry
 from adjudge.present.result import plain
-from adjudge.records import Image, Item, Pair, Subject
+from adjudge.records import Item, Pair, Subject
 from adjudge.store import StorePlace, read_judge_parts
 from adjudge.store.interface import Store
 
@@ -208,7 +208,9 @@ def refuse_images(backend: Backend, questions: Iterable[Question]) -> None:
     """Refuse questions with images if the backend takes none, or cannot take them there."""
     for question in questions:
         images = question.images
-        if images and not backend.takes_images:
+        if not images:
+            continue
+        if not backend.takes_images:
             remedy = "it takes no images: ask openai:, anthropic: or transformers: with a model"
             remedy += " that does"
             raise ArgumentError("judge", backend.name, remedy)
@@ -217,7 +219,7 @@ def refuse_images(backend: Backend, questions: Iterable[Question]) -> None:
                 remedy = "only rows of a file name an image by path or URL; give a data URI"
                 raise ArgumentError("image", image.name, remedy)
         asked = [message for message in question.messages if message.role == "user"]
-        if len(images) > sum(isinstance(part, Image) for m in asked for part in m.parts):
+        if len(images) > sum(len(message.images) for message in asked):
             remedy = "judges take images only in a user message: move the placeholder there"
             raise ArgumentError("prompt", images[0].name, remedy)
 

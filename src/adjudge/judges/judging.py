@@ -26,7 +26,6 @@ from adjudge.judges.flow import GRACE_S, Stop, Tally
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import by_route, kept_route, usual_route
 from adjudge.judges.options import JudgingOptions, spread_options
-from adjudge.judges.prices import CHARACTERS_PER_TOKEN
 from adjudge.judges.rows import Outcome, RowCounts, Stages, outdated_calls, schema_of
 from adjudge.judges.runner import RunContext, ask_all
 from adjudge.judges.subjects import (
@@ -36,6 +35,8 @@ from adjudge.judges.subjects import (
     SubjectSource,
     call_keys,
     prepare_calls,
+    tokens_of_images,
+    tokens_of_texts,
 )
 from adjudge.judges.summary import Judging, JudgingCascade, JudgingPanel, JudgingPlan, JudgingPlans
 from adjudge.present.text import count
@@ -193,7 +194,9 @@ def make_plans(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan | J
 def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> JudgingPlan:
     price = options.price_of(judge)
     subjects = options.subjects(pairs, judge)
-    calls = reused = characters = written = rows = images = cached = first = 0
+    calls = reused = written = rows = cached = first = 0
+    read = 0.0
+    images: list[int | None] = []
     place = store_name(options.store) or "memory"
     with ExitStack() as stack:
         try:
@@ -217,14 +220,15 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
                 if row is not None and not options.asks_again(judge, decode_reply(row, place)):
                     reused += 1
                     continue
-                characters += call.characters
+                read += tokens_of_texts(call.question.messages)
                 written += call.most_written
-                images += call.images
+                images += tokens_of_images(call.question.messages, judge.backend)
                 if price is not None and price.cached is not None:
-                    again = call.most_cached(price.cache_least)
+                    again = call.most_cached(price.cache_least, judge.backend)
                     first = first or again  # nothing was read before the first call
                     cached += again
-    read = round(characters / CHARACTERS_PER_TOKEN)
+    known = sum(filter(None, images))
+    prompt_tokens = round(read) + known
     return JudgingPlan(
         judge=judge.backend.name,
         protocol=judge.protocol.name,
@@ -234,14 +238,16 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
         calls=calls,
         kept=reused,
         to_ask=calls - reused,
-        prompt_tokens_estimate=read,
+        prompt_tokens_estimate=prompt_tokens,
         cached_tokens_most=cached - first,
         completion_tokens_most=written,
-        cost_estimate=None if price is None else price.of(read, written),
-        cost_least=None if price is None else price.of(read, written, cached - first),
+        cost_estimate=None if price is None else price.of(prompt_tokens, written),
+        cost_least=None if price is None else price.of(prompt_tokens, written, cached - first),
         price_source=None if price is None else price.source,
         unknown_parts=("route",) if len(routes) > 1 else (),
-        images=images,
+        images=len(images),
+        image_tokens=known,
+        images_not_counted=images.count(None),
     )
 
 

@@ -51,6 +51,7 @@ class Price:
         >>> price.of(1_000_000, 250_000), price.of(1_000_000, 250_000, cached=400_000)
         (4.0, 3.4)
         """
+        cached = min(cached, prompt_tokens)  # whatever a server counts
         read = self.prompt if self.cached is None else self.cached
         write = self.prompt if self.cache_write is None else self.cache_write
         plain = max(prompt_tokens - cached - written, 0)
@@ -59,8 +60,13 @@ class Price:
 
     def of_replies(self, replies: Iterable[Counted]) -> float:
         """The cost of the calls that gave these replies."""
-        counted = list(replies)
-        return self.of(*(sum(getattr(reply, name) or 0 for reply in counted) for name in _TOKENS))
+        prompt = completion = cached = written = 0
+        for reply in replies:
+            prompt += reply.prompt_tokens or 0
+            completion += reply.completion_tokens or 0
+            cached += reply.cached_tokens or 0
+            written += reply.cache_write_tokens or 0
+        return self.of(prompt, completion, cached, written)
 
     def cache_pays(self, calls: int, writes: float) -> bool:
         """Whether caching a text that `calls` begin with costs less, if so many of them write it.
@@ -99,7 +105,6 @@ class Counted(Protocol):
     def cache_write_tokens(self) -> int | None: ...
 
 
-_TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
 _OF_CACHE = ("cached", "cache_write")
 
 
@@ -136,6 +141,15 @@ _OWN_DOORS = frozenset({"https://api.openai.com", "https://api.anthropic.com"})
 _DATE = re.compile(r"(?<=.)-(\d{4}-\d+-\d+|\d{8})$")
 #: Prices per token can rise with the length of a prompt; a judge's prompts are short.
 _USUAL_TOKENS = 1000
+
+
+def undated(model: str) -> str:
+    """The name of a model without the date of its version.
+
+    >>> undated("gpt-4o-2024-08-06"), undated("claude-haiku-4-5-20251001"), undated("gpt-4o")
+    ('gpt-4o', 'claude-haiku-4-5', 'gpt-4o')
+    """
+    return _DATE.sub("", model)
 
 
 def price_for(
@@ -200,7 +214,7 @@ def listed_price(model: str, base_url: str | None = None) -> Price | None:
     """
     if base_url is not None and base_url.removesuffix("/v1") not in _OWN_DOORS:
         return None
-    name = model if model in KNOWN else _DATE.sub("", model)
+    name = model if model in KNOWN else undated(model)
     if name not in KNOWN:
         return None
     prompt, completion, cached, month = KNOWN[name]
@@ -222,7 +236,7 @@ def _with_cache(
     if cached is None or cached >= prompt:
         return Price(prompt, completion, source)
     write = written if written != prompt else None
-    least = _CACHE_LEAST.get(_DATE.sub("", model), _LEAST_CACHED)
+    least = _CACHE_LEAST.get(undated(model), _LEAST_CACHED)
     return Price(prompt, completion, source, cached, write, least)
 
 

@@ -32,7 +32,7 @@ from adjudge.judges.interface import Data, Message, Prompt, Role
 from adjudge.records import Image, Item, Order, Pair, Subject
 
 Part = str | Data | Image
-Value = Part | Sequence[Part]
+Value = Part | list[Part]
 
 _ROLE_LINE = re.compile(r"^--- *(system|user|assistant) *---[ \t]*$", re.MULTILINE)
 _ANSWER_LINE = re.compile(r"^--- *answer *---[ \t]*$", re.MULTILINE)
@@ -196,10 +196,10 @@ def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
         parts: list[Part] = []
         for part in section.parts:
             value = part if isinstance(part, str) else values[part.name]
-            if isinstance(value, str | Data | Image):
-                parts.append(value)
-            else:
+            if isinstance(value, list):
                 parts.extend(value)
+            else:
+                parts.append(value)
         messages.append(Message(section.role, tuple(parts)))
     return tuple(messages)
 
@@ -318,7 +318,7 @@ def write_value(value: Any) -> str:
     return write_json(value) if written is None else written
 
 
-def as_parts(text: str) -> list[Data | Image]:
+def as_parts(text: str) -> list[Part]:
     """A text that is judged as the parts of a message."""
     return [part if isinstance(part, Image) else Data(part) for part in parts_of(text)]
 

@@ -40,6 +40,7 @@ from adjudge.judges.subjects import (
     Work,
     by_beginning,
     call_keys,
+    expected_tokens,
     prepare_calls,
     take,
 )
@@ -133,6 +134,9 @@ class RunContext:
             if settled is None and self.options.batch:
                 settled = usual_route(judge)
             elif settled is None:
+                if not self._affords(next(iter(subjects))):
+                    self.options.stop.request("max_cost")
+                    return
                 await judge.backend.start()
                 settled = await ask_route(judge, subjects)
             self.judge = settled
@@ -141,6 +145,15 @@ class RunContext:
         except BaseException:
             await self.release()
             raise
+
+    def _affords(self, subject: Subject) -> bool:
+        """Whether the maximum cost allows a first call."""
+        price = self.tally.price
+        most = self.options.max_cost
+        if most is None or price is None:
+            return True
+        first = prepare_calls(self.judge, subject)[0]
+        return self.spent + first.expected_cost(price, self.judge.backend) <= most
 
     def make_maker(self) -> RowMaker:
         price = self.tally.price
@@ -459,6 +472,9 @@ class Runner:
         self._concurrency = context.options.concurrency or self._backend.concurrency
         self._pace = context.pace
         self._reserved = 0.0
+        #: Calls with their expected prompt tokens, if the cost is limited.
+        self._calls_sent = 0
+        self._tokens_sent = 0
         self.first_replies = FirstReplies(context.judge, keep_going=context.options.keep_going)
         # Small claims for slow judges, so that a second process has work; large for fast ones.
         batch = min(max(4 * self._concurrency, 8), 512)
@@ -546,9 +562,17 @@ class Runner:
         if most is None or price is None:
             return 0.0
         calls_made = self._tally.calls_made
-        expected = self._tally.cost / calls_made if calls_made >= 8 else work.expected_cost(price)
+        tokens = expected_tokens(work.question.messages, self._backend)
+        if calls_made >= 8:
+            # What calls cost so far, and what a longer prompt adds.
+            longer = max(0.0, tokens - self._tokens_sent / self._calls_sent)
+            expected = self._tally.cost / calls_made + price.of(round(longer), 0)
+        else:
+            expected = work.expected_cost(price, self._backend)
         if self._context.spent + self._tally.cost + self._reserved + expected > most:
             return None
+        self._tokens_sent += tokens
+        self._calls_sent += 1
         self._reserved += expected
         return expected
 
@@ -629,8 +653,9 @@ class BatchRunner:
         if max_cost is None or price is None:
             return True
         under_way = self._batches.pending()
+        backend = self._context.judge.backend
         new = (call for call in work if call.key not in under_way)
-        self._committed += sum(call.expected_cost(price) for call in new)
+        self._committed += sum(call.expected_cost(price, backend) for call in new)
         return self._context.spent + self._committed <= max_cost
 
     def _watch(self, waiting: int) -> None:

@@ -29,11 +29,11 @@ from adjudge.data.turns import Units
 from adjudge.data.writing import Row
 from adjudge.errors import ArgumentError, DataError
 from adjudge.hashing import call_key, content_hash, frame
-from adjudge.images import NotTextError
-from adjudge.judges.interface import Judge, JudgeProtocol, Question
+from adjudge.images import NotTextError, size_of
+from adjudge.judges.interface import Backend, Judge, JudgeProtocol, Message, Question
 from adjudge.judges.judge import question_hash, refuse_images, texts_of_truth
 from adjudge.judges.prices import CHARACTERS_PER_TOKEN, Price
-from adjudge.records import Item, Pair, Subject
+from adjudge.records import Image, Item, Pair, Subject
 
 T = TypeVar("T")
 #: A path, a polars or pandas frame, or an iterable of Pair (or Item).
@@ -402,18 +402,11 @@ class Work:
             "slot": self.question.slot,
         }
 
-    @property
-    def characters(self) -> int:
-        """Of all texts; images have tokens of their own."""
-        words = sum(len(message.text) for message in self.question.messages)
-        return words - sum(len(image.text) for image in self.question.images)
-
-    def most_cached(self, least: int) -> int:
+    def most_cached(self, least: int, backend: Backend) -> int:
         """The prompt tokens that a provider can have read before, in another call of the run."""
         question = self.question
         shared = None if question.repeat else question.fixed
-        texts = [message.text for message in question.messages[:shared]]
-        tokens = round(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
+        tokens = expected_tokens(question.messages[:shared], backend)
         return tokens if tokens >= least else 0
 
     @property
@@ -421,13 +414,29 @@ class Work:
         """The maximum number of tokens in the reply."""
         return int(getattr(self.question.want, "max_tokens", 1))
 
-    @property
-    def images(self) -> int:
-        return len(self.question.images)
-
-    def expected_cost(self, price: Price) -> float:
+    def expected_cost(self, price: Price, backend: Backend) -> float:
         """The expected cost of the call, from its length and the longest allowed reply."""
-        return price.of(round(self.characters / CHARACTERS_PER_TOKEN), self.most_written)
+        return price.of(expected_tokens(self.question.messages, backend), self.most_written)
+
+
+def expected_tokens(messages: Sequence[Message], backend: Backend) -> int:
+    """The tokens of messages before they are sent; without those of images that are not known."""
+    images = tokens_of_images(messages, backend)
+    return round(tokens_of_texts(messages)) + sum(filter(None, images))
+
+
+def tokens_of_texts(messages: Iterable[Message]) -> float:
+    """The tokens of all text, estimated from its length; images have tokens of their own."""
+    parts = [part for message in messages for part in message.parts]
+    texts = [part for part in parts if not isinstance(part, Image)]
+    words = [text if isinstance(text, str) else text.text for text in texts]
+    return sum(map(len, words)) / CHARACTERS_PER_TOKEN
+
+
+def tokens_of_images(messages: Iterable[Message], backend: Backend) -> list[int | None]:
+    """The tokens of each image; None if they are known only from replies."""
+    sizes = [size_of(image) for message in messages for image in message.images]
+    return [None if size is None else backend.image_tokens(*size) for size in sizes]
 
 
 def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:

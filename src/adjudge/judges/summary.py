@@ -258,9 +258,10 @@ class JudgingPlan(Result):
 
     Tokens are estimated as characters divided by four, completions by their maximum length. At most
     `cached_tokens_most` of the prompts are in the provider's cache; `cost_least` is the cost then.
-    The tokens and the cost of `images` are not in the estimates. `unknown_parts` of the fingerprint
-    are known only after the server has answered: until then `judge_fingerprint` is that of the
-    other parts.
+    Of the `images` to send, `image_tokens` are in the estimates, by the rule that the maker of the
+    judge publishes; where no rule is known, `images_not_counted` are not. `unknown_parts` of the
+    fingerprint are known only after the server has answered: until then `judge_fingerprint` is that
+    of the other parts.
     """
 
     kind: ClassVar[str] = "plan_judging"
@@ -281,19 +282,26 @@ class JudgingPlan(Result):
     price_source: str | None
     unknown_parts: tuple[str, ...] = ()
     images: Count = 0
+    image_tokens: Count = 0
+    images_not_counted: Count = 0
 
     def view(self) -> list[Block]:
         parts = ", ".join(self.unknown_parts)
         unknown = f"fingerprint: {parts} unknown until the server has answered a first question"
         asked = f"{self.judge} asked by {self.protocol}, {count(self.subjects, 'subject')}"
         read = number(self.prompt_tokens_estimate)
+        counted = self.images - self.images_not_counted
+        how = "characters / 4"
+        if counted:
+            how += f"; {count(counted, 'image')}: {count(self.image_tokens, 'token')}"
         written = number(self.completion_tokens_most)
         stored = f"{self.kept:,} of them in the store already"
+        cost = "cost without images, about" if self.images_not_counted else "cost, about"
         facts = [
             Fact("calls", number(self.calls), stored),
-            Fact("tokens to read, about", read, "characters / 4"),
+            Fact("tokens to read, about", read, how),
             Fact("tokens to write, at most", written),
-            _cost_fact("cost, about", self.cost_estimate, str(self.price_source)),
+            _cost_fact(cost, self.cost_estimate, str(self.price_source)),
         ]
         if cached := self.cached_tokens_most:
             again = f"{cached:,} of the tokens to read were then read before"
@@ -301,10 +309,15 @@ class JudgingPlan(Result):
             facts.append(_cost_fact(least, self.cost_least, f"at least; {again}"))
         headline = Headline(f"{asked}: {count(self.to_ask, 'call')} to make")
         notes = [unknown] if parts else []
-        if self.images:
-            sent = count(self.images, "image")
-            notes.append(f"{sent} to send: their tokens are known from the replies, not before")
-        return [headline, Facts(facts), *notes_of(notes)]
+        return [headline, Facts(facts), *notes_of([*notes, *self.remarks])]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is not in the estimates."""
+        if not self.images_not_counted:
+            return []
+        sent = count(self.images_not_counted, "image")
+        return [f"{sent} to send: tokens not known before the replies, and not in these numbers"]
 
 
 @frozen
@@ -344,6 +357,7 @@ class JudgingPlans(Result):
                     "cost, about": lambda plan: _dollars(plan.cost_estimate),
                 },
             ),
+            *notes_of([f"{plan.judge}: {line}" for plan in plans for line in plan.remarks]),
         ]
 
 

@@ -56,6 +56,23 @@ def confidence(p_a: ArrayLike) -> FloatArray:
     return np.maximum(p, 1 - p)
 
 
+#: Two probabilities that add up to 1 do so up to this, after rounding.
+_ROUNDING = 1e-12
+
+
+def mean_of_orders(p_fwd: float, p_rev: float) -> float:
+    """(p_fwd + p_rev) / 2; exactly 0.5 for a judge that only looks at the position.
+
+    Its p_rev is 1 - p_fwd, but both are rounded, and the mean is not always 0.5 then.
+
+    >>> p = 1 / (1 + math.exp(-20))
+    >>> (p + math.exp(-20) * p) / 2, mean_of_orders(p, math.exp(-20) * p)
+    (0.49999999999999994, 0.5)
+    """
+    total = p_fwd + p_rev
+    return 0.5 if abs(total - 1) < _ROUNDING else total / 2
+
+
 def verdict(p_a: float, p_tie: float | None = None) -> Literal["A", "B", "tie"] | None:
     """The verdict of one probability; a tie if it is the most likely (half of it is in p_a).
 

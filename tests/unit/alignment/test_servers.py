@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,18 @@ from aiohttp import web
 from prompted_judge import Proposer, labelled_pairs
 
 from adjudge.alignment import align
+from adjudge.alignment.asking import Asking
 from adjudge.alignment.parts import SHARES, open_partition, read_labelled
 from adjudge.cli import run
 from adjudge.data import write_rows
 from adjudge.errors import AdjudgeError, ArgumentError, JudgeError, UnusableRepliesError
-from adjudge.judges.judging import judge_pairs
+from adjudge.judges.backends.simulated import SimulatedBackend
+from adjudge.judges.interface import Question
+from adjudge.judges.judging import judge_pairs, run_options
+from adjudge.judges.options import JudgingOptions
+from adjudge.judges.prices import Price
+from adjudge.records import Reply, Subject
+from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import use_store
 
 #: What the server does if a prompt has the word, and what is said of such a candidate.
@@ -260,3 +268,26 @@ def test_a_proposer_at_the_judges_address_has_its_key(
     with suppress(AdjudgeError):
         align(labelled_pairs(120), proposer="openai:big", proposer_base_url=address, **asked)
     assert set(keys) == {"Bearer the-judges-key"}
+
+
+def test_replies_of_a_run_that_failed_cost_what_the_run_says(tmp_path: Path) -> None:
+    """A prompt token that the provider had in its cache costs less there too."""
+
+    class Caching(SimulatedBackend):
+        free = False
+
+        async def ask_about(self, subject: Subject, question: Question) -> Reply:
+            reply = await super().ask_about(subject, question)
+            counts = {"prompt_tokens": 1000, "cached_tokens": 900, "completion_tokens": 1}
+            return replace(reply, **counts)
+
+    judge = Caching()
+    prices = {judge.name: Price(10.0, 10.0, "test", cached=1.0)}
+    options = JudgingOptions(judge=judge, prices=prices, store=tmp_path / "s.db")
+    pairs = simulate_pairs(5, seed=0)
+    cost = run_options(pairs, options).summary.cost_this_run
+    assert cost == pytest.approx(10 * (100 * 10 + 900 * 1 + 10) / 1e6)
+    asking = Asking(options)
+    asking._count_stored(pairs, options)
+    assert asking.spent == pytest.approx(cost)
+    assert asking.totals() == (10, pytest.approx(cost))

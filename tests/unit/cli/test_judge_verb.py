@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -252,3 +253,16 @@ def test_a_plan_reads_the_store_and_writes_nothing(
     assert run(["judge", pairs, *JUDGE, "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kept"] == 60
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_without_any_usable_score_the_next_command_shows_the_replies(
+    pairs: str, judge_server: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is nothing to plan labels for."""
+    judge_server.script("no_logprobs")
+    server = ["--judge", "openai:m", "--base-url", judge_server.base_url]
+    asked = ["judge", pairs, *server, "--keep-going", "--store", "s.db", "-o", "o.jsonl"]
+    assert run(asked) == 2
+    told = capsys.readouterr()
+    assert "next: adjudge replies --store s.db\n" in told.out + told.err
+    assert run(["replies", "--store", "s.db"]) == 0

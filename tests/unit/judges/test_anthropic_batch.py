@@ -5,18 +5,16 @@ What all batches share is in test_openai_batch.py.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from batch_runs import Calls, ask_singly, collect_batches, submit_batches
 
 from adjudge.judges.backends.anthropic import AnthropicBackend
 from adjudge.judges.backends.anthropic_batch import AnthropicBatches
 from adjudge.judges.interface import Message, Question, Text
 from adjudge.records import Reply
-
-Calls = list[tuple[str, Question, dict[str, Any]]]
 
 
 @pytest.fixture(autouse=True)
@@ -37,35 +35,11 @@ def backend(server: Any) -> AnthropicBackend:
 
 
 def collect(server: Any, folder: Path, asked: Calls, **options: Any) -> dict[str, Reply]:
-    async def run() -> dict[str, Reply]:
-        found: dict[str, Reply] = {}
-        async with AnthropicBatches(backend(server), folder) as batches:
-            await batches.submit(asked)
-            async for call, reply in batches.collect(poll_s=0.01, **options):
-                assert call.key not in found
-                found[call.key] = reply
-        return found
-
-    return asyncio.run(run())
+    return collect_batches(AnthropicBatches(backend(server), folder), asked, **options)
 
 
 def submit_only(server: Any, folder: Path, asked: Calls) -> None:
-    async def run() -> None:
-        async with AnthropicBatches(backend(server), folder) as batches:
-            await batches.submit(asked)
-
-    asyncio.run(run())
-
-
-def live(server: Any, asked: Calls) -> dict[str, Reply]:
-    async def run() -> dict[str, Reply]:
-        judge = backend(server)
-        await judge.start()
-        replies = {key: await judge.ask(question) for key, question, _ in asked}
-        await judge.close()
-        return replies
-
-    return asyncio.run(run())
+    submit_batches(AnthropicBatches(backend(server), folder), asked)
 
 
 def made(server: Any) -> int:
@@ -80,7 +54,7 @@ def test_a_batch_gives_the_replies_that_single_calls_give(
     judge_server.script(polls_needed=3)
     seen: list[int] = []
     replies = collect(judge_server, tmp_path / "b", calls(5), on_poll=seen.append)
-    single = live(judge_server, calls(5))
+    single = ask_singly(backend(judge_server), calls(5))
     assert replies.keys() == single.keys()
     for key, reply in replies.items():
         assert (reply.status, reply.text) == ("ok", single[key].text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -20,8 +21,15 @@ from adjudge.data.parts import images_of, parts_of
 from adjudge.data.shown import hash_texts
 from adjudge.errors import ArgumentError, DataError
 from adjudge.images import LARGEST, MOST, read_image
+from adjudge.judges.backends._image_tokens import OPENAI, claude_tokens
+from adjudge.judges.backends.anthropic import AnthropicBackend
+from adjudge.judges.backends.openai import OpenAIBackend
+from adjudge.judges.backends.services import GeminiBackend
 from adjudge.judges.backends.simulated import SimulatedBackend
-from adjudge.judges.judging import plan_judging
+from adjudge.judges.interface import Backend
+from adjudge.judges.judging import make_plans, plan_judging
+from adjudge.judges.options import JudgingOptions
+from adjudge.judges.prices import Price
 from adjudge.records import Image, Pair
 from adjudge.server.rounds import open_round
 
@@ -422,9 +430,9 @@ def test_records_made_in_python_name_images_beside_the_current_folder(
 
 
 def test_a_plan_says_that_the_tokens_of_images_are_not_in_it(tmp_path: Path) -> None:
-    plan = plan_judging(image_rows(tmp_path), judge="openai:gpt-4.1-mini", store=None)
-    assert plan.images == 14
-    assert "14 images" in str(plan)
+    plan = plan_judging(image_rows(tmp_path), judge="openai:gpt-x", store=None)
+    assert (plan.images, plan.images_not_counted) == (14, 14)
+    assert "14 images to send: tokens not known before the replies, and not in th" in str(plan)
     same = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
     for row in same:
         row |= {side: "" for side in ("response_a", "response_b") if isinstance(row[side], list)}
@@ -435,3 +443,89 @@ def test_a_plan_says_that_the_tokens_of_images_are_not_in_it(tmp_path: Path) -> 
     row = {"id": "1", "prompt": "q", "response_a": "a", "response_b": "b"}
     plain = write_rows(tmp_path / "plain" / "p.jsonl", [row])
     assert "image" not in str(plan_judging(plain, judge="openai:gpt-4.1-mini", store=None))
+
+
+SIZES = [((1024, 1024), 1024, 765, 1369), ((2048, 2048), 4096, 765, 1521),
+         ((100, 3000), 192, 765, 112), ((32, 32), 1, 255, 4), ((1, 1), 1, 255, 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "patches", "tiles", "claude"), SIZES)
+def test_tokens_of_images_by_the_published_rules(
+    size: tuple[int, int], patches: int, tiles: int, claude: int
+) -> None:
+    assert OpenAIBackend("gpt-4.1-mini-2025-04-14").image_tokens(*size) == math.ceil(
+        round(1.62 * patches, 6)
+    )
+    assert OpenAIBackend("gpt-4o").image_tokens(*size) == tiles
+    haiku, opus = AnthropicBackend("claude-haiku-4-5"), AnthropicBackend("claude-opus-4-7")
+    assert haiku.image_tokens(*size) == claude
+    assert haiku.image_tokens(*reversed(size)) == claude
+    assert (opus.image_tokens(*size) or 0) >= claude
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [
+        OpenAIBackend("gpt-x"),
+        OpenAIBackend("gpt-4o", base_url="http://localhost:8000/v1"),
+        GeminiBackend("gpt-4o-like"),
+        AnthropicBackend("claude-haiku-4-5", base_url="https://gateway.example/v1"),
+        AnthropicBackend("other"),
+        SimulatedBackend(),
+    ],
+)
+def test_other_models_and_servers_have_no_known_rule(backend: Backend) -> None:
+    assert backend.image_tokens(512, 512) is None
+
+
+def test_every_size_has_tokens_within_the_budget_of_its_rule() -> None:
+    sides = [1, 2, 31, 33, 500, 1567, 1569, 2049, 8000]
+    for width in sides:
+        for height in sides:
+            for model, rule in OPENAI.items():
+                tokens = rule.tokens(width, height)
+                assert tokens >= 1, model
+                budget = getattr(rule, "budget", None)
+                if budget is not None:
+                    assert tokens <= math.ceil(rule.multiplier * budget), (model, width, height)
+            assert 1 <= claude_tokens(width, height, side=1568, limit=1568) <= 1568
+
+
+def test_a_plan_and_a_limit_count_images_before_any_call(
+    judge_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OpenAIBackend, "maker_url", judge_server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    rows = image_rows(tmp_path)
+    prices = {"openai:gpt-4o": Price(10_000.0, 0.0, "test")}  # a cent a token
+    options: dict[str, Any] = {"judge": "openai:gpt-4o", "prices": prices}
+    plan = plan_judging(rows, store=None, **options)
+    # One tile each: 85 + 170 tokens.
+    assert (plan.images, plan.image_tokens, plan.images_not_counted) == (14, 14 * 255, 0)
+    shown = str(plan)
+    assert "characters / 4; 14 images: 3,570 tokens" in shown
+    assert "not known" not in shown
+    texts = plan_judging(rows, store=None, **options | {"judge": "openai:m"})
+    assert plan.prompt_tokens_estimate == texts.prompt_tokens_estimate + 3570
+    assert plan.cost_estimate == pytest.approx(plan.prompt_tokens_estimate / 100)
+    panel = make_plans(rows, JudgingOptions(judge=["openai:gpt-4o", "openai:m"], store=None))
+    assert "openai:m: 14 images to send: tokens not known before the replies" in str(panel)
+    assert "openai:gpt-4o: 14 images" not in str(panel)
+    # The texts of one call are for less than two dollars, its images for more.
+    judge_server.script("look")
+    run = judge_pairs(rows, store=None, max_cost=2.0, **options)
+    assert (run.summary.stopped, run.summary.calls_made) == ("max_cost", 0)
+    assert judge_server.log() == []
+
+
+def test_a_long_prompt_after_short_ones_is_not_sent_beyond_the_limit(judge_server: Any) -> None:
+    """The mean of the calls so far is no measure of a prompt that is a hundred times longer."""
+    short = [Pair(id=f"s{n}", prompt="q", response_a="a", response_b="b") for n in range(10)]
+    long = Pair(id="long", prompt="word " * 40_000, response_a="a", response_b="b")
+    prices = {"openai:m": Price(10.0, 0.0, "test")}
+    run = judge_pairs(
+        [*short, long], judge="openai:m", base_url=judge_server.base_url, store=None,
+        prices=prices, max_cost=0.2, concurrency=1,
+    )  # fmt: skip
+    assert run.summary.stopped == "max_cost"
+    assert (run.summary.rows, run.summary.not_asked) == (10, 1)

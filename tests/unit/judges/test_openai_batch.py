@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from batch_runs import Calls, ask_singly, collect_batches
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends import _batches
@@ -14,8 +15,6 @@ from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.backends.openai_batch import OpenAIBatches
 from adjudge.judges.interface import Choice, Message, Question, Text
 from adjudge.records import Reply
-
-Calls = list[tuple[str, Question, dict[str, Any]]]
 
 
 @pytest.fixture(autouse=True)
@@ -36,28 +35,7 @@ def backend(server: Any) -> OpenAIBackend:
 
 
 def collect(server: Any, folder: Path, asked: Calls, **options: Any) -> dict[str, Reply]:
-    async def run() -> dict[str, Reply]:
-        found: dict[str, Reply] = {}
-        async with OpenAIBatches(backend(server), folder) as batches:
-            await batches.submit(asked)
-            async for call, reply in batches.collect(poll_s=0.01, **options):
-                assert call.key not in found
-                assert call.key.endswith(str(call.meta.get("row", "")))
-                found[call.key] = reply
-        return found
-
-    return asyncio.run(run())
-
-
-def live(server: Any, asked: Calls) -> dict[str, Reply]:
-    async def run() -> dict[str, Reply]:
-        judge = backend(server)
-        await judge.start()
-        replies = {key: await judge.ask(question) for key, question, _ in asked}
-        await judge.close()
-        return replies
-
-    return asyncio.run(run())
+    return collect_batches(OpenAIBatches(backend(server), folder), asked, **options)
 
 
 def paths(server: Any) -> list[str]:
@@ -70,7 +48,7 @@ def test_a_batch_gives_the_replies_that_single_calls_give(
     judge_server.script(polls_needed=3)
     seen: list[int] = []
     replies = collect(judge_server, tmp_path / "b", calls(5), on_poll=seen.append)
-    single = live(judge_server, calls(5))
+    single = ask_singly(backend(judge_server), calls(5))
     assert replies.keys() == single.keys()
     for key, reply in replies.items():
         assert reply.status == "ok"

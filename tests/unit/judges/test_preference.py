@@ -10,6 +10,7 @@ from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Choice, Text
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Item, Judgment, Pair, Reply
+from adjudge.store.tables import PlainReply
 
 PAIR = Pair(id="7", prompt="q", response_a="left", response_b="right", label="A")
 
@@ -157,3 +158,17 @@ def test_what_cannot_be_asked_is_refused_at_the_door() -> None:
         Preference(samples=5, temperature=0)
     with pytest.raises(ArgumentError, match="preference compares pairs"):
         Preference().questions(Item(id="1", prompt="q", response="r"))
+
+
+def test_a_judge_that_only_looks_at_the_position_has_no_verdict_whatever_is_rounded() -> None:
+    """The same log probabilities in both orders: p_rev is 1 - p_fwd, up to rounding."""
+    protocol = Preference()
+    for step in range(2000):
+        reply = by_logprobs(-0.001, -0.001 - step / 100)
+        plain = PlainReply(dict(reply.logprobs or {}), None, 1, 1, None, None, None, None)
+        row = judged(reply, reply)
+        numbers = protocol.judge_plain([plain, plain])
+        assert numbers is not None
+        assert (row.p_a, row.verdict) == (numbers["p_a"], numbers["verdict"]) == (0.5, None), step
+    # A lead that is not rounding stays one.
+    assert judged(by_logprobs(-1.0, -2.0), by_logprobs(-1.0, -2.0 - 1e-9)).verdict == "B"

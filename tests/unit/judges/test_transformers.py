@@ -6,7 +6,6 @@ import asyncio
 import math
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -42,18 +41,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loop() -> Iterator[asyncio.AbstractEventLoop]:
-    made = asyncio.new_event_loop()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def backend(folder: Path, loop: asyncio.AbstractEventLoop) -> Iterator[TransformersBackend]:
-    made = TransformersBackend(str(folder), token_budget=3000)
-    loop.run_until_complete(made.start())
-    yield made
-    loop.run_until_complete(made.close())
+def backend(folder: Path, start) -> TransformersBackend:
+    return start(TransformersBackend(str(folder), token_budget=3000))
 
 
 def together(loop, backend, questions) -> list[Reply]:

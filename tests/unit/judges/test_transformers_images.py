@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +41,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loop() -> Iterator[asyncio.AbstractEventLoop]:
-    made = asyncio.new_event_loop()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def backend(folder: Path, loop: asyncio.AbstractEventLoop) -> Iterator[TransformersBackend]:
+def backend(folder: Path, start: Any) -> Any:
     made = TransformersBackend(str(folder))
     assert made.takes_images
-    loop.run_until_complete(made.start())
-    yield made
-    loop.run_until_complete(made.close())
+    return start(made)
 
 
 def shown(kind: str) -> Image:

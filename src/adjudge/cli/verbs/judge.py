@@ -129,6 +129,8 @@ def _next(result: Any, typed: Typed) -> str | None:
         return None
     if any(judging.statuses.get("error") or judging.not_asked for judging in summaries):
         return typed.again()
+    if not any(judging.measured for judging in summaries):
+        return command("replies", *typed.options("replies", ["store"]))
     protocol = PROTOCOLS.load(summaries[0].protocol)
     if issubclass(protocol.record, Score):
         return command("diagnose scores", output)

@@ -18,7 +18,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self
 
@@ -275,7 +275,8 @@ class Batches(ABC):
                     key, answer = read_line(self._server.redact.exact(line), whole)
                     call = waiting.pop(key, None)
                     if call is not None and whole:
-                        yield call, self._read(answer, call.want)
+                        # How long one call took inside a batch is not known.
+                        yield call, replace(self._read(answer, call.want), latency_s=None)
                     elif call is not None:
                         yield call, Reply(status="error", error=too_large_words(largest))
         why = shorten(self._server.redact(self._why(state)))

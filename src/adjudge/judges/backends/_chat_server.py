@@ -245,6 +245,12 @@ def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
     return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
 
 
+def rejected_reply(exchange: Exchange, words: str, shown: str) -> Reply:
+    """A reply for a rejection of one question, by the server's `words`, as they are `shown`."""
+    refused = is_content_refusal(exchange.payload, words)
+    return failed_reply(exchange, "refused" if refused else "error", shown)
+
+
 def shapeless_reply(exchange: Exchange) -> Reply:
     """The reply for an answer that is JSON, but not a message."""
     shown = shorten(exchange.raw or "")[:120]
@@ -277,7 +283,7 @@ def as_chat(
 def _content(
     message: Message, show: Callable[[bytes], dict[str, Any]] | None
 ) -> str | list[dict[str, Any]]:
-    if show is None or not any(isinstance(part, Image) for part in message.parts):
+    if show is None or not message.images:
         return message.text
     content: list[dict[str, Any]] = []
     for is_image, run in groupby(message.parts, lambda part: isinstance(part, Image)):
@@ -492,9 +498,10 @@ def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
     if not top:
         return []
     try:
-        pairs = [(entry["token"], entry["logprob"]) for entry in top]
-        if all(isinstance(token, str) and type(value) in (int, float) for token, value in pairs):
-            return [(token, float(value)) for token, value in pairs]
+        tokens = [entry["token"] for entry in top]
+        values = [entry["logprob"] for entry in top]
+        if {*map(type, tokens)} == {str} and {*map(type, values)} <= {int, float}:
+            return list(zip(tokens, map(float, values), strict=True))
     except (KeyError, TypeError, OverflowError):  # a whole number can be too large for a float
         pass
     return None

@@ -272,13 +272,11 @@ def option_logprobs(
     ({'A': -0.29..., 'B': -4.0}, frozenset({'B'}))
     """
     spellings: dict[str, list[float]] = {}
-    bound = math.inf
     for token, value in pairs:
-        if value > NEVER:
-            bound = min(bound, value)
-            stripped = bare(token)
-            if stripped in options:
-                spellings.setdefault(stripped, []).append(value)
+        stripped = bare(token)
+        if stripped in options and value > NEVER:
+            spellings.setdefault(stripped, []).append(value)
+    bound = min([value for _, value in pairs if value > NEVER], default=math.inf)
     logprobs = dict.fromkeys(options, bound)
     for option, values in spellings.items():
         top = max(values)

@@ -22,6 +22,7 @@ from adjudge.judges.backends._chat_server import (
     shapeless_reply,
 )
 from adjudge.judges.backends._http import Exchange, field_of
+from adjudge.judges.backends._image_tokens import claude_rule
 from adjudge.judges.interface import Question, Text
 from adjudge.records import Reply
 
@@ -57,6 +58,10 @@ class AnthropicBackend(ChatServerBackend):
             "api_version": API_VERSION,
             **({"extra_body": self.extra_body} if self.extra_body else {}),
         }
+
+    def image_tokens(self, width: int, height: int) -> int | None:
+        rule = claude_rule(self.model) if self.at_maker else None
+        return None if rule is None else rule(width, height)
 
     def open_batches(self, folder: Path) -> Batches:
         from adjudge.judges.backends.anthropic_batch import AnthropicBatches

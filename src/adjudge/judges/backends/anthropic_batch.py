@@ -9,14 +9,13 @@ again by the next run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from adjudge.judges.backends._batches import Batches, Job, as_exchange
-from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal
+from adjudge.judges.backends._chat_server import rejected_reply
 from adjudge.judges.backends._http import field_of
 from adjudge.judges.interface import Question, Want
-from adjudge.records import Reply, Status
+from adjudge.records import Reply
 
 
 class AnthropicBatches(Batches):
@@ -71,13 +70,8 @@ class AnthropicBatches(Batches):
         if isinstance(exchange, Reply):
             return exchange
         if succeeded:
-            reply = self._backend.read(exchange, Question((), want))
-        elif kind == "errored":
+            return self._backend.read(exchange, Question((), want))
+        if kind == "errored":
             words = self._server.words(exchange.payload, exchange.raw)
-            refused = is_content_refusal(exchange.payload, words)
-            status: Status = "refused" if refused else "error"
-            reply = failed_reply(exchange, status, words)
-        else:
-            return Reply(status="error", error=f"the batch ended before this call ({kind})")
-        # How long one call took inside a batch is not known.
-        return replace(reply, latency_s=None)
+            return rejected_reply(exchange, words, words)
+        return Reply(status="error", error=f"the batch ended before this call ({kind})")

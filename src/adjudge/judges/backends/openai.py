@@ -37,6 +37,7 @@ from adjudge.judges.backends._chat_server import (
     shapeless_reply,
 )
 from adjudge.judges.backends._http import Exchange, error_in
+from adjudge.judges.backends._image_tokens import openai_rule
 from adjudge.judges.backends._tokens import bare
 from adjudge.judges.interface import Choice, Likelihood, Question, Reasoned, Text, Want
 from adjudge.records import MEASURED, Reply
@@ -115,6 +116,10 @@ class OpenAIBackend(ChatServerBackend):
             "choice_temperature": 0,
             **({"extra_body": self.extra_body} if self.extra_body else {}),
         }
+
+    def image_tokens(self, width: int, height: int) -> int | None:
+        rule = openai_rule(self.model) if self.hosted and self.at_maker else None
+        return None if rule is None else rule(width, height)
 
     def reads_again(self, question: Question) -> bool:
         return self.hosted and self.at_maker and super().reads_again(question)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from adjudge.judges.backends._batches import ID, Batches, Job, as_exchange
-from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, read_reply
+from adjudge.judges.backends._chat_server import read_reply, rejected_reply
 from adjudge.judges.backends._http import field_of
 from adjudge.judges.interface import Question, Want
-from adjudge.records import Reply, Status
+from adjudge.records import Reply
 
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 
@@ -94,10 +93,6 @@ class OpenAIBatches(Batches):
         if isinstance(exchange, Reply):
             return exchange
         if code == 200:
-            reply = read_reply(exchange, Question((), want))
-        else:
-            words = self._server.words(body, exchange.raw)
-            status: Status = "refused" if is_content_refusal(body, words) else "error"
-            reply = failed_reply(exchange, status, f"HTTP {code}: {words}")
-        # How long one call took inside a batch is not known.
-        return replace(reply, latency_s=None)
+            return read_reply(exchange, Question((), want))
+        words = self._server.words(body, exchange.raw)
+        return rejected_reply(exchange, words, f"HTTP {code}: {words}")

@@ -44,7 +44,7 @@ from adjudge.records import (
     Status,
     Subject,
 )
-from adjudge.statistics.entropy import entropy_of, verdict
+from adjudge.statistics.entropy import entropy_of, mean_of_orders, verdict
 from adjudge.validation import count, non_negative, one_of, unit
 
 #: Enough for a letter with a few words around it, too small for an essay.
@@ -535,7 +535,7 @@ class LetterProtocol(ChoiceProtocol):
             tie = [shares[letter] for letter in self.asking.options[2:]]
             preferred.append(shares["A" if order == "ab" else "B"] + sum(tie) / 2)
             ties += tie
-        p_a = sum(preferred) / len(preferred)
+        p_a = mean_of_orders(*preferred) if len(preferred) == 2 else preferred[0]
         p_tie = sum(ties) / len(ties) if ties else None
         drawn = [f"{order} {describe_drawn(texts)}" for order, texts in samples.items()]
         censored = [order for order in orders if answers[order].status == "censored"]

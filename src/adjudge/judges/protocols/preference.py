@@ -12,7 +12,7 @@ from adjudge.judges.judge import texts_of_want
 from adjudge.judges.prompting import PromptHash, builtin_prompt
 from adjudge.judges.protocols._choices import LETTERS, LetterProtocol
 from adjudge.records import Judgment, Reply, Subject
-from adjudge.statistics.entropy import entropy_of, verdict
+from adjudge.statistics.entropy import entropy_of, mean_of_orders, verdict
 from adjudge.store.tables import PlainReply
 
 
@@ -96,7 +96,7 @@ class Preference(LetterProtocol):
             smallest = other if mass is None else mass
         else:
             smallest = min(mass, other)
-        p_a = (p_fwd + p_rev) / 2
+        p_a = mean_of_orders(p_fwd, p_rev)
         return {
             "status": "ok",
             "p_fwd": p_fwd,
