@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.errors import ArgumentError
 from adjudge.records import Order
+from adjudge.rendering import render_markdown
 from adjudge.server.guard import Guard
 from adjudge.server.labelling import LabellingRound
-from adjudge.server.pages import guard_page, macros, page_app
-from adjudge.server.rendering import render_markdown, stage
+from adjudge.server.pages import guard_page, macros, page_app, stage
 from adjudge.store.labels import LONGEST_COMMENT
 
 # Names must not have control codes, and PostgreSQL cannot store a zero.
