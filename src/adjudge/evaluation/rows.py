@@ -28,6 +28,8 @@ from adjudge.data.grades import (
 )
 from adjudge.data.judgments import Judgments, own_verdicts
 from adjudge.data.names import (
+    AS_SAID,
+    GRADE,
     PAIR,
     columns_here,
     has_order_verdicts,
@@ -268,14 +270,24 @@ def _with_raters(table: Table, raters: Sequence[str], human: str) -> Table:
     words = [tidy(frame[rater], table.name, rater) for rater in raters]
     said = pl.DataFrame(words).select(pl.concat_list(raters).list.drop_nulls().alias(LABELS_OF))
     votes = said.with_row_index("__row").explode(LABELS_OF).drop_nulls()
-    counted = votes.group_by("__row", LABELS_OF).len()
+    meanings = table.labels_as or {}
+    votes = votes.with_columns(
+        read_words(votes[LABELS_OF], AS_SAID, meanings).alias(_RATERS_READ),
+        # Good and GOOD are one word, and so are pass and 1.
+        read_words(votes[LABELS_OF], GRADE, meanings).str.to_lowercase().alias("__word"),
+    )
+    counted = votes.group_by("__row", "__word", maintain_order=True).agg(
+        pl.len(), pl.col(LABELS_OF).first()
+    )
     top = counted.filter(pl.col("len") == pl.col("len").max().over("__row"))
     clear = top.group_by("__row").agg(
         pl.when(pl.len() == 1).then(pl.col(LABELS_OF).first()).alias(human)
     )
+    each = votes.group_by("__row", maintain_order=True).agg(_RATERS_READ)
     rows = pl.DataFrame({"__row": range(frame.height)}, schema={"__row": pl.UInt32})
-    label = rows.join(clear, on="__row", how="left", maintain_order="left")[human]
-    frame = frame.drop(human, strict=False).with_columns(label, said[LABELS_OF].alias(_RATERS_READ))
+    for columns in (clear, each):
+        rows = rows.join(columns, on="__row", how="left", maintain_order="left")
+    frame = frame.drop(human, strict=False).with_columns(rows[human], rows[_RATERS_READ])
     return replace(table, frame=frame, fields=None)
 
 
@@ -542,7 +554,9 @@ def _each_label(raters: pl.Series | None, read: Any) -> pl.Series | None:
     """The labels of all raters, each read in the same way."""
     if raters is None:
         return None
-    flat = pl.DataFrame({"words": raters}).with_row_index("__row").explode("words")
+    # A row without labels stays, as a null: an empty list has no row once it is exploded.
+    lists = pl.select(pl.when(raters.list.len() > 0).then(raters).alias("words"))
+    flat = lists.with_row_index("__row").explode("words")
     flat = flat.with_columns(as_text(flat["words"]).alias("words"))
     words = read(flat["words"]).alias("words")
     grouped = flat.with_columns(words).group_by("__row", maintain_order=True).agg("words")

@@ -203,10 +203,9 @@ class LocalView:
             raise self._error[0]
 
     def _serve(self, page: ViewPage, port: int) -> None:
-        make = partial(view_app, page, host="127.0.0.1")
         try:
             serve(
-                lambda taken: make(port=taken), host="127.0.0.1", port=port, token=None,
+                partial(view_app, page), host="127.0.0.1", port=port, token=None,
                 ready=self._address.append, is_over=self._over.is_set,
             )  # fmt: skip
         except BaseException as error:  # raised again in the caller's thread
