@@ -251,7 +251,7 @@ def _sides(block: Sides) -> str:
     return (
         f'<article class="pair"><p class="caption"><b><bdi>{_text(block.id)}</bdi></b> '
         f"{_short(block.note)}</p>"
-        f'<blockquote class="text" dir="auto" tabindex="0">{block.prompt}</blockquote>'
+        f'<blockquote class="text" dir="auto" tabindex="0"><div>{block.prompt}</div></blockquote>'
         f"<div{two}>{sides}</div></article>"
     )
 
