@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.candidates import in_words_of_sides, judge_candidates, plain_words
-from adjudge.data.columns import input_name
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.grades import (
     Grades,
@@ -406,7 +405,7 @@ def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
         table = replace(table, frame=rows_of_judges, fields=None)
     if who:
         # Each judge, and each thing that it was asked for, has its own result.
-        column = input_name("judge and metric", table.frame.columns)
+        column = "__judge and metric"
         parts = [tidy(table.frame[c], table.name, c) for c in who]
         # A metric that is its own judge is named once.
         again = parts[:1] + [

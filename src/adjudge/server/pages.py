@@ -11,9 +11,11 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Html
 from adjudge.present.text import safe
 from adjudge.rendering import HEADINGS, render_response, text_styles
@@ -49,7 +51,13 @@ def page_app(name: str, **values: Any) -> FastAPI:
         routes=[Route(path, answer, methods=["GET"]) for path, answer in answers.items()],
     )  # fmt: skip
     explain_in_one_line(app)
+    app.add_exception_handler(ArgumentError, _refused)
     return app
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """A click that does not fit what the page shows by now."""
+    return JSONResponse({"detail": str(error)}, status_code=409)
 
 
 def guard_page(app: FastAPI, *, host: str, port: int, token: str | None) -> Guard:

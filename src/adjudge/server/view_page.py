@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, Request
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse, StreamingResponse
@@ -397,18 +397,11 @@ def _add_calls(app: FastAPI, page: ViewPage) -> None:
 
     @app.post("/api/opinion")
     def opinion(sent: Opinion) -> dict[str, Any]:
-        return _refused_in_words(page.decide, sent)
+        return page.decide(sent)
 
     @app.post("/api/undo")
     def undo(sent: TakeBack) -> dict[str, Any]:
-        return _refused_in_words(page.undo, sent)
-
-
-def _refused_in_words(call: Any, sent: BaseModel) -> dict[str, Any]:
-    try:
-        return dict(call(sent))
-    except ArgumentError as error:
-        raise HTTPException(409, str(error)) from None
+        return page.undo(sent)
 
 
 def _exists(store: StorePlace) -> bool:

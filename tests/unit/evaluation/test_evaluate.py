@@ -158,6 +158,13 @@ def test_raters_who_spell_a_word_differently_agree(meanings: dict[str, str] | No
     assert judge.people == bare.people
 
 
+def test_a_refusal_names_only_columns_of_the_file() -> None:
+    rows = {"Criterion": ["a", "b"], "GPT-4 score": [1, 2], "Ann": [1, 2]}
+    with pytest.raises(DataError) as refused:
+        evaluate(rows)
+    assert str(refused.value).endswith("columns here: Criterion, GPT-4 score, Ann")
+
+
 def test_judges_in_columns_and_in_rows_are_the_same() -> None:
     rng = np.random.default_rng(0)
     second = np.where(rng.random(100) < 0.7, HUMAN, 1 - np.array(HUMAN)).tolist()
