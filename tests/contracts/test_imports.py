@@ -25,6 +25,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"present"}),
     frozenset({"images"}),
     frozenset({"simulate", "data"}),
+    frozenset({"rendering"}),
     frozenset({"store"}),
     frozenset({"judges"}),
     frozenset({"policy"}),

@@ -74,10 +74,13 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
         scores = [column for column in _score_columns(frame) if column not in taken]
         if judges:
             remarks.append(f"{shorten(judges)}: values on the scale of {people[0]}; judges?")
-        elif len(verdicts) > 1 and not people and (human := _of_people(frame, verdicts)):
-            columns["human"] = human
-            judges = [column for column in verdicts if column != human]
-            remarks.append(f"{human}: of people? {shorten(judges)}: of a judge?")
+        elif len(verdicts) > 1 and not people and (of_people := _of_people(frame, verdicts)):
+            judges = [column for column in verdicts if column not in of_people]
+            if len(of_people) == 1:
+                columns["human"] = of_people[0]
+            else:
+                raters = of_people
+            remarks.append(f"{shorten(of_people)}: of people? {shorten(judges)}: of a judge?")
         elif len(verdicts) > 1:
             judges = verdicts
             remarks.append(f"{shorten(verdicts)}: hold the same values; judges?")
@@ -129,15 +132,15 @@ def _class_columns(frame: pl.DataFrame) -> list[str]:
     return []
 
 
-def _of_people(frame: pl.DataFrame, verdicts: Sequence[str]) -> str | None:
-    """The one of these columns that people filled: it has gaps, or no model's name; None if unsure.
+def _of_people(frame: pl.DataFrame, verdicts: Sequence[str]) -> list[str]:
+    """Those of these columns that people filled: one has gaps, or no model's name; none if unsure.
 
     Judges answer every row; people label some.
     """
     sparse = [column for column in verdicts if frame[column].null_count()]
     unnamed = [column for column in verdicts if not _MODEL.search(column)]
     of_people = sparse if len(sparse) == 1 else unnamed
-    return of_people[0] if len(of_people) == 1 else None
+    return of_people if len(of_people) < len(verdicts) else []
 
 
 def _score_columns(frame: pl.DataFrame) -> list[str]:

@@ -36,11 +36,12 @@ def page_options(port: int) -> list[Option]:
 PAGE = page_options(8477)
 
 
-def require_extra(extra: str, *modules: str) -> None:
-    """Raise a one-line error if the packages of an extra are not installed."""
+def require_server() -> None:
+    """Raise a one-line error if the packages of pages and services are not installed."""
+    modules = ("fastapi", "jinja2", "prometheus_client", "uvicorn")
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        raise BackendMissingError(f"{', '.join(missing)} not installed; {how_to_install(extra)}")
+        raise BackendMissingError(f"{', '.join(missing)} not installed; {how_to_install('server')}")
 
 
 def open_page(round_: LabellingRound, store: str, options: Values) -> None:
@@ -85,14 +86,11 @@ def listen(
     """Serve an app at --host and --port until it is stopped, or over."""
     from adjudge.server.running import serve
 
-    host = options["host"]
-    token = os.environ.get("ADJUDGE_TOKEN") or None
-    app = partial(make_app, host=host, token=token)
     serve(
-        lambda port: app(port=port),
-        host=host,
+        make_app,
+        host=options["host"],
         port=options["port"],
-        token=token,
+        token=os.environ.get("ADJUDGE_TOKEN") or None,
         ready=ready,
         is_over=is_over,
     )

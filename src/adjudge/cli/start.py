@@ -32,6 +32,7 @@ from adjudge.data import (
     sniff,
 )
 from adjudge.data.names import columns_here, shorten
+from adjudge.data.source import typed_again
 from adjudge.data.tables import TableLike, read_table
 from adjudge.errors import AdjudgeError, DataError, FileError
 from adjudge.evaluation import evaluate, prepare_evaluation
@@ -405,7 +406,7 @@ def _how_good(
         return None
     words = [word for judge in judges for word in ("--judge", judge)]
     named = "".join(f" {shlex.quote(word)}" for word in words)
-    again = _typed_again({"labels_as": None, **taken})
+    again = _typed_again(taken)
     command = f"adjudge evaluate {shlex.quote(str(file))}{named}{again}"
     several = len(rows.judges)
     kind = count(several, "judge") if several > 1 else "a judge"
@@ -465,15 +466,7 @@ def _unreadable(file: Path, errors: list[AdjudgeError]) -> AdjudgeError:
 
 def _typed_again(taken: Mapping[str, Any]) -> str:
     """What the commands of a kind take, as options."""
-    words: list[str] = []
-    for name, flag in (("columns", "--column"), ("labels_columns", "--labels-column")):
-        for ours, theirs in (taken.get(name) or {}).items():
-            words += [flag, f"{ours}={theirs}"]
-    if (metrics := taken.get("human_metrics")) is not None:
-        for name, metric in metrics.items() or [("none", "")]:
-            words += ["--human-metric", f"{name}={metric}" if metric else name]
-    if meaning := taken["labels_as"]:
-        words += ["--labels-as", ",".join(f"{theirs}={ours}" for theirs, ours in meaning.items())]
+    words = typed_again(taken)
     if (labels := taken.get("labels")) is not None:
         words += ["--labels", str(labels)]
     if raters := taken.get("raters"):

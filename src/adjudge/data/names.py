@@ -569,10 +569,12 @@ def read_word(
     None if it means a missing value; an unknown word is returned unchanged.
     """
     word = plain_word(value)
-    for key in (value.strip(), word):
-        if key in labels_as:
-            word = labels_as[key]
-            return vocabulary.words.get(word.lower(), word) or None
+    meant = labels_as.get(value.strip())
+    if meant is None:
+        # Another spelling: what is said of Good holds for GOOD.
+        meant = next((ours for their, ours in labels_as.items() if plain_word(their) == word), None)
+    if meant is not None:
+        return vocabulary.words.get(meant.lower(), meant) or None
     if is_missing(word):
         return None
     return vocabulary.words.get(word, value)

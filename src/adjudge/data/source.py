@@ -73,6 +73,24 @@ class Reading(TypedDict, total=False):
     alike_ids: bool
 
 
+def typed_again(reading: Mapping[str, Any]) -> list[str]:
+    """The options of the command line that read a table in this way.
+
+    >>> typed_again({"columns": {"label": "vote"}, "labels_as": {"yes": "A", "no": "B"}})
+    ['--column', 'label=vote', '--labels-as', 'yes=A,no=B']
+    """
+    words: list[str] = []
+    for option, flag in (("columns", "--column"), ("labels_columns", "--labels-column")):
+        for ours, theirs in (reading.get(option) or {}).items():
+            words += [flag, f"{ours}={theirs}"]
+    if (metrics := reading.get("human_metrics")) is not None:
+        for name, metric in metrics.items() or [("none", "")]:
+            words += ["--human-metric", f"{name}={metric}" if metric else name]
+    if meaning := reading.get("labels_as"):
+        words += ["--labels-as", ",".join(f"{theirs}={ours}" for theirs, ours in meaning.items())]
+    return words
+
+
 #: Values of options that are not columns.
 _NO_COLUMN = {"auto", "none", "votes"}
 #: By whether they include texts.

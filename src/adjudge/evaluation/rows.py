@@ -512,7 +512,9 @@ def _each_label(raters: pl.Series | None, read: Any) -> pl.Series | None:
     """The labels of all raters, each read in the same way."""
     if raters is None:
         return None
-    flat = pl.DataFrame({"words": raters}).with_row_index("__row").explode("words")
+    # A row without labels stays, as a null: an empty list has no row once it is exploded.
+    lists = pl.select(pl.when(raters.list.len() > 0).then(raters).alias("words"))
+    flat = lists.with_row_index("__row").explode("words")
     flat = flat.with_columns(as_text(flat["words"]).alias("words"))
     words = read(flat["words"]).alias("words")
     grouped = flat.with_columns(words).group_by("__row", maintain_order=True).agg("words")

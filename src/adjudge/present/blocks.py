@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -183,19 +183,26 @@ class Commands:
     lines: Sequence[str]
 
 
+class Html(str):
+    """Safe HTML, made of escaped text; a template does not escape it again."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
 @dataclass(frozen=True)
 class Sides:
-    """One pair of answers side by side, or one answer with what it is compared with, for pages."""
+    """One pair of answers side by side, or one answer with what it is compared with, for pages.
+
+    `answers` are by their headings.
+    """
 
     id: str
-    prompt: str
-    left_title: str
-    left: str
-    right_title: str
-    right: str | None
+    prompt: Html
+    answers: Mapping[str, Html]
     note: str
-    #: Images by the words that stand for them in the texts, as data URIs.
-    images: Mapping[str, str] = field(default_factory=dict)
 
 
 Block = Headline | Facts | Table | Note | Figure | Heading | Commands | Sides

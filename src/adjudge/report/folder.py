@@ -9,7 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from adjudge.data import read_grades, read_items, read_judgments, read_pairs
+from adjudge.data import read_grades, read_items, read_judgments, read_pairs, sniff
+from adjudge.data.conversion import read_public
+from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.grades import are_grades
 from adjudge.data.tables import parse_table
 from adjudge.data.writing import read_with_fields
@@ -24,7 +26,8 @@ _TABLES = (".jsonl", ".csv", ".parquet", ".gz", ".ndjson", ".tsv")
 _LARGEST_TABLE = 200 * 1024 * 1024
 _PAIR = ("id", "prompt", "response_a", "response_b")
 _ITEM = ("id", "prompt", "response")
-_WITH_ITEM = ("reference", "context")
+#: `steps` is the run of an agent, of which a step is a part.
+_WITH_ITEM = ("reference", "context", "steps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,11 +151,15 @@ def _read_table(path: Path) -> Iterator[tuple[str, pl.DataFrame]]:
         raise DataError(path, "too large to be read for a report")
     table = parse_table(path)
     columns = set(table.frame.columns)
-    if set(_PAIR) <= columns:
-        yield "pairs", read_pairs(table).select(_PAIR)
-    elif set(_ITEM) <= columns:
-        texts = (*_ITEM, *(c for c in _WITH_ITEM if c in columns))
-        yield "items", read_items(table).select(texts)
+    format = sniff(table)
+    kinds = kinds_of(format)
+    published = format is not None and format not in NATIVE
+    if set(_PAIR) <= columns or "pairs" in kinds:
+        pairs = read_public(table, kind="pairs").frame if published else read_pairs(table)
+        yield "pairs", pairs.select(_PAIR)
+    elif set(_ITEM) <= columns or "items" in kinds:
+        items = read_public(table, kind="items").frame if published else read_items(table)
+        yield "items", items.select(*_ITEM, *(c for c in _WITH_ITEM if c in items.columns))
     elif {"id", "status"} <= columns and are_grades(columns):
         yield "grades", read_grades(table)
     elif {"id", "judge", "status"} <= columns and columns & {"p_a", "p_fwd"}:

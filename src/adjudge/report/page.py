@@ -25,9 +25,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from adjudge.atomic import replacing
-from adjudge.data.parts import images_of, shown_words
-from adjudge.errors import StoreError
-from adjudge.images import show_image
+from adjudge.data import read_items, read_pairs
+from adjudge.data.pairs import join_pairs
+from adjudge.data.rows import add_absent
+from adjudge.data.turns import JUDGED_AS
+from adjudge.errors import DataError, StoreError
 from adjudge.judges.transcript import JudgeReply, read_replies
 from adjudge.policy.result import Policy
 from adjudge.present.blocks import (
@@ -51,6 +53,7 @@ from adjudge.present.render.html import render_html
 from adjudge.present.render.markdown import render_markdown
 from adjudge.present.text import clip, count, group_name
 from adjudge.records import MEASURED
+from adjudge.rendering import ANSWERS, HEADINGS, render_response, text_styles
 from adjudge.report.folder import Folder, ResultFile, read_folder
 from adjudge.validation import one_of
 
@@ -59,6 +62,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("html", "md", "json")
 _LONG_NAME = 24
+#: Results of one section with pictures: a picture takes about 80 ms and 50 kB of the page.
+MOST_WITH_PICTURES = 30
 #: Seconds between two lines about the pictures.
 ANNOUNCED_EVERY_S = 5.0
 
@@ -76,10 +81,10 @@ def build_document(
     order = {kind: at for at, kind in enumerate(section_of)}
     parts: dict[tuple[str, str], list[Part]] = {section: [] for section in SECTIONS}
     for file in sorted(results.files, key=lambda file: order.get(file.result.kind, len(order))):
-        section = section_of.get(file.result.kind, file.result.section)
-        blocks = [drawing.announced(block) for block in file.result.view()]
-        part = Part(name=file.path.name, blocks=[*blocks, *_copies(file)])
-        parts.setdefault(section, []).append(part)
+        section = parts.setdefault(section_of.get(file.result.kind, file.result.section), [])
+        blocks = [*file.result.view(), *_copies(file)]
+        blocks = drawing.announced(blocks, before=len(section))
+        section.append(Part(name=file.path.name, blocks=blocks))
     parts[section_of[Policy.kind]] += doubtful_part(results)
     if results.damaged:
         parts = {("damaged", "Damaged files"): [_damaged_part(results)], **parts}
@@ -94,25 +99,33 @@ def build_document(
 
 
 class _Drawing:
-    """Says how many pictures are drawn: of hundreds, they take most of the time."""
+    """Limits the pictures, and says how many are drawn: they take most of the time."""
 
     def __init__(self, announce: Callable[[str], None] | None) -> None:
-        self._announce = announce
+        self._announce = announce or (lambda line: None)
         self._pictures = 0
         self._drawn = 0
         self._at = time.monotonic()
 
-    def announced(self, block: Block) -> Block:
-        """The block; a picture is counted when it is drawn."""
-        if self._announce is None or not isinstance(block, Figure) or not block.on_page:
-            return block
-        self._pictures += 1
-        return replace(block, draw=partial(self._draw, block, self._announce))
+    def announced(self, blocks: Sequence[Block], *, before: int) -> list[Block]:
+        """The blocks of a result; `before` it, the section has so many."""
+        if before < MOST_WITH_PICTURES:
+            return [
+                self._counted(block) if isinstance(block, Figure) else block for block in blocks
+            ]
+        others = [block for block in blocks if not isinstance(block, Figure)]
+        line = f"pictures are only in the first {MOST_WITH_PICTURES} results of a section; "
+        line += "to see the others, report fewer files"
+        return [*others, *notes_of([line] if before == MOST_WITH_PICTURES else [])]
 
-    def _draw(self, block: Figure, announce: Callable[[str], None]) -> Drawing:
+    def _counted(self, picture: Figure) -> Figure:
+        self._pictures += picture.on_page
+        return replace(picture, draw=partial(self._draw, picture))
+
+    def _draw(self, block: Figure) -> Drawing:
         if time.monotonic() - self._at >= ANNOUNCED_EVERY_S:
             self._at = time.monotonic()
-            announce(f"{self._drawn:,} of {self._pictures:,} pictures drawn")
+            self._announce(f"{self._drawn:,} of {self._pictures:,} pictures drawn")
         self._drawn += 1
         return block.draw()
 
@@ -187,7 +200,9 @@ def render_report(
     if format == "json":
         return _as_json(results)
     document = build_document(results, title=title, announce=announce)
-    return render_html(document) if format == "html" else render_markdown(document)
+    if format == "md":
+        return render_markdown(document)
+    return render_html(document, style=text_styles())
 
 
 def write_report(
@@ -328,8 +343,10 @@ _MOST = 10
 _LONGEST_TEXT = 600
 _COLUMNS = (
     *("id", "judge", "protocol", "status", "uncertainty", "p_a", "p_pass", "verdict", "label"),
-    "detail",
+    *("detail", JUDGED_AS, "conversation_id"),
 )
+#: The row of the texts that a row is a part of.
+_WHOLE = "__whole"
 #: What was written about a row, by its id, judge and protocol.
 Written = Mapping[tuple[str, str, str], Sequence[JudgeReply]]
 
@@ -352,10 +369,7 @@ def _doubtful(
 ) -> list[Block]:
     doubtful: list[dict[str, Any]] = []
     if texts is not None:
-        measured = rows.drop_nulls("uncertainty").join(texts, on="id", how="inner")
-        ordered = measured.sort("uncertainty", descending=True, maintain_order=True)
-        first = ordered.unique("id", keep="first", maintain_order=True)
-        doubtful = first.head(_MOST).to_dicts()
+        doubtful = _most_doubtful(rows, texts)
     unmeasured = rows.filter(~pl.col("status").is_in(list(MEASURED)))
     failed = unmeasured.head(_MOST).to_dicts()
     written, trouble = _read_written(folder, [*doubtful, *failed])
@@ -378,6 +392,25 @@ def _doubtful(
     if trouble is not None and blocks:
         blocks.append(Note([f"what the judge wrote is not shown: {trouble}"]))
     return blocks
+
+
+def _most_doubtful(rows: pl.DataFrame, texts: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows with the most doubt and their texts: of a turn or a step, those of its part."""
+    rows = add_absent(rows, [JUDGED_AS, "conversation_id"])
+    is_part = pl.col(JUDGED_AS).is_in(["turn", "step"])
+    whole = pl.when(is_part).then("conversation_id").otherwise("id").alias(_WHOLE)
+    with_texts = pl.col(_WHOLE).is_in(texts["id"].implode())
+    measured = rows.drop_nulls("uncertainty").with_columns(whole).filter(with_texts)
+    ordered = measured.sort("uncertainty", descending=True, maintain_order=True)
+    first = ordered.unique("id", keep="first", maintain_order=True).head(_MOST)
+    shown = []
+    for asked in first.partition_by(JUDGED_AS):
+        needed = texts.filter(pl.col("id").is_in(asked[_WHOLE].implode()))
+        read = read_items if "response" in texts.columns else read_pairs
+        with suppress(DataError):  # the conversations changed after they were judged
+            shown.append(join_pairs(asked, needed, texts.columns, read).drop_nulls("prompt"))
+    joined = pl.concat([first.clear(), *shown], how="diagonal_relaxed")
+    return joined.sort("uncertainty", descending=True, maintain_order=True).to_dicts()
 
 
 def _read_written(folder: Folder, rows: Sequence[Mapping[str, Any]]) -> tuple[Written, str | None]:
@@ -419,34 +452,20 @@ def _verdicts(folder: Folder, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _sides(row: Mapping[str, Any], written: Written) -> Sides:
-    """Two answers side by side; one answer next to its reference or context."""
-    title = "Answer A"
-    left = row.get("response_a")
-    right_title = "Answer B"
-    right = row.get("response_b")
-    if "response" in row:
-        title = "Answer"
-        left = row["response"]
-        right_title = "Reference answer"
-        right = row.get("reference")
-        if right is None:
-            right_title = "Context"
-            right = row.get("context")
+    """Two answers side by side; one answer next to its reference and context."""
     note = _describe(row)
     if words := _words(row, written):
         note += f". It wrote: {'; '.join(words)}"
-    texts = [str(text) for text in (row["prompt"], left, right) if text is not None]
-    images = {f"[image {image.name}]": image for text in texts for image in images_of(text)}
-    shown = {words: show_image(image)[0] for words, image in images.items()}
+    answers = {
+        heading: render_response(row[name])
+        for name, heading in (ANSWERS | HEADINGS).items()
+        if name != "prompt" and row.get(name) is not None
+    }
     return Sides(
         id=row["id"],
-        prompt=shown_words(row["prompt"]),
-        left_title=title,
-        left=shown_words(str(left)),
-        right_title=right_title,
-        right=None if right is None else shown_words(str(right)),
+        prompt=render_response(row["prompt"]),
+        answers=answers,
         note=note,
-        images={words: uri for words, uri in shown.items() if uri is not None},
     )
 
 

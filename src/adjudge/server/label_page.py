@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import HTTPException, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from adjudge.errors import ArgumentError
 from adjudge.records import Order
+from adjudge.rendering import render_markdown
 from adjudge.server.guard import Guard
 from adjudge.server.labelling import LabellingRound
-from adjudge.server.pages import guard_page, macros, page_app
-from adjudge.server.rendering import render_markdown, stage
+from adjudge.server.pages import guard_page, macros, page_app, stage
 from adjudge.store.labels import LONGEST_COMMENT
 
 # Names must not have control codes, and PostgreSQL cannot store a zero.
@@ -60,10 +59,7 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
 
     @app.post("/api/label")
     def keep(click: Click) -> dict[str, str]:
-        try:
-            round_.record(subject_id=click.id, **click.model_dump(exclude={"id"}))
-        except ArgumentError as error:
-            raise HTTPException(409, str(error)) from None
+        round_.record(subject_id=click.id, **click.model_dump(exclude={"id"}))
         return {"kept": click.id}
 
     @app.post("/api/undo")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -10,12 +11,16 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import Html
 from adjudge.present.text import safe
+from adjudge.rendering import HEADINGS, render_response, text_styles
 from adjudge.server.guard import Guard, Limits, explain_in_one_line
-from adjudge.server.rendering import highlight_styles
+from adjudge.server.labelling import place_of
 
 _TYPES = {"js": "text/javascript", "css": "text/css"}
 
@@ -33,7 +38,7 @@ def page_app(name: str, **values: Any) -> FastAPI:
     page = templates().get_template(f"{name}.html").render(name=name, **values)
     answers: dict[str, Response] = {
         "/": Response(page, media_type="text/html"),
-        "/code.css": Response(highlight_styles(), media_type="text/css"),
+        "/text.css": Response(text_styles(), media_type="text/css"),
         "/favicon.ico": Response(status_code=204),
         "/healthz": JSONResponse({"status": "ok"}),
     }
@@ -46,7 +51,13 @@ def page_app(name: str, **values: Any) -> FastAPI:
         routes=[Route(path, answer, methods=["GET"]) for path, answer in answers.items()],
     )  # fmt: skip
     explain_in_one_line(app)
+    app.add_exception_handler(ArgumentError, _refused)
     return app
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """A click that does not fit what the page shows by now."""
+    return JSONResponse({"detail": str(error)}, status_code=409)
 
 
 def guard_page(app: FastAPI, *, host: str, port: int, token: str | None) -> Guard:
@@ -81,6 +92,34 @@ def templates() -> Environment:
 def macros(name: str) -> Any:
     """The parts that a template can render."""
     return templates().get_template(name).module
+
+
+#: The answers to decide about: heading, and the key of its side.
+_DECIDED = {"left": ("Left", "1"), "right": ("Right", "2"), "response": ("Answer", "")}
+
+
+def stage(texts: Mapping[str, str | None]) -> dict[str, list[dict[str, Any]]]:
+    """The texts of a row before a decision, by their place on the page, for its template."""
+    answers = [
+        {
+            "name": name,
+            "heading": Html(place_of(heading)) if key else heading,
+            "key": key,
+            "text": render_response(texts[name] or ""),
+        }
+        for name, (heading, key) in _DECIDED.items()
+        if name in texts
+    ]
+    return {"asked": asked(texts), "answers": answers}
+
+
+def asked(texts: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    """The question of a row, and what else came with it."""
+    return [
+        {"name": name, "heading": heading, "text": render_response(text)}
+        for name, heading in HEADINGS.items()
+        if (text := texts.get(name)) and text.strip()
+    ]
 
 
 def _show(value: Any) -> Any:

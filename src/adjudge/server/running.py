@@ -185,7 +185,7 @@ def _within_open_files(limits: Limits) -> Limits:
 
 
 def serve(
-    make_app: Callable[[int], Guard],
+    make_app: Callable[..., Guard],
     *,
     host: str,
     port: int,
@@ -195,7 +195,7 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, or until it `is_over`. Port 0 takes a free one.
 
-    `ready` gets the address.
+    `make_app` gets host, port and token; `ready` gets the address.
 
     Requests in flight then have the guard's `stop_seconds` to finish; the others get 503. A second
     signal ends that time immediately.
@@ -210,7 +210,7 @@ def serve(
         ) from None
     with closing(bound):
         taken = bound.getsockname()[1]
-        guard = make_app(taken)
+        guard = make_app(host=host, port=taken, token=token)
         connection = partial(_Connection, limits=_within_open_files(guard.limits))
         config = uvicorn.Config(
             guard,

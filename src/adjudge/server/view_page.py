@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, Request
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse, StreamingResponse
@@ -26,11 +26,11 @@ from adjudge.data.shown import compare_texts
 from adjudge.errors import ArgumentError
 from adjudge.present.text import count
 from adjudge.records import Order
+from adjudge.rendering import text_styles
 from adjudge.server.guard import Guard
 from adjudge.server.label_page import Click, Nonce, RowId
 from adjudge.server.labelling import GRADES, PAIRS, side_first
 from adjudge.server.pages import guard_page, macros, page_app, read_static, templates
-from adjudge.server.rendering import highlight_styles
 from adjudge.server.view_panels import compare_panel, threshold_panel
 from adjudge.server.view_rows import RowPages
 from adjudge.server.viewing import ORDERS, Choice, Viewing
@@ -354,7 +354,7 @@ class ViewPage:
             row["doubt"]["link"] = False
             rows.append(row)
         css = "\n".join([read_static(name).decode() for name in ("page.css", "view.css")])
-        style = f"{css}\n{highlight_styles()}"
+        style = f"{css}\n{text_styles()}"
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         page = self._summary(choice, mask)
         page |= {"name": self.viewing.name, "judge": choice.judge, "rows": rows, "blind": False}
@@ -397,18 +397,11 @@ def _add_calls(app: FastAPI, page: ViewPage) -> None:
 
     @app.post("/api/opinion")
     def opinion(sent: Opinion) -> dict[str, Any]:
-        return _refused_in_words(page.decide, sent)
+        return page.decide(sent)
 
     @app.post("/api/undo")
     def undo(sent: TakeBack) -> dict[str, Any]:
-        return _refused_in_words(page.undo, sent)
-
-
-def _refused_in_words(call: Any, sent: BaseModel) -> dict[str, Any]:
-    try:
-        return dict(call(sent))
-    except ArgumentError as error:
-        raise HTTPException(409, str(error)) from None
+        return page.undo(sent)
 
 
 def _exists(store: StorePlace) -> bool:

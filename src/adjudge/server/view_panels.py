@@ -249,11 +249,11 @@ _SYSTEMS = {
     "wrong": ("both fail", "muted"),
 }
 _NOTHING_TO_COMPARE: Mapping[str, Any] = {
-    **dict.fromkeys(("before", "after", "way", "listed", "chance"), ""),
-    **dict.fromkeys(("names", "ways", "changes"), ()),
+    "names": (),
+    "changes": (),
+    "chance": "",
     "finding": "This file has one judge and one system.",
     "sub": "Give a second file of the same rows: adjudge view BEFORE AFTER.",
-    "more": False,
 }
 
 

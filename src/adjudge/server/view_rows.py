@@ -18,9 +18,9 @@ from adjudge.errors import AdjudgeError
 from adjudge.judges.transcript import describe_reply, read_replies
 from adjudge.present.text import count
 from adjudge.records import MEASURED, Item, Order, Pair, Subject
+from adjudge.rendering import ANSWERS, HEADINGS, render_response
 from adjudge.server.labelling import LabelKind
-from adjudge.server.pages import likely
-from adjudge.server.rendering import HEADINGS, asked, render_response, stage
+from adjudge.server.pages import asked, likely, stage
 from adjudge.server.viewing import JudgeRows, Viewing
 from adjudge.store import StorePlace
 from adjudge.store.tables import LabelEvent
@@ -33,7 +33,6 @@ _LONGEST_WORD = 80
 _ONE_WORD = 20
 #: Marks of errors on the axis of doubt; more would be one red bar.
 _MOST_MARKS = 150
-_ANSWERS = {"response_a": "Answer A", "response_b": "Answer B", "response": "Answer"}
 #: Columns of a judge's rows that have a separate place on the page.
 _SHOWN = {
     *(
@@ -128,7 +127,7 @@ class RowPages:
         pills = dict(zip(("response_a", "response_b"), self.ends, strict=True))
         pair = self.viewing.about == "pairs"
         answers = []
-        for name, heading in _ANSWERS.items():
+        for name, heading in ANSWERS.items():
             if (text := self._text(at, name)) is None:
                 continue
             end = pills.get(name, said["verdict"])
@@ -163,7 +162,7 @@ class RowPages:
 
     def _subject(self, at: int) -> Subject:
         """The pair or the answer of a row."""
-        texts = {name: self._text(at, name) or "" for name in (*HEADINGS, *_ANSWERS)}
+        texts = {name: self._text(at, name) or "" for name in (*HEADINGS, *ANSWERS)}
         name = self.viewing.items["id"][at]
         if self.viewing.about == "grades":
             shown = {key: texts[key] for key in ("reference", "context") if texts[key].strip()}
@@ -179,11 +178,11 @@ class RowPages:
     @property
     def has_texts(self) -> bool:
         """Whether there is something to decide about."""
-        return any(name in self.viewing.items.columns for name in _ANSWERS)
+        return any(name in self.viewing.items.columns for name in ANSWERS)
 
     def shown_texts(self, at: int) -> str | None:
         """The hashes of the texts of a row, as a label keeps them."""
-        return hash_texts({name: self._text(at, name) for name in (*HEADINGS, *_ANSWERS)})
+        return hash_texts({name: self._text(at, name) for name in (*HEADINGS, *ANSWERS)})
 
     def _title(self, at: int) -> str:
         names = ("prompt", "response", "response_a", "prompt_id")
@@ -264,7 +263,7 @@ class RowPages:
     def _columns(self, at: int, rows: JudgeRows) -> list[tuple[str, Any]]:
         """What else the file says of this row: a judge's explanation, the model, the category."""
         columns = {**self.viewing.items.row(at, named=True), **rows.frame.row(at, named=True)}
-        hidden = {*_SHOWN, *HEADINGS, *_ANSWERS}
+        hidden = {*_SHOWN, *HEADINGS, *ANSWERS}
         return [
             (name, render_response(str(value)))
             for name, value in columns.items()

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 from adjudge.data import sniff
 from adjudge.data.formats import kinds_of
-from adjudge.data.source import Reading
+from adjudge.data.source import Reading, typed_again
 from adjudge.data.tables import TableLike
 from adjudge.data.writing import read_result
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
@@ -179,12 +179,7 @@ def _typed(rows: Sequence[TableLike], labels: Any, reading: Reading) -> str:
     words = [str(rows[0])]
     if isinstance(labels, str | Path):
         words += ["--labels", str(labels)]
-    for option, flag in (("columns", "--column"), ("labels_columns", "--labels-column")):
-        for ours, theirs in (reading.get(option) or {}).items():  # type: ignore[attr-defined]
-            words += [flag, f"{ours}={theirs}"]
-    if given := reading.get("labels_as"):
-        words += ["--labels-as", ",".join(f"{word}={ours}" for word, ours in given.items())]
-    return shlex.join(words)
+    return shlex.join([*words, *typed_again(reading)])
 
 
 class LocalView:
@@ -203,10 +198,9 @@ class LocalView:
             raise self._error[0]
 
     def _serve(self, page: ViewPage, port: int) -> None:
-        make = partial(view_app, page, host="127.0.0.1")
         try:
             serve(
-                lambda taken: make(port=taken), host="127.0.0.1", port=port, token=None,
+                partial(view_app, page), host="127.0.0.1", port=port, token=None,
                 ready=self._address.append, is_over=self._over.is_set,
             )  # fmt: skip
         except BaseException as error:  # raised again in the caller's thread

@@ -187,3 +187,17 @@ def test_every_verb_and_option_explains_itself(verb: Verb) -> None:
 def test_the_module_runs_as_a_program() -> None:
     done = subprocess.run([sys.executable, "-m", "adjudge", "--version"], capture_output=True)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("line", ["label pairs.csv", "view rows.csv", "serve --policy p.json"])
+def test_pages_name_the_package_that_they_lack(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "adjudge.cli.page.find_spec", lambda name: None if name == "jinja2" else True
+    )
+    more = ["--judge", "simulated:accuracy=0.9"] if line.startswith("serve") else []
+    assert run([*line.split(), *more]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("adjudge: jinja2 not installed; ")
+    assert "server" in error

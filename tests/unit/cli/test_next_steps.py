@@ -224,3 +224,10 @@ def test_a_result_that_a_report_does_not_read_is_not_followed_by_a_report(
 ) -> None:
     assert run(["rank", "battles.csv", "-o", "board.txt"]) == 0
     assert "next:" not in capsys.readouterr().out
+
+
+def test_classes_are_not_followed_by_the_viewer_which_does_not_show_them(
+    examples: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["evaluate", "classes.csv", "--errors", "words.csv"]) == 0
+    assert "next:" not in capsys.readouterr().out

@@ -256,6 +256,27 @@ def test_a_command_is_listed_once_and_only_if_it_has_something_to_do(
     assert len(commands) == len({*commands}) > 1
 
 
+def test_two_judges_and_two_people_by_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    """Words in any case, with gaps and failures, are no reason to propose nothing."""
+    rows = {
+        "Question": [f"How do I pay order {number}?" for number in range(24)],
+        "Answer": [f"Order {number} is paid on the page Orders." for number in range(24)],
+        "GPT-4 verdict": ["Good", "good", "bad", "ERROR", "GOOD", None] * 4,
+        "Claude verdict": ["good", "Bad", "Bad", "good", "timeout", "good"] * 4,
+        "Anna (human)": ["Good", "good", "BAD", None, "bad", "good"] * 4,
+        "Ben (human)": ["good", None, "bad", None, "Good", "GOOD"] * 4,
+    }
+    pl.DataFrame(rows).write_csv("f.csv")
+    answers = guide(capsys, "f.csv")["answers"]
+    assert isinstance(answers, list)
+    command = answers[0]["command"]
+    assert command == (
+        "adjudge evaluate f.csv --judge 'GPT-4 verdict' --judge 'Claude verdict' "
+        "--raters 'Anna (human),Ben (human)'"
+    )
+    assert run(shlex.split(command)[1:]) == 0
+
+
 def test_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["start"]) == 0
     assert "adjudge demo --judge simulated" in capsys.readouterr().out

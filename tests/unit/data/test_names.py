@@ -189,3 +189,12 @@ def test_a_fraction_is_a_word_only_if_it_has_a_meaning() -> None:
     meant = read_words(values, GRADE, {"0.5": "1"}).to_list()
     assert meant == ["0.25", read_word("0.5", GRADE, {"0.5": "1"}), *plain[2:]]
     assert meant[1] != "0.5"
+
+
+def test_the_meaning_of_a_word_holds_for_its_other_spellings() -> None:
+    values = pl.Series(["Good", "good", "GOOD ", "bad", "BAD"])
+    ours = {"Good": "1", "Bad": "0"}
+    assert read_words(values, GRADE, ours).to_list() == ["1", "1", "1", "0", "0"]
+    # In Python two spellings can have two meanings.
+    two = {"Good": "1", "good": "0", "bad": "0"}
+    assert read_words(values, GRADE, two).to_list()[:2] == ["1", "0"]

@@ -254,6 +254,9 @@ def test_rare_words_of_the_judge_that_no_person_uses_are_named(
     caplog.clear()
     prepare_grades(rows, labels_as={"parse_error": ""})
     assert "rarely" not in caplog.text
+    rows["judge"][-1] = "n/a"  # a missing value, not a word
+    prepare_grades(rows)
+    assert "rarely" not in caplog.text
 
 
 @pytest.mark.attack("status")

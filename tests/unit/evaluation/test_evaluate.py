@@ -139,6 +139,32 @@ def test_two_people_are_the_second_bar() -> None:
     assert wide.n == judge.n == 6  # two raters who disagree are no majority
 
 
+@pytest.mark.parametrize("meanings", [None, {"Good": "1", "Bad": "0"}])
+def test_raters_who_spell_a_word_differently_agree(meanings: dict[str, str] | None) -> None:
+    spelled = {
+        "judge": ["Good", "good", "GOOD", "bad", "Bad", "good", "n/a", "bad"] * 5,
+        "ann": ["good", "Bad", "Good", "BAD", "bad", None, "bad", None] * 5,
+        "bob": ["GOOD", "good", "good", "bad", None, "Bad", "Bad", None] * 5,
+    }
+    plain = {
+        name: [None if word in (None, "n/a") else int(word.lower() == "good") for word in words]
+        for name, words in spelled.items()
+    }
+    judge = one(spelled, raters=["ann", "bob"], labels_as=meanings)
+    bare = one(plain, raters=["ann", "bob"])
+    assert judge.n == bare.n == 25  # two of eight have no label or no verdict, one has two
+    assert judge.agreement == bare.agreement == 0.8
+    assert judge.people is not None
+    assert judge.people == bare.people
+
+
+def test_a_refusal_names_only_columns_of_the_file() -> None:
+    rows = {"Criterion": ["a", "b"], "GPT-4 score": [1, 2], "Ann": [1, 2]}
+    with pytest.raises(DataError) as refused:
+        evaluate(rows)
+    assert str(refused.value).endswith("columns here: Criterion, GPT-4 score, Ann")
+
+
 def test_judges_in_columns_and_in_rows_are_the_same() -> None:
     rng = np.random.default_rng(0)
     second = np.where(rng.random(100) < 0.7, HUMAN, 1 - np.array(HUMAN)).tolist()

@@ -17,6 +17,7 @@ from adjudge.present.blocks import (
     Figure,
     Heading,
     Headline,
+    Html,
     Note,
     Part,
     Section,
@@ -54,7 +55,7 @@ BLOCKS: list[Block] = [
     Note(["a condition"], detail=True, title="What this assumes"),
     Figure("line", _line, "what to read off it"),
     Figure("none", _nothing, "never shown"),
-    Sides("p1", "Q?", "Answer A", "left", "Answer B", "right", "p(A) = 0.5"),
+    Sides("p1", Html("Q?"), {"Answer A": Html("left"), "Answer B": Html("right")}, "p(A) = 0.5"),
 ]
 
 

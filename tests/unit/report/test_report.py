@@ -18,7 +18,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 from adjudge.judges.judging import judge_pairs
 from adjudge.policy.result import Policy
-from adjudge.present.blocks import Section, Sides, Table
+from adjudge.present.blocks import Html, Section, Sides, Table
 from adjudge.present.figure import ON_TINT, new_figure, themed
 from adjudge.present.render.html import inline_svg
 from adjudge.present.text import show_interval
@@ -94,13 +94,10 @@ def test_two_judges_never_share_a_short_name(folder: Path, tmp_path: Path) -> No
 
 
 def test_texts_of_pairs_keep_the_words_that_are_a_judges_name() -> None:
-    pair = Sides("p", "ask long:name", "A", "long:name", "B", None, note="long:name says A")
+    answers = {"A": Html("long:name")}
+    pair = Sides("p", Html("ask long:name"), answers, note="long:name says A")
     shown = rename([pair, Table(("judge",), [("long:name",)])], {"long:name": "name"})
-    assert (shown[0].prompt, shown[0].left, shown[0].note) == (
-        "ask long:name",
-        "long:name",
-        "name says A",
-    )
+    assert shown[0] == Sides("p", Html("ask long:name"), answers, note="name says A")
     assert shown[1].rows == (("name",),)
 
 
@@ -176,10 +173,13 @@ def test_a_copy_of_a_result_is_shown_once_and_named(folder: Path, tmp_path: Path
 def test_html_keeps_foreign_text_text(folder: Path) -> None:
     html = render_report(folder)
     assert "<b>|" not in html
-    assert "&lt;b&gt;|*x*|&lt;/b&gt;" in html
+    assert "&lt;b&gt;|<em>x</em>|&lt;/b&gt;" in html  # Markdown as in the viewer
     assert "\x1b" not in html
     assert "<script" not in html
-    assert not re.search(r"(?:src|href)=\"(?!#)", html)
+    assert not re.search(r'src="(?!data:)', html)  # nothing is loaded
+    outside = set(re.findall(r'href="(?!#)[^>]*>', html))
+    linked = 'href="http://e.example" rel="noopener noreferrer nofollow" target="_blank">'
+    assert outside == {linked}
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
 
@@ -344,3 +344,66 @@ def test_pictures_are_counted_while_they_are_drawn(
     assert pictures > 0
     assert said == [f"{drawn} of {pictures} pictures drawn" for drawn in range(pictures)]
     assert render_report(tmp_path).count("<figure>") == pictures
+
+
+def test_a_section_has_pictures_in_its_first_results_and_says_so(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adjudge.report.page.MOST_WITH_PICTURES", 2)
+    made = json.loads((folder / "estimate.json").read_text(encoding="utf-8"))
+    del made["digest"]
+    for number in range(4):
+        text = json.dumps({**made, "seed": number})
+        (tmp_path / f"estimate-{number}.json").write_text(text, encoding="utf-8")
+    html = render_report(tmp_path)
+    assert html.count("<figure>") == 2
+    (line,) = re.findall("<p[^>]*>(pictures are only[^<]*)", html)
+    assert line.startswith("pictures are only in the first 2 results of a section")
+    assert (
+        html.index("estimate-2.json</h3>") < html.index(line) < html.index("estimate-3.json</h3>")
+    )
+
+
+def _talk(number: int) -> dict[str, object]:
+    call = {"function": {"name": "search", "arguments": f'{{"q": "{HOSTILE}"}}'}}
+    said = [
+        {"role": "user", "content": f"Question {number} {HOSTILE}"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "name": "search", "content": f"found {number}", "error": "timeout"},
+        {"role": "assistant", "content": f"First **{number}**"},
+        {"role": "user", "content": "And then?"},
+        {"role": "assistant", "content": f"Second `{number}`"},
+    ]
+    return {"id": f"c{number}", "messages": said}
+
+
+@pytest.mark.parametrize(
+    ("unit", "rows", "first", "last"),
+    [
+        ("turn", "c0#3", "<p>And then?</p>", "<p>Second <code>0</code></p>"),
+        ("step", "c0#3", "<p>And then?</p>", "<p>Second <code>0</code></p>"),
+        ("conversation", "c0", "<p>Question 0 ", "<p>Second <code>0</code></p>"),
+    ],
+)
+def test_turns_and_steps_are_shown_as_in_the_viewer(
+    unit: str, rows: str, first: str, last: str, tmp_path: Path
+) -> None:
+    write = "\n".join(json.dumps(_talk(number)) for number in range(2))
+    (tmp_path / "talks.jsonl").write_text(write)
+    judged = judge_pairs(
+        tmp_path / "talks.jsonl", judge="simulated:accuracy=0.8", protocol="grade", unit=unit,
+        output=tmp_path / "grades.jsonl", store=None,
+    )  # fmt: skip
+    write_result(judged.summary, tmp_path / "judging.json")
+    (part,) = doubtful_part(read_folder(tmp_path))
+    shown = {block.id: block for block in part.blocks if isinstance(block, Sides)}
+    assert len(shown) == {"turn": 6, "step": 6, "conversation": 2}[unit]
+    whole = shown[rows].prompt + shown[rows].answers["Answer"]
+    assert first in whole
+    assert last in whole
+    assert '<details class="turn tool failed"><summary>tool search: error' in whole
+    assert '<details class="call"><summary>calls <b>search</b>' in whole
+    html = render_report(tmp_path)
+    assert whole.count("<section") > 2
+    assert HOSTILE not in html
+    assert ".turn.failed" in html

@@ -34,7 +34,7 @@ def ready(address):
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
 
 serve(
-    lambda port: Guard(app, host="127.0.0.1", port=port),
+    lambda **at: Guard(app, **at),
     host="127.0.0.1", port=0, token=None, ready=ready,
 )
 print("the caller goes on")
@@ -68,7 +68,7 @@ async def app(scope, receive, send):
 
 limits = Limits(head_seconds=1, body_seconds=1, read_seconds=1, connections=4)
 serve(
-    lambda port: Guard(app, host="127.0.0.1", port=port, limits=limits),
+    lambda **at: Guard(app, **at, limits=limits),
     host="127.0.0.1", port=0, token=None, ready=lambda address: print(address, flush=True),
 )
 """

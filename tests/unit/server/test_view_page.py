@@ -374,3 +374,10 @@ def test_from_python_the_link_opens_until_it_is_closed(tmp_path: Path) -> None:
     local.close()
     with pytest.raises(ConnectionRefusedError):
         connection.request("GET", "/")
+
+
+def test_one_judge_is_compared_with_nothing(client: TestClient) -> None:
+    html = client.get("/api/compare").json()["html"]
+    assert "This file has one judge and one system." in html
+    assert "<select" not in html
+    assert 'class="changes"' not in html

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.cli.output import command_line, remark, save_rows
-from adjudge.cli.page import PAGE, open_page, require_extra
+from adjudge.cli.page import PAGE, open_page, require_server
 from adjudge.cli.steps import Typed, command, save_as
 from adjudge.cli.verb import (
     Option,
@@ -45,7 +45,7 @@ def _open_page(options: Values, experiment: Any) -> None:
     if texts is None:
         remark("no page: the rows have no id, or no texts to label (prompt, response)")
         return
-    require_extra("server", "fastapi", "uvicorn")
+    require_server()
     from adjudge.server.asking import ask_people
 
     def show(round_: Any) -> None:

@@ -34,8 +34,10 @@ def _next(result: Any, typed: Typed) -> str | None:
     wrong = any(judge.errors for judge in result.judges) or bool(result.scores)
     if wrong and typed["errors"] is None:
         return typed.again("--errors", "disagreements.csv")
-    # It opens however the rows were read: judges in columns, names of columns, raters.
-    view = command("view", typed["errors"]) if wrong and result.judges else None
+    view = None
+    if wrong and _can_be_viewed(result):
+        # It opens however the rows were read: judges in columns, names of columns, raters.
+        view = command("view", typed["errors"])
     if (doubt := result.doubt) is None:
         return view
     ranked = [doubt.main_signal(judge).auroc for judge in doubt.judges]
@@ -43,6 +45,14 @@ def _next(result: Any, typed: Typed) -> str | None:
         return view
     alpha = 0.1 if 0.1 in doubt.alphas else doubt.alphas[0]
     return typed.on_same_rows("calibrate", "--alpha", f"{alpha:g}", "-o", "policy.json")
+
+
+def _can_be_viewed(result: Any) -> bool:
+    """Whether the verdicts are pass and fail, or sides of pairs: no others can be viewed."""
+    from adjudge.data.judgments import WORDS
+
+    words = {name for judge in result.judges for name in judge.names}
+    return bool(words) and any(words <= {*ends, "tie"} for ends in WORDS.values())
 
 
 def _run(arguments: Values, options: Values) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.cli.output import remark, save_rows
-from adjudge.cli.page import PAGE, open_page, require_extra
+from adjudge.cli.page import PAGE, open_page, require_server
 from adjudge.cli.steps import Typed, command
 from adjudge.cli.verb import Option, Values, Verb, store_option
 from adjudge.errors import ArgumentError
@@ -16,7 +16,7 @@ from adjudge.present.text import count
 def _run(arguments: Values, options: Values) -> Any:
     page = not options["export_only"] and options["label_studio"] is None
     if page:
-        require_extra("server", "fastapi", "uvicorn")
+        require_server()
     from adjudge.server.label_summary import labels_frame, summarise
     from adjudge.server.rounds import open_round
     from adjudge.store import check_not_store
@@ -33,7 +33,7 @@ def _run(arguments: Values, options: Values) -> Any:
     readonly = not page and "import_labels" not in arguments
     with open_round(**arguments, readonly=readonly) as round_:
         if options["label_studio"] is not None:
-            _write_tasks(round_, options["label_studio"], limit, plan)
+            _write_tasks(round_, options["label_studio"], limit, arguments)
         if page:
             open_page(round_, arguments["store"], options)
         if options["output"] is not None:
@@ -41,17 +41,19 @@ def _run(arguments: Values, options: Values) -> Any:
         return summarise(round_.book, list(round_.subjects.values()), round_.kind)
 
 
-def _write_tasks(round_: Any, path: Any, limit: int | None, plan: Any) -> None:
+def _write_tasks(round_: Any, path: Any, limit: int | None, arguments: Values) -> None:
     from adjudge.integrations.label_studio import write_tasks
     from adjudge.server.label_summary import plan_columns
 
     if round_.instructions is not None:
         remedy = "paste them into the instructions of the Label Studio project"
         raise ArgumentError("instructions", "a file", remedy)
+    plan = arguments.get("plan")
     columns = None if plan is None else plan_columns(plan)
     tasks, config = write_tasks(round_, path, limit=limit, plan=columns)
     remark(f"wrote {count(tasks, 'task')} to {path} and their labelling config to {config}")
-    remark("export the labels as JSON, then: adjudge label ROWS --import EXPORT -o labels.csv")
+    after = command("label", arguments["rows"], "--import", "EXPORT", "-o", "labels.csv")
+    remark(f"export the labels as JSON, then: adjudge {after}")
 
 
 def _next(summary: Any, typed: Typed) -> str | None:

@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 
 from adjudge.cli.output import remark
-from adjudge.cli.page import address, listen, require_extra
+from adjudge.cli.page import address, listen, require_server
 from adjudge.cli.verb import SPELLED, Option, Values, Verb, required_secret, store_option
 
 
 def _run(arguments: Values, options: Values) -> bool:
-    require_extra("server", "fastapi", "uvicorn", "prometheus_client")
+    require_server()
     from adjudge.monitoring import AuditCoin
     from adjudge.policy.result import policy_headline
     from adjudge.server.audits import AuditTrail, MonitorMetrics

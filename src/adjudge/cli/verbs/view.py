@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.cli.output import remark, save_rows
-from adjudge.cli.page import open_in_browser, page_options, require_extra
+from adjudge.cli.page import open_in_browser, page_options, require_server
 from adjudge.cli.verb import Option, Values, Verb, store_option
 
 
 def _run(arguments: Values, options: Values) -> Any:
-    require_extra("server", "fastapi", "jinja2", "uvicorn")
+    require_server()
     import polars as pl
 
     from adjudge.atomic import replacing

@@ -14,7 +14,16 @@ from typing import get_args
 
 import polars as pl
 
-from adjudge.data.names import GIVE_IDS, LOG, add_ids, first_of, quote, refuse_values, refuse_where
+from adjudge.data.names import (
+    GIVE_IDS,
+    GRADE,
+    LOG,
+    add_ids,
+    first_of,
+    quote,
+    refuse_values,
+    refuse_where,
+)
 from adjudge.data.rows import FROM_JUDGE, Rows, add_absent, merge_dropped, tidy
 from adjudge.data.shown import (
     OTHER_SIDE,
@@ -372,7 +381,11 @@ def _refuse_second_label(frame: pl.DataFrame, source: str) -> None:
 
 
 def _majority(given: pl.DataFrame) -> pl.DataFrame:
-    votes = given.group_by("id", "label", maintain_order=True).agg(votes=pl.len())
+    # Good and GOOD are one word, and so are pass and 1.
+    word = pl.col("label").str.to_lowercase().replace(dict(GRADE.words)).alias("word")
+    votes = given.group_by("id", word, maintain_order=True).agg(
+        pl.col("label").first(), votes=pl.len()
+    )
     most_votes = pl.col("votes") == pl.col("votes").max()
     label = pl.col("label").get(pl.col("votes").arg_max())
     top = votes.group_by("id", maintain_order=True).agg(

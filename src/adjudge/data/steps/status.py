@@ -6,7 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
-from adjudge.data.names import LOG, bare_name, drop_missing, plain_word, refuse_where, shorten
+from adjudge.data.names import (
+    LOG,
+    bare_name,
+    drop_missing,
+    is_missing,
+    plain_word,
+    refuse_where,
+    shorten,
+)
 from adjudge.errors import DataError
 from adjudge.present.text import count
 from adjudge.records import MEASURED, ROW_STATUSES
@@ -149,7 +157,9 @@ def remark_rare_words(values: pl.Series, people: Collection[str], source: str, c
     if len(words) > _MOST_WORDS:
         return
     used = {plain_word(word) for word in people}
-    strange = [word for word in words.sort() if plain_word(word) not in used]
+    strange = [
+        word for word in words.sort() if plain_word(word) not in used and not is_missing(word)
+    ]
     most = max(1, _RARE * len(values))
     unlike = [word for word in strange if (values == word).sum() <= most]
     if unlike:

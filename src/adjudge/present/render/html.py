@@ -82,8 +82,8 @@ _SENTENCE = 40
 _IN_SHORT = 4
 
 
-def render_html(document: Document) -> str:
-    """The whole page."""
+def render_html(document: Document, *, style: str = "") -> str:
+    """The whole page; `style` is that of texts in `Sides`."""
     contents = "".join(_contents(section) for section in document.summary)
     body = "\n".join(_section(section) for section in document.sections)
     return f"""<!doctype html>
@@ -95,7 +95,7 @@ def render_html(document: Document) -> str:
 <meta name="color-scheme" content="light dark">
 <title>{_text(document.title)}</title>
 <style>
-{_style("report.css")}</style>
+{read_style("report.css")}{style}</style>
 </head>
 <body>
 <header><h1>{_text(document.title)}</h1><p>{_text(document.subtitle)}</p>
@@ -121,12 +121,13 @@ def render_cell(blocks: Iterable[Block]) -> str:
     and dark. Jupyter floats terms next to their values and aligns all cells of a table alike: the
     style undoes both.
     """
-    style = " ".join(_style("cell.css").splitlines())
+    style = " ".join(read_style("cell.css").splitlines())
     return f"<style>{style}</style>{render_fragment(blocks)}"
 
 
 @cache
-def _style(name: str) -> str:
+def read_style(name: str) -> str:
+    """A style sheet of the pages."""
     return (files("adjudge.present.render") / name).read_text(encoding="utf-8")
 
 
@@ -241,24 +242,16 @@ def _kind(cell: str, words: bool) -> str:
 
 
 def _sides(block: Sides) -> str:
-    def shown(text: str) -> str:
-        written = _text(text)
-        for words, image in block.images.items():
-            name = _text(words)
-            written = written.replace(name, f'<img src="{_text(image)}" alt="{name}">')
-        return written
-
     sides = "".join(
-        f"<div><h3>{_text(title)}</h3>"
-        f'<div class="text" dir="auto" tabindex="0">{shown(body)}</div></div>'
-        for title, body in ((block.left_title, block.left), (block.right_title, block.right))
-        if body is not None
+        f"<div><h3>{_text(heading)}</h3>"
+        f'<div class="text" dir="auto" tabindex="0">{answer}</div></div>'
+        for heading, answer in block.answers.items()
     )
-    two = "" if block.right is None else ' class="sides"'
+    two = ' class="sides"' if len(block.answers) > 1 else ""
     return (
         f'<article class="pair"><p class="caption"><b><bdi>{_text(block.id)}</bdi></b> '
         f"{_short(block.note)}</p>"
-        f'<blockquote class="text" dir="auto" tabindex="0">{shown(block.prompt)}</blockquote>'
+        f'<blockquote class="text" dir="auto" tabindex="0"><div>{block.prompt}</div></blockquote>'
         f"<div{two}>{sides}</div></article>"
     )
 

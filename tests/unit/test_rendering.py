@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.data.conversations import Turn, write_turns
-from adjudge.server.rendering import highlight_styles, render_markdown, render_response
+from adjudge.rendering import render_markdown, render_response, text_styles
 
 XSS = [
     "<script>alert(1)</script>",
@@ -142,7 +142,7 @@ def test_codes_that_turn_or_hide_text_are_shown() -> None:
 
 
 def test_code_has_colours_for_light_and_dark() -> None:
-    assert "prefers-color-scheme: dark" in highlight_styles()
+    assert "prefers-color-scheme: dark" in text_styles()
 
 
 def test_turns_have_headings_and_what_tools_do_is_folded() -> None:

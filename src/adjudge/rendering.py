@@ -1,4 +1,4 @@
-r"""Untrusted text as safe HTML: the same for the labelling page, the viewer and exported pages.
+r"""Untrusted text as safe HTML: the same for the labelling page, the viewer and the report.
 
 Raw HTML in the text is shown as text, and so are codes that change the direction of writing. Links
 keep only http, https and mailto. Images in Markdown become their description, so that no text can
@@ -9,7 +9,7 @@ make the page load anything; images that are parts of a text are shown. TeX in `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +20,6 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
-from markupsafe import Markup
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -29,9 +28,13 @@ from pygments.util import ClassNotFound
 from adjudge.data.conversations import ASSISTANTS, CALL, TOOLS, Turn, turns_of
 from adjudge.data.parts import Part, parts_of, shown_words, unflatten
 from adjudge.images import show_image
+from adjudge.present.blocks import Html
+from adjudge.present.render.html import read_style
 from adjudge.present.text import safe
-from adjudge.server.labelling import place_of
 
+#: The texts of a row that are no answer, and those that are, with their headings.
+HEADINGS = {"prompt": "Question", "context": "Context", "reference": "Reference answer"}
+ANSWERS = {"response_a": "Answer A", "response_b": "Answer B", "response": "Answer"}
 #: The opening mark, no blank line, and the closing mark at the end of a line.
 _BLOCK = re.compile(
     r"(?:\$\$(?:(?!\n[ \t>]*\n).)+?\$\$|\\\[(?:(?!\n[ \t>]*\n).)+?\\\])(?=[ \t]*(?:\n|\Z))",
@@ -92,11 +95,12 @@ def render_markdown(text: str) -> str:
     return str(_renderer().render(safe(lines)))
 
 
-def highlight_styles() -> str:
-    """The style sheet of highlighted code, light and dark."""
+def text_styles() -> str:
+    """The style sheet of texts and of highlighted code, light and dark."""
     light = _highlight_style("xcode")
     dark = _highlight_style("github-dark")
-    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+    code = f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+    return read_style("text.css") + code
 
 
 def _highlight_style(name: str) -> str:
@@ -164,7 +168,7 @@ def _cell_open(self: RendererHTML, tokens: Sequence[Token], index: int, *rest: A
     return self.renderToken(tokens, index, *rest)
 
 
-def render_response(text: str) -> Markup:
+def render_response(text: str) -> Html:
     """The parts of a response, one after the other, as safe HTML.
 
     A response is one text, or turns; each with its images. An image is drawn again, scaled, and
@@ -178,7 +182,7 @@ def render_response(text: str) -> Markup:
     """
     turns = turns_of(text)
     made = _render_parts(text) if turns is None else "".join(map(_render_turn, turns))
-    return Markup(made)  # noqa: S704  # made of escaped text
+    return Html(made)
 
 
 def _render_parts(text: str) -> str:
@@ -213,36 +217,6 @@ def _folded(kind: str, heading: str, name: str, text: str) -> str:
 
 #: How much of what is folded can be read in its line.
 _BEGINNING = 120
-
-
-#: The texts of a row that are no answer, and their headings.
-HEADINGS = {"prompt": "Question", "context": "Context", "reference": "Reference answer"}
-#: The answers to decide about: heading, and the key of its side.
-_DECIDED = {"left": ("Left", "1"), "right": ("Right", "2"), "response": ("Answer", "")}
-
-
-def stage(texts: Mapping[str, str | None]) -> dict[str, list[dict[str, Any]]]:
-    """The texts of a row before a decision, by their place on the page, for its template."""
-    answers = [
-        {
-            "name": name,
-            "heading": Markup(place_of(heading)) if key else heading,  # noqa: S704  (our words)
-            "key": key,
-            "text": render_response(texts[name] or ""),
-        }
-        for name, (heading, key) in _DECIDED.items()
-        if name in texts
-    ]
-    return {"asked": asked(texts), "answers": answers}
-
-
-def asked(texts: Mapping[str, str | None]) -> list[dict[str, Any]]:
-    """The question of a row, and what else came with it."""
-    return [
-        {"name": name, "heading": heading, "text": render_response(text)}
-        for name, heading in HEADINGS.items()
-        if (text := texts.get(name)) and text.strip()
-    ]
 
 
 def _render_part(part: Part) -> str:
