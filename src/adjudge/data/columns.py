@@ -380,19 +380,20 @@ def refuse_absent(files: Sequence[tuple[Sequence[str], Sequence[str], str]]) -> 
 
 
 def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) -> pl.DataFrame:
-    """The frame with the file's columns under our names; a replaced one becomes `*_given`."""
-    for ours, their in theirs.items():
-        if their == ours:
-            continue
-        if their not in frame.columns:
-            raise absent_column(their, frame.columns, source)
-        if ours in frame.columns and bare_name(ours) == bare_name(their):
-            frame = frame.drop(ours)
-        elif ours in frame.columns:
-            frame = frame.rename({ours: f"{ours}_given"})
-        frame = frame.rename({their: ours})
-        if ours == "status" and bare_name(their) in ERROR_COLUMNS:
-            frame = frame.with_columns(status_by_flag(frame[ours], their).alias(ours))
+    """The frame with the file's columns under our names; a replaced one becomes `*_given`.
+
+    All names are those of the file, also where two columns exchange theirs.
+    """
+    theirs = {ours: their for ours, their in theirs.items() if their != ours}
+    if absent := [their for their in theirs.values() if their not in frame.columns]:
+        raise absent_column(absent[0], frame.columns, source)
+    replaced = [ours for ours in theirs if ours in frame.columns and ours not in theirs.values()]
+    same = [ours for ours in replaced if bare_name(ours) == bare_name(theirs[ours])]
+    given = {ours: f"{ours}_given" for ours in replaced if ours not in same}
+    frame = frame.drop(same).rename({**given, **{their: ours for ours, their in theirs.items()}})
+    if bare_name(theirs.get("status", "")) in ERROR_COLUMNS:
+        flags = status_by_flag(frame["status"], theirs["status"])
+        frame = frame.with_columns(flags.alias("status"))
     return frame
 
 

@@ -28,6 +28,7 @@ from adjudge.data.columns import (
     missing_columns,
     rename_table,
 )
+from adjudge.data.candidates import plain_words
 from adjudge.data.labels import with_labels
 from adjudge.data.names import (
     AS_SAID,
@@ -134,6 +135,36 @@ def names_sides(table: Table) -> bool:
     sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
     # 1 is the first answer, or a pass.
     return sides and not any(plain_word(word) in GRADE.words for word in words)
+
+
+def name_the_judge(table: Table) -> Table:
+    """The table of grades with its column judge as the judge's name, if it is that.
+
+    Next to a verdict under another name it is one if no word in it is a verdict, or a label of
+    people; in a file without labels, if it has one word.
+    """
+    here = table.frame.columns
+    verdicts = ["p_pass", "status", *usual_names("judge", "binary")]
+    other = {*map(bare_name, here)} & {*map(bare_name, verdicts)}
+    if not other or "judge_name" in here or not _has_names(table, "judge"):
+        return table
+    remark_names(table.name, {"judge_name": "judge"})
+    return rename_table(table, {"judge_name": "judge"})
+
+
+def _has_names(table: Table, column: str) -> bool:
+    """Whether a column has words, and none is a verdict, a number or a label."""
+    frame = table.frame
+    if frame.schema.get(column) != pl.String:
+        return False
+    words = plain_words(frame[column])
+    if not words or words & {*GRADE.words, *PAIR.words, *map(plain_word, table.labels_as)}:
+        return False
+    if pl.Series([*words]).cast(pl.Float64, strict=False).null_count() < len(words):
+        return False
+    people = [name for name in frame.columns if recognise([name], "binary", ["human"])]
+    said = {word for name in people for word in plain_words(frame[name])}
+    return not words & said if said else len(words) == 1
 
 
 def verdicts_in_status(table: Table) -> Table:
@@ -563,7 +594,7 @@ def load_grades(
     if native and table.format == "scores" and "human" not in table.frame.columns:
         return scores_by_class(table, rounded=rounded)
     if judge_column == "judge":
-        table = verdicts_in_status(table)
+        table = verdicts_in_status(name_the_judge(table))
     here = {"judge": judge_column, "human": human_column}
     as_is = {ours: their for ours, their in here.items() if ours != their}
     return replace(table, frame=BINARY_COLUMNS.load(table, as_is=as_is), fields=None)

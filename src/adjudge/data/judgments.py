@@ -24,7 +24,13 @@ from adjudge.data.columns import (
     Layout,
     each,
 )
-from adjudge.data.grades import are_grades, names_sides, read_grades, verdicts_in_status
+from adjudge.data.grades import (
+    are_grades,
+    name_the_judge,
+    names_sides,
+    read_grades,
+    verdicts_in_status,
+)
 from adjudge.data.labels import with_labels
 from adjudge.data.names import (
     ORDER_VERDICTS,
@@ -418,6 +424,6 @@ def open_verdicts(source: TableLike, *, doubt_needed: bool = True) -> tuple[Tabl
     """Judgments of pairs or grades of single answers, and which of them the file has."""
     table = verdicts_in_status(open_table(source))
     if table.kind != "judgments" and are_grades(table.frame.columns) and not names_sides(table):
-        frame = read_grades(table, doubt_needed=doubt_needed)
+        frame = read_grades(name_the_judge(table), doubt_needed=doubt_needed)
         return replace(table, frame=frame, kind="grades", fields=None), "grades"
     return Source(table).open("judgments", doubt_needed=doubt_needed), "pairs"

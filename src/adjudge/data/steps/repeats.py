@@ -80,7 +80,8 @@ def first_repeats(rows: Rows) -> Rows:
     """
     if rows.frame.schema.get("repeat", pl.List(pl.String)).is_nested():
         return rows
-    again = pl.col("repeat").cast(pl.Int64, strict=False) > 0
+    repeat = pl.col("repeat").cast(pl.Int64, strict=False)
+    again = repeat > repeat.min()  # we count from 0, and others from 1
     if "judge_fingerprint" not in rows.frame.columns:
         if "id" not in rows.frame.columns:
             return rows
