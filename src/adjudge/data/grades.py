@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.candidates import plain_words
 from adjudge.data.columns import (
     CALL_COLUMNS,
     ID,
@@ -28,7 +29,6 @@ from adjudge.data.columns import (
     missing_columns,
     rename_table,
 )
-from adjudge.data.candidates import plain_words
 from adjudge.data.labels import with_labels
 from adjudge.data.names import (
     AS_SAID,
