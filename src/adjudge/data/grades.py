@@ -45,6 +45,7 @@ from adjudge.data.names import (
     usual_names,
 )
 from adjudge.data.rows import (
+    DEFAULT_CLUSTERS,
     PASS,
     Rows,
     add_absent,
@@ -444,11 +445,15 @@ def _cluster(
     *,
     paired: bool,
 ) -> str | ArrayLike | None:
-    """The clusters as given; by default prompt_id, if it repeats within a group."""
+    """The clusters as given; by default prompt_id, if it repeats within a group, or else the id.
+
+    An answer is there again for each epoch, order or rater: such rows are alike.
+    """
     if cluster is not None and not (isinstance(cluster, str) and cluster == "none"):
         return cluster
     within = [by] if isinstance(by, str) and by in frame.columns and not paired else []
-    return cluster_column(frame, "auto" if cluster is None else None, within=within)
+    usual = (*DEFAULT_CLUSTERS, "id")
+    return cluster_column(frame, "auto" if cluster is None else None, within=within, usual=usual)
 
 
 def _join_labels(rows: Rows, source: Source, table: Table, answers: Answers) -> Rows:

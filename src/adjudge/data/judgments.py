@@ -33,6 +33,7 @@ from adjudge.data.grades import (
 )
 from adjudge.data.labels import with_labels
 from adjudge.data.names import (
+    LOG,
     ORDER_VERDICTS,
     PAIR,
     quote,
@@ -185,7 +186,28 @@ def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: st
     return frame
 
 
+#: Of a file of somebody else, so many rows show whether p_rev is about the other response.
+_FIRST_ROWS = 10_000
+_FEWEST_ROWS = 20
+_CONTRADICTING = -0.5
+
+
+def _remark_sides(frame: pl.DataFrame, source: str) -> None:
+    """Name two orders that contradict each other: p_rev can be about the response shown first."""
+    both = frame.head(_FIRST_ROWS).select(_ORDERS).drop_nulls()
+    if "judge_fingerprint" in frame.columns or both.height < _FEWEST_ROWS:
+        return
+    correlation = both.select(pl.corr(*_ORDERS)).item()
+    if correlation < _CONTRADICTING:
+        LOG.warning(
+            "%s: warning: p_rev is low where p_fwd is high (correlation %.2f): the judge goes by "
+            "position, or p_rev is about the response shown first; then give 1 - p_rev",
+            *(source, correlation),
+        )
+
+
 def _with_p_a(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    _remark_sides(frame, source)
     mean = (pl.col("p_fwd") + pl.col("p_rev")) / 2
     if "p_a" in frame.columns:
         far = (pl.col("p_a") - mean).abs() > _ROUNDING
