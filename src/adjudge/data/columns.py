@@ -213,7 +213,7 @@ class Layout:
         frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
         renames = {ours: their for ours, their in taken.items() if ours not in copies}
         frame = rename_columns(frame, renames, name)
-        return _settle_images(frame, name)
+        return _settle_images(frame, [c.name for c in self.columns if not c.spoken], name)
 
     def _respelled(self, frame: pl.DataFrame) -> dict[str, str]:
         """Our columns that were copied from another spelling of their name."""
@@ -524,10 +524,10 @@ def settle_others(row: dict[str, Any], number: int, source: str) -> None:
             continue
 
 
-def _settle_images(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """`settle_others` for a frame."""
+def _settle_images(frame: pl.DataFrame, without: Collection[str], source: str) -> pl.DataFrame:
+    """`settle_others` for a frame, but for columns that are no texts."""
     for name in frame.columns:
-        if not _can_have_images(frame[name]):
+        if name in without or not _can_have_images(frame[name]):
             continue
         rows = [{name: value} for value in frame[name].to_list()]
         for number, row in enumerate(rows, start=1):

@@ -226,9 +226,9 @@ def _as_sides(frame: pl.DataFrame, column: str) -> pl.Series:
     if not {"model_a", "model_b"} <= {*frame.columns}:
         return frame[column]
     value = as_text(frame[column])
-    side = pl.when(value == as_text(frame["model_a"])).then(pl.lit("A"))
-    side = side.when(value == as_text(frame["model_b"])).then(pl.lit("B"))
-    return frame.select(side.otherwise(value).alias(column)).to_series()
+    of_a = pl.when(value == as_text(frame["model_a"])).then(pl.lit("A"))
+    side = of_a.when(value == as_text(frame["model_b"])).then(pl.lit("B")).otherwise(value)
+    return frame.select(side.alias(column)).to_series()
 
 
 def _with_words_of_sides(table: Table, asked: Asked) -> Table:

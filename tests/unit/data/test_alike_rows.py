@@ -79,3 +79,14 @@ def test_a_winner_by_name_is_the_side_of_the_model() -> None:
     (judged,) = evaluate(named).judges
     assert judged == evaluate(by_side).judges[0]
     assert judged.n == 40
+
+
+def test_the_mean_at_the_end_of_a_sheet_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    rows = grades().select("judge", "human").cast(pl.Float64)
+    mean = pl.DataFrame({"judge": [0.55], "human": [0.5]})
+    prepare_grades(pl.concat([rows, mean]))
+    assert "row 121: warning: 0.55 is the only judge between 0 and 1" in caplog.text
+    caplog.clear()
+    prepare_grades(rows)
+    prepare_grades(pl.concat([rows, mean, mean]))
+    assert "between 0 and 1" not in caplog.text
