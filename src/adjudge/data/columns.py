@@ -36,7 +36,7 @@ from adjudge.data.names import (
     shorten,
     spellings_beside,
 )
-from adjudge.data.parts import READABLE, has_images, settle
+from adjudge.data.parts import READABLE, has_images, settle, write_json
 from adjudge.data.steps.repeats import refuse_duplicates, remark_alike
 from adjudge.data.steps.status import ERROR_COLUMNS, mark_failures, status_by_flag
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
@@ -48,6 +48,8 @@ from adjudge.records import ROW_STATUSES
 _LARGEST = sys.float_info.max
 #: A text that can be messages or parts.
 _READABLE = "^(" + "|".join(map(re.escape, READABLE)) + ")"
+#: What a list or an object with an image has, in the usual shapes of messages.
+_IMAGE_INSIDE = 'data:image/|"(image|image_url|input_image)"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +212,8 @@ class Layout:
         copies = {ours: their for ours, their in taken.items() if ours in self._stays}
         frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
         renames = {ours: their for ours, their in taken.items() if ours not in copies}
-        return rename_columns(frame, renames, name)
+        frame = rename_columns(frame, renames, name)
+        return _settle_images(frame, [c.name for c in self.columns if not c.spoken], name)
 
     def _respelled(self, frame: pl.DataFrame) -> dict[str, str]:
         """Our columns that were copied from another spelling of their name."""
@@ -313,7 +316,6 @@ def check_columns(
         for column in columns
         if column.name in frame.columns
     )
-    frame = _settle_material(frame, source)
     models = None
     if {"model_a", "model_b"} <= set(frame.columns):
         models = as_text(frame["model_a"]), as_text(frame["model_b"])
@@ -378,19 +380,20 @@ def refuse_absent(files: Sequence[tuple[Sequence[str], Sequence[str], str]]) -> 
 
 
 def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) -> pl.DataFrame:
-    """The frame with the file's columns under our names; a replaced one becomes `*_given`."""
-    for ours, their in theirs.items():
-        if their == ours:
-            continue
-        if their not in frame.columns:
-            raise absent_column(their, frame.columns, source)
-        if ours in frame.columns and bare_name(ours) == bare_name(their):
-            frame = frame.drop(ours)
-        elif ours in frame.columns:
-            frame = frame.rename({ours: f"{ours}_given"})
-        frame = frame.rename({their: ours})
-        if ours == "status" and bare_name(their) in ERROR_COLUMNS:
-            frame = frame.with_columns(status_by_flag(frame[ours], their).alias(ours))
+    """The frame with the file's columns under our names; a replaced one becomes `*_given`.
+
+    All names are those of the file, also where two columns exchange theirs.
+    """
+    theirs = {ours: their for ours, their in theirs.items() if their != ours}
+    if absent := [their for their in theirs.values() if their not in frame.columns]:
+        raise absent_column(absent[0], frame.columns, source)
+    replaced = [ours for ours in theirs if ours in frame.columns and ours not in theirs.values()]
+    same = [ours for ours in replaced if bare_name(ours) == bare_name(theirs[ours])]
+    given = {ours: f"{ours}_given" for ours in replaced if ours not in same}
+    frame = frame.drop(same).rename({**given, **{their: ours for ours, their in theirs.items()}})
+    if bare_name(theirs.get("status", "")) in ERROR_COLUMNS:
+        flags = status_by_flag(frame["status"], theirs["status"])
+        frame = frame.with_columns(flags.alias("status"))
     return frame
 
 
@@ -512,8 +515,8 @@ def settle_others(row: dict[str, Any], number: int, source: str) -> None:
         elif not isinstance(value, list | dict):
             continue
         try:
-            written = _spoken(value)
-            if written is not None and has_images(written):
+            written = _spoken(value) or write_json(value)
+            if has_images(written):
                 row[name] = settle(written, source) if name in MATERIAL else written
         except ImageError as error:
             raise _not_shown(error, number, name, source) from None
@@ -521,16 +524,12 @@ def settle_others(row: dict[str, Any], number: int, source: str) -> None:
             continue
 
 
-def _settle_material(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """`settle_others` for what is judged with an answer; a column without images stays as it is."""
-    for name in MATERIAL:
-        if name not in frame.columns:
+def _settle_images(frame: pl.DataFrame, without: Collection[str], source: str) -> pl.DataFrame:
+    """`settle_others` for a frame, but for columns that are no texts."""
+    for name in frame.columns:
+        if name in without or not _can_have_images(frame[name]):
             continue
-        values = frame[name]
-        nested = isinstance(values.dtype, pl.List | pl.Struct)
-        if not nested and not (values.dtype == pl.String and values.str.contains(_READABLE).any()):
-            continue
-        rows = [{name: value} for value in values.to_list()]
+        rows = [{name: value} for value in frame[name].to_list()]
         for number, row in enumerate(rows, start=1):
             settle_others(row, number, source)
         written = [row[name] for row in rows]
@@ -541,6 +540,18 @@ def _settle_material(frame: pl.DataFrame, source: str) -> pl.DataFrame:
             ]
             frame = frame.with_columns(pl.Series(name, texts, dtype=pl.String))
     return frame
+
+
+def _can_have_images(values: pl.Series) -> bool:
+    """Whether a column has to be read value by value to find images; few have to."""
+    if values.dtype == pl.String and values.name in MATERIAL:
+        return bool(values.str.contains(_READABLE).any())
+    if values.dtype == pl.String:
+        return bool(values.str.starts_with(READABLE[-1]).any())
+    if not isinstance(values.dtype, pl.List | pl.Struct):
+        return False
+    written = values.alias("").to_frame().to_struct().struct.json_encode()
+    return bool(written.str.contains(_IMAGE_INSIDE).any())
 
 
 def write_spoken(value: Any, row: int, column: Column, source: str) -> str | None:

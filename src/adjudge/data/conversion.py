@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pkgutil import resolve_name
 from typing import Any, ClassVar
@@ -114,11 +114,7 @@ def read_public(
         context = Context(name, seed=seed, baseline=baseline, human_metrics=human_metrics)
         run = Conversion(chosen, wanted, context)
         kept, rows = _split_columns(source, run)
-        try:
-            converted = list(run.convert(rows))
-        finally:
-            if isinstance(rows, Generator):
-                rows.close()  # an error would keep it, and with it the open file
+        converted = list(run.convert(rows))
     if absent := sorted({*(human_metrics or {})} - context.metrics):
         here = ", ".join(sorted(context.metrics)) or "none that people can have given"
         raise ArgumentError("human_metrics", absent[0], f"the metrics of {name} are {here}")

@@ -190,7 +190,8 @@ class Handle:
     """The file at a path. While it is in use (`with`), it is opened once, for all its readers.
 
     Readers look at the first row to detect a format, then read all rows. Each starts at the
-    beginning of the file.
+    beginning of the file. A reader that an error suspended does not keep the file open: it is
+    closed with the last use, and such a reader cannot go on.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -201,6 +202,7 @@ class Handle:
         self.inner: list[dict[str, Any]] | None = None
         self._file: File | None = None
         self._users = 0
+        self._readers = 0
         self._open_files = ExitStack()
 
     def __str__(self) -> str:
@@ -213,16 +215,27 @@ class Handle:
     def __exit__(self, *_: object) -> None:
         self._users -= 1
         if self._users == 0:
-            self._file = self.inner = None
-            self._open_files.close()
+            self._close()
 
     @contextmanager
     def open(self) -> Iterator[File]:
-        """The open file; it stays open while the handle is in use."""
-        with self:
-            if self._file is None:
-                self._file = self._open_files.enter_context(open_file(self.path))
-            yield self._file
+        """The open file; it stays open while the handle is in use, else while it has readers."""
+        if self._file is None:
+            self._file = self._open_files.enter_context(open_file(self.path))
+        file = self._file
+        self._readers += 1
+        try:
+            yield file
+        finally:
+            if self._file is file:
+                self._readers -= 1
+                if self._users == self._readers == 0:
+                    self._close()
+
+    def _close(self) -> None:
+        self._file = self.inner = None
+        self._readers = 0
+        self._open_files.close()
 
 
 def _container(path: Path, head: bytes) -> Container:
@@ -320,10 +333,11 @@ _DAMAGED = (
 class Archive:
     """A zip file opened for reading; every refusal names the file and the member."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, stream: IO[bytes]) -> None:
         self.path = path
+        self._stream = stream
         try:
-            self._zip = zipfile.ZipFile(path)
+            self._zip = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             problem = f"is a zip archive or a spreadsheet, but not complete ({error})"
             raise FileError(path, problem, remedy=_COPY) from None
@@ -382,11 +396,10 @@ class Archive:
         return data
 
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
-        with self.path.open("rb") as file:
-            file.seek(member.header_offset)
-            name, extra = struct.unpack("<HH", file.read(_LOCAL_HEADER)[-4:])
-            file.seek(name + extra, 1)
-            return file.read(member.compress_size)
+        self._stream.seek(member.header_offset)
+        name, extra = struct.unpack("<HH", self._stream.read(_LOCAL_HEADER)[-4:])
+        self._stream.seek(name + extra, 1)
+        return self._stream.read(member.compress_size)
 
     def _too_large(self, what: str, limit: int) -> DataError:
         problem = f"{what} unpacks to more than {limit // 2**20:,} MiB"

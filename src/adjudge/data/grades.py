@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.candidates import people_candidates
+from adjudge.data.candidates import people_candidates, plain_words
 from adjudge.data.columns import (
     CALL_COLUMNS,
     ID,
@@ -47,6 +47,7 @@ from adjudge.data.names import (
     usual_names,
 )
 from adjudge.data.rows import (
+    DEFAULT_CLUSTERS,
     PASS,
     Rows,
     add_absent,
@@ -137,6 +138,36 @@ def names_sides(table: Table) -> bool:
     sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
     # 1 is the first answer, or a pass.
     return sides and not any(plain_word(word) in GRADE.words for word in words)
+
+
+def name_the_judge(table: Table) -> Table:
+    """The table of grades with its column judge as the judge's name, if it is that.
+
+    Next to a verdict under another name it is one if no word in it is a verdict, or a label of
+    people; in a file without labels, if it has one word.
+    """
+    here = table.frame.columns
+    verdicts = ["p_pass", "status", *usual_names("judge", "binary")]
+    other = {*map(bare_name, here)} & {*map(bare_name, verdicts)}
+    if not other or "judge_name" in here or not _has_names(table, "judge"):
+        return table
+    remark_names(table.name, {"judge_name": "judge"})
+    return rename_table(table, {"judge_name": "judge"})
+
+
+def _has_names(table: Table, column: str) -> bool:
+    """Whether a column has words, and none is a verdict, a number or a label."""
+    frame = table.frame
+    if frame.schema.get(column) != pl.String:
+        return False
+    words = plain_words(frame[column])
+    if not words or words & {*GRADE.words, *PAIR.words, *map(plain_word, table.labels_as)}:
+        return False
+    if pl.Series([*words]).cast(pl.Float64, strict=False).null_count() < len(words):
+        return False
+    people = [name for name in frame.columns if recognise([name], "binary", ["human"])]
+    said = {word for name in people for word in plain_words(frame[name])}
+    return not words & said if said else len(words) == 1
 
 
 def verdicts_in_status(table: Table) -> Table:
@@ -418,11 +449,15 @@ def _cluster(
     *,
     paired: bool,
 ) -> str | ArrayLike | None:
-    """The clusters as given; by default prompt_id, if it repeats within a group."""
+    """The clusters as given; by default prompt_id, if it repeats within a group, or else the id.
+
+    An answer is there again for each epoch, order or rater: such rows are alike.
+    """
     if cluster is not None and not (isinstance(cluster, str) and cluster == "none"):
         return cluster
     within = [by] if isinstance(by, str) and by in frame.columns and not paired else []
-    return cluster_column(frame, "auto" if cluster is None else None, within=within)
+    usual = (*DEFAULT_CLUSTERS, "id")
+    return cluster_column(frame, "auto" if cluster is None else None, within=within, usual=usual)
 
 
 def _join_labels(rows: Rows, source: Source, table: Table, answers: Answers) -> Rows:
@@ -578,7 +613,7 @@ def load_grades(
     if native and table.format == "scores" and "human" not in table.frame.columns:
         return scores_by_class(table, rounded=rounded)
     if judge_column == "judge":
-        table = verdicts_in_status(table)
+        table = verdicts_in_status(name_the_judge(table))
     here = {"judge": judge_column, "human": human_column}
     as_is = {ours: their for ours, their in here.items() if ours != their}
     return replace(table, frame=BINARY_COLUMNS.load(table, as_is=as_is), fields=None)

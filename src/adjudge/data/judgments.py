@@ -24,9 +24,16 @@ from adjudge.data.columns import (
     Layout,
     each,
 )
-from adjudge.data.grades import are_grades, names_sides, read_grades, verdicts_in_status
+from adjudge.data.grades import (
+    are_grades,
+    name_the_judge,
+    names_sides,
+    read_grades,
+    verdicts_in_status,
+)
 from adjudge.data.labels import with_labels
 from adjudge.data.names import (
+    LOG,
     ORDER_VERDICTS,
     PAIR,
     quote,
@@ -179,7 +186,28 @@ def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: st
     return frame
 
 
+#: Of a file of somebody else, so many rows show whether p_rev is about the other response.
+_FIRST_ROWS = 10_000
+_FEWEST_ROWS = 20
+_CONTRADICTING = -0.5
+
+
+def _remark_sides(frame: pl.DataFrame, source: str) -> None:
+    """Name two orders that contradict each other: p_rev can be about the response shown first."""
+    both = frame.head(_FIRST_ROWS).select(_ORDERS).drop_nulls()
+    if "judge_fingerprint" in frame.columns or both.height < _FEWEST_ROWS:
+        return
+    correlation = both.select(pl.corr(*_ORDERS)).item()
+    if correlation < _CONTRADICTING:
+        LOG.warning(
+            "%s: warning: p_rev is low where p_fwd is high (correlation %.2f): the judge goes by "
+            "position, or p_rev is about the response shown first; then give 1 - p_rev",
+            *(source, correlation),
+        )
+
+
 def _with_p_a(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    _remark_sides(frame, source)
     mean = (pl.col("p_fwd") + pl.col("p_rev")) / 2
     if "p_a" in frame.columns:
         far = (pl.col("p_a") - mean).abs() > _ROUNDING
@@ -418,6 +446,6 @@ def open_verdicts(source: TableLike, *, doubt_needed: bool = True) -> tuple[Tabl
     """Judgments of pairs or grades of single answers, and which of them the file has."""
     table = verdicts_in_status(open_table(source))
     if table.kind != "judgments" and are_grades(table.frame.columns) and not names_sides(table):
-        frame = read_grades(table, doubt_needed=doubt_needed)
+        frame = read_grades(name_the_judge(table), doubt_needed=doubt_needed)
         return replace(table, frame=frame, kind="grades", fields=None), "grades"
     return Source(table).open("judgments", doubt_needed=doubt_needed), "pairs"

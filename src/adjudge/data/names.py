@@ -256,6 +256,8 @@ def match_columns(
         if not fitting:
             usual = {bare_name(name) for name in {*usual_names(ours, kind)} - {*wanted}}
             fitting = [column for column, name in plain.items() if name in usual]
+        if ours in _JUDGES and recognise(here, kind, _OF_PEOPLE):
+            fitting = _without_annotators(fitting, ours, source)
         if len(fitting) > 1 and ours in unneeded:
             continue
         if len(fitting) > 1:
@@ -264,6 +266,23 @@ def match_columns(
             taken[ours] = fitting[0]
             del plain[fitting[0]]
     return taken
+
+
+#: Names of judges, and what people say: beside it, an annotator is a person.
+_JUDGES = ("judge", "judge_name")
+_OF_PEOPLE = ("label", "human", "human_score")
+
+
+def _without_annotators(columns: Sequence[str], ours: str, source: str) -> list[str]:
+    """The columns that can be names of judges, without that of annotators, which is named."""
+    others = [column for column in columns if bare_name(column) != "annotator"]
+    if unread := {*columns} - {*others}:
+        LOG.warning(
+            "%s: %s is not read: next to labels it names people; if it names judges: "
+            "--column %s=%s (columns=)",
+            *(source, *unread, ours, *unread),
+        )
+    return others
 
 
 def _refuse_spellings(here: Sequence[str], source: str, named: Collection[str]) -> None:

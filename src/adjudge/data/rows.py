@@ -198,6 +198,35 @@ def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
     return coded["code"].cast(pl.Int64).to_numpy(), tuple(names.to_list())
 
 
+def are_distinct(values: pl.Series) -> bool:
+    """A fast check that all values are unique; in rare cases a False is wrong."""
+    if values.dtype.is_nested():
+        return False
+    # Most files are sorted by id, as text or by a running number (x9, x10), which is longer text.
+    return (
+        _increase(values)
+        or (values.dtype == pl.String and _increase(values, by_length=True))
+        # Different hashes mean different values.
+        or values.hash().n_unique() == len(values)
+    )
+
+
+def _increase(values: pl.Series, *, by_length: bool = False) -> bool:
+    """Whether every value is larger than the one before it; `by_length`: longer, or larger."""
+    # Chunk by chunk: a column and its shifted self have different chunks, which polars copies.
+    chunks = [chunk for chunk in values.get_chunks() if len(chunk)]
+    pairs = [(chunk[:-1], chunk[1:]) for chunk in chunks]
+    borders = [(chunk[-1:], following[:1]) for chunk, following in pairwise(chunks)]
+    for low, high in (*borders, *pairs):
+        larger = low < high
+        if by_length:
+            short, long = low.str.len_bytes(), high.str.len_bytes()
+            larger = (short < long) | ((short == long) & larger)
+        if not larger.all(ignore_nulls=False):
+            return False
+    return True
+
+
 #: The conversation whose turns the rows are.
 CONVERSATION = "conversation_id"
 #: The cluster column if none is named: the first of these that repeats.
@@ -205,13 +234,17 @@ DEFAULT_CLUSTERS = ("prompt_id", CONVERSATION)
 
 
 def cluster_column(
-    frame: pl.DataFrame, cluster: str | None, *, within: Sequence[str] = ()
+    frame: pl.DataFrame,
+    cluster: str | None,
+    *,
+    within: Sequence[str] = (),
+    usual: Sequence[str] = DEFAULT_CLUSTERS,
 ) -> str | None:
     """The column whose repeats are not independent; None if all rows are independent.
 
     `cluster` names it. "auto" is prompt_id if it repeats (among rows with equal values in the
     columns `within`: two judges of one prompt are not a repeat), or else conversation_id: turns of
-    a conversation are alike. None and "none": no clusters.
+    a conversation are alike; `usual` are these columns. None and "none": no clusters.
 
     >>> frame = pl.DataFrame({"judge": ["x", "x", "y"], "prompt_id": ["p", "q", "p"]})
     >>> cluster_column(frame, "auto"), cluster_column(frame, "auto", within=["judge"])
@@ -222,8 +255,8 @@ def cluster_column(
     if cluster != "auto":
         text_column(frame, cluster, "cluster")
         return cluster
-    for column in DEFAULT_CLUSTERS:
-        if column not in frame.columns:
+    for column in usual:
+        if column not in frame.columns or are_distinct(frame[column]):
             continue
         named = frame.filter(pl.col(column).is_not_null())
         if named.select(*within, column).is_duplicated().any():

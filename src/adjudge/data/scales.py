@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from adjudge.data.names import GRADE, plain_word, read_grade_words, shorten
+from adjudge.data.names import GRADE, LOG, plain_word, read_grade_words, shorten
 from adjudge.data.outcomes import code_names
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray, IntArray
@@ -115,7 +115,10 @@ def scale_of(
         return "classes"
     numbers = [n.fill_nan(None) for n in numbers]
     if all(n.is_between(0, 1).all() for n in numbers):
-        return "binary" if numbers[0].is_in([0.0, 1.0]).all() else "probability"
+        if numbers[0].is_in([0.0, 1.0]).all():
+            return "binary"
+        _remark_one_share(numbers[0], name, columns[0], rows)
+        return "probability"
     if scores and all(n.is_between(-_LARGEST_SCORE, _LARGEST_SCORE).all() for n in numbers):
         above = [n.filter(~n.is_between(0, 1)) for n in numbers]
         several = above[0].n_unique() > 1 or not (numbers[0] == 0).any()
@@ -130,6 +133,22 @@ def scale_of(
     problem = f"{numbers[side][at]:g} is neither 0/1, a probability nor a class"
     remedy = "give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)"
     raise DataError(name, problem, row=int(rows[at]) + 1, column=columns[side], remedy=remedy)
+
+
+#: Among so many verdicts of 0 and 1, one other number is a mean at the end of a sheet.
+_MANY_VERDICTS = 20
+
+
+def _remark_one_share(verdicts: pl.Series, name: str, column: str, rows: IntArray) -> None:
+    """Name the only verdict between 0 and 1: the row can be the mean of the others."""
+    between = verdicts.is_between(0, 1, closed="none").fill_null(False)
+    if between.sum() == 1 and len(verdicts) > _MANY_VERDICTS:
+        at = int(between.arg_true()[0])
+        LOG.warning(
+            "%s, row %d: warning: %g is the only %s between 0 and 1: if the row is the mean of "
+            "others, delete it",
+            *(name, int(rows[at]) + 1, verdicts[at], column),
+        )
 
 
 def as_numbers(values: pl.Series) -> FloatArray:

@@ -272,7 +272,7 @@ def _logged_rows(file: File) -> Iterator[Record] | None:
 
 
 def _archive_rows(file: File) -> Iterator[Record]:
-    with Archive(file.path) as archive:
+    with Archive(file.path, file.stream) as archive:
         for read in (load_format(name).archive for name in FORMATS):
             rows = None if read is None else read(archive)
             if rows is not None:

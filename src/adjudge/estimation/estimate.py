@@ -141,7 +141,7 @@ def estimate(
         share: With four groups or more: a second interval that borrows from the other groups.
         cluster: Column of rows that belong together; none: all rows are independent. Or an array. A
             row without a value is a cluster of one. Default: prompt_id, if it repeats within a
-            group.
+            group, or else id, if it does.
         strata: A confusion matrix for each value of this column. Or an array. The strata's rates
             are combined.
         sampling_probability: Array, if labels were picked with unequal probabilities.

@@ -196,7 +196,7 @@ def _with_words_of_battles(table: Table, asked: Asked) -> Table:
     if human is not None:
         columns[asked.human_column] = human
     words = [
-        read_words(as_text(frame[theirs]), PAIR, table.labels_as).alias(ours)
+        read_words(as_text(_as_sides(frame, theirs)), PAIR, table.labels_as).alias(ours)
         for ours, theirs in columns.items()
     ]
     frame = frame.with_columns(words)
@@ -215,6 +215,16 @@ def _with_words_of_battles(table: Table, asked: Asked) -> Table:
     others = {"model_a": "name_a", "model_b": "name_b", "p_a": "p_of_a"}
     frame = frame.drop("p_fwd", "p_rev", strict=False).rename(others, strict=False)
     return replace(table, frame=frame, fields=None, kind=None, format="binary")
+
+
+def _as_sides(frame: pl.DataFrame, column: str) -> pl.Series:
+    """The column with a model's name as the side on which the model is."""
+    if not {"model_a", "model_b"} <= {*frame.columns}:
+        return frame[column]
+    value = as_text(frame[column])
+    of_a = pl.when(value == as_text(frame["model_a"])).then(pl.lit("A"))
+    side = of_a.when(value == as_text(frame["model_b"])).then(pl.lit("B")).otherwise(value)
+    return frame.select(side.alias(column)).to_series()
 
 
 def _with_words_of_sides(table: Table, asked: Asked) -> Table:

@@ -6,6 +6,7 @@ import json
 import shlex
 import zipfile
 from pathlib import Path
+from typing import IO
 
 import polars as pl
 import pytest
@@ -201,9 +202,9 @@ def test_an_archive_that_unpacks_to_too_much_is_opened_once(
     refuse_large_book, unpack = files._refuse_large_book, files.Archive._unpack
 
     class CountedArchive(files.Archive):
-        def __init__(self, path: Path) -> None:
+        def __init__(self, path: Path, stream: IO[bytes]) -> None:
             opened.append(path.name)
-            super().__init__(path)
+            super().__init__(path, stream)
 
         def _unpack(self, member: zipfile.ZipInfo) -> bytes:
             read.append(member.filename)

@@ -16,7 +16,9 @@ import pytest
 from looking import SHAPES, draw_bars, draw_shape, parts_asked, sections, shape_of
 
 from adjudge import judge_pairs
-from adjudge.data.pairs import iter_items, iter_pairs, read_items
+from adjudge.data import read_battles, read_judgments, read_scores
+from adjudge.data.grades import prepare_grades
+from adjudge.data.pairs import iter_items, iter_pairs, read_items, read_pairs
 from adjudge.data.parts import images_of, parts_of
 from adjudge.data.shown import hash_texts
 from adjudge.errors import ArgumentError, DataError
@@ -416,6 +418,44 @@ def test_images_in_context_reference_and_columns_of_a_prompt(
     (tmp_path / "square.png").unlink()
     with pytest.raises(DataError, match=r"row 1, column chart: the image square.png cannot be"):
         judge_pairs(path, prompt=prompt, **options)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "judgments", "grades", "scores", "battles"])
+def test_no_table_of_any_kind_has_the_bytes_of_an_image(kind: str) -> None:
+    """A frame is read as a file is: a data URI is its hash, in any column and any shape."""
+    shapes = {
+        "photo": _URI,
+        "photos": [_URI, _URI],
+        "talk": [{"role": "user", "content": [_URI]}],
+        "seen": {"by": {"camera": _URI}},
+        "plain": [{"a": 1}],
+    }
+    texts = {"prompt": "p", "response_a": "a", "response_b": _URI}
+    models = {"model_a": "m", "model_b": "n", "winner": "A"}
+    native = {
+        "pairs": (texts, lambda frame: read_pairs(frame)),
+        "judgments": ({"p_a": 0.9, "response": _URI}, lambda frame: read_judgments(frame)),
+        "grades": (
+            {"judge": 1, "human": 1, "response": _URI},
+            lambda frame: prepare_grades(frame).frame,
+        ),
+        "scores": (
+            {"doc_id": "d", "judge_score": 1, "human_score": 1},
+            lambda frame: read_scores(frame),
+        ),
+        "battles": (models, lambda frame: read_battles(frame)),
+    }
+    columns, read = native[kind]
+    given = pl.DataFrame([{"id": "1", **columns, **shapes}])
+    rows = read(given).to_dicts()[0]
+    assert "base64" not in json.dumps(rows, default=str)
+    for name in ("photo", "photos", "talk", "seen"):
+        assert {*images_of(rows[name])} == {*images_of(rows["photo"])} != set()
+    assert rows["plain"] == [{"a": 1}]
+    if kind == "pairs":
+        path = write_rows(Path("pairs.jsonl"), given.to_dicts())
+        (pair,) = iter_pairs(path)
+        assert {name: rows[name] for name in shapes} == {name: pair.extra[name] for name in shapes}
 
 
 def test_records_made_in_python_name_images_beside_the_current_folder(

@@ -182,17 +182,13 @@ OPENEVALS = Format(
     ids=(),
     notes=("results have no texts here: join them by an id that you add",),
 )
-AUTOEVALS = Format(
+AUTOEVALS = replace(
+    OPENEVALS,
     name="autoevals",
     title="autoevals scores",
     signature=Signature(
         columns("name score metadata"), within=columns("name score metadata id error")
     ),
-    gives={"grades": bare_results},
-    merge={"grades": merge},
-    log=True,
-    ids=(),
-    notes=OPENEVALS.notes,
 )
 
 
@@ -212,33 +208,19 @@ def pydantic_grades(row: Row) -> Iterator[Record | UnusableRow]:
         **_texts(*map(row.record.get, ("inputs", "output", "expected_output"))),
         **plain_columns(row.record.get("metadata"), taken=COLUMNS),
     }
+    opinion = partial(Opinion, id=name, columns=answer)
     opinions = []
     for kind in _KINDS:
         for metric, entry in _entries(row.record.get(kind)):
             by, who = _evaluator(entry)
-            opinions.append(
-                Opinion(
-                    id=name,
-                    metric=metric,
-                    by=by,
-                    who=who,
-                    value=entry.get("value"),
-                    call=reason_of(entry.get("reason")),
-                    columns=answer,
-                )
-            )
+            call = reason_of(entry.get("reason"))
+            value = entry.get("value")
+            opinions.append(opinion(metric=metric, by=by, who=who, value=value, call=call))
     for failed in map(object_in, list_in(row.record.get("evaluator_failures"))):
         by, who = _evaluator(failed)
+        error = failed.get("error_message") or "the evaluator failed"
         opinions += [
-            Opinion(
-                id=name,
-                metric=metric,
-                by=by,
-                who=who,
-                value=None,
-                error=failed.get("error_message") or "the evaluator failed",
-                columns=answer,
-            )
+            opinion(metric=metric, by=by, who=who, value=None, error=error)
             for metric in _promised(failed)
         ]
     if not opinions:

@@ -7,13 +7,12 @@ import tempfile
 import weakref
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
 from adjudge.data.names import LOG, ORDER_VERDICTS, columns_as_text, quote
-from adjudge.data.rows import Rows, add_absent, find_varying
+from adjudge.data.rows import Rows, add_absent, are_distinct, find_varying
 from adjudge.data.tables import as_text
 from adjudge.errors import DataError
 from adjudge.present.text import count
@@ -80,7 +79,8 @@ def first_repeats(rows: Rows) -> Rows:
     """
     if rows.frame.schema.get("repeat", pl.List(pl.String)).is_nested():
         return rows
-    again = pl.col("repeat").cast(pl.Int64, strict=False) > 0
+    repeat = pl.col("repeat").cast(pl.Int64, strict=False)
+    again = repeat > repeat.min()  # we count from 0, and others from 1
     if "judge_fingerprint" not in rows.frame.columns:
         if "id" not in rows.frame.columns:
             return rows
@@ -117,7 +117,7 @@ def refuse_duplicates(
 def _repeated_keys(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series | None:
     """Which rows have the key of an earlier row; None if none has."""
     # In most files one column is unique, which is ten times faster to check.
-    if _are_distinct(frame.get_column(key[0])):
+    if are_distinct(frame.get_column(key[0])):
         return None
     # A struct is compared column by column, and often only one or two of them vary.
     varying = find_varying(frame, key) or key
@@ -135,33 +135,6 @@ def _equal_rows(frame: pl.DataFrame, key: Sequence[str]) -> pl.Series:
     first = texts.select(pl.struct(pl.all()).is_first_distinct()).to_series()
     equal = shared["__at"].filter(~first)
     return pl.int_range(frame.height, eager=True).is_in(equal.cast(pl.Int64).implode())
-
-
-def _are_distinct(values: pl.Series) -> bool:
-    """A fast check that all values are unique; in rare cases a False is wrong."""
-    # Most files are sorted by id, as text or by a running number (x9, x10), which is longer text.
-    return (
-        _increase(values)
-        or (values.dtype == pl.String and _increase(values, by_length=True))
-        # Different hashes mean different values.
-        or values.hash().n_unique() == len(values)
-    )
-
-
-def _increase(values: pl.Series, *, by_length: bool = False) -> bool:
-    """Whether every value is larger than the one before it; `by_length`: longer, or larger."""
-    # Chunk by chunk: a column and its shifted self have different chunks, which polars copies.
-    chunks = [chunk for chunk in values.get_chunks() if len(chunk)]
-    pairs = [(chunk[:-1], chunk[1:]) for chunk in chunks]
-    borders = [(chunk[-1:], following[:1]) for chunk, following in pairwise(chunks)]
-    for low, high in (*borders, *pairs):
-        larger = low < high
-        if by_length:
-            short, long = low.str.len_bytes(), high.str.len_bytes()
-            larger = (short < long) | ((short == long) & larger)
-        if not larger.all(ignore_nulls=False):
-            return False
-    return True
 
 
 #: The value of the other direction, for words about sides.
@@ -184,7 +157,7 @@ def in_one_direction(frame: pl.DataFrame, question: str = "id") -> pl.DataFrame:
     here = {*frame.columns}
     if not {"model_a", "model_b", question} <= here or "order" in here:
         return frame
-    if _are_distinct(frame[question]):
+    if are_distinct(frame[question]):
         return frame
     again = frame[question].is_duplicated()
     backward = again & (as_text(frame["model_a"]) > as_text(frame["model_b"]))
