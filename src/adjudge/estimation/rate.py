@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adjudge.data.grades import Grades
@@ -306,6 +307,11 @@ class Request:
         """Whether the labels are known to be a random sample of the test rows."""
         return self.labels_drawn in ("declared", "recorded")
 
+    @cached_property
+    def others(self) -> list[Estimator]:
+        """The other estimators, for comparison."""
+        return [other for other in all_estimators() if other is not self.estimator]
+
     @property
     def known_seed(self) -> int | None:
         """The seed as a result has it: None for a Generator, whose state is not known."""
@@ -395,14 +401,10 @@ def estimate_rate(
             warnings = (cause.text, *warnings)
     of_group = unpooled or sample
     clustered = sample.clusters is not None
-    others = (
-        other
-        for other in all_estimators()
-        if other is not estimator and not (other.needs_verdicts and sample.scale == "probability")
-    )
     alternatives = tuple(
         _alternative(other, of_group if other.needs_labels_of_group else sample, confidence)
-        for other in others
+        for other in request.others
+        if not (other.needs_verdicts and sample.scale == "probability")
     )
     return Estimate(
         method=estimator.name,

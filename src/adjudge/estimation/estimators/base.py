@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import (
@@ -22,8 +21,7 @@ from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A raw estimate with its interval clipped to [0, 1], or the reason why there is none.
 
     `estimate` can lie outside [0, 1]. Only the final result uses the clipped `rate`, so that
