@@ -85,7 +85,7 @@ def profile_interval(
     best = float(np.clip((counts.p + counts.q0 - 1) / edge, 0, 1))
     grid = np.arange(_GRID) / (_GRID - 1)
     ratios = likelihood_ratio(grid, data.repeat(_GRID))
-    far = grid[(_LIKELY < ratios) & (ratios <= _HOPELESS)]
+    far = grid[(ratios > _LIKELY) & (ratios <= _HOPELESS)]
     hull = [best, *far[keep(far)].tolist()]
     # A likely rate is only needed where no rate further out is kept.
     near = grid[ratios <= _LIKELY]
