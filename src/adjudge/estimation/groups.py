@@ -15,6 +15,13 @@ import numpy as np
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import ClassEstimate, class_table, estimate_classes
+from adjudge.estimation.estimate_view import (
+    assumes_of,
+    condition_of_people,
+    describe_rate,
+    offer_declaration,
+    rate_table,
+)
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.base import Outcome
 from adjudge.estimation.rate import (
@@ -22,13 +29,8 @@ from adjudge.estimation.rate import (
     EstimateResult,
     RateInterval,
     Request,
-    assumes_of,
-    condition_of_people,
-    describe_rate,
     estimate_rate,
     exact_intervals,
-    offer_declaration,
-    rate_table,
 )
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
