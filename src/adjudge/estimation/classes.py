@@ -14,6 +14,7 @@ import numpy as np
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
+from adjudge.estimation.estimate_view import assumes_of
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, refusal, refuse_everything
@@ -23,7 +24,6 @@ from adjudge.estimation.rate import (
     EstimateResult,
     RateInterval,
     Request,
-    assumes_of,
     independence,
 )
 from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, describe_outside, sentence

@@ -69,7 +69,7 @@ def pulls(codes: IntArray, rows: BoolArray) -> FloatArray:
     sizes = np.bincount(codes, rows)
     shares = np.minimum(sizes / max(sizes.sum(), 1), _MOST)
     groups = max(int(np.count_nonzero(sizes)), 1)
-    return np.maximum((1 - 1 / groups) / (1 - shares), 1.0)
+    return np.asarray(np.maximum((1 - 1 / groups) / (1 - shares), 1.0))
 
 
 def _mark_present(codes: IntArray) -> BoolArray:
