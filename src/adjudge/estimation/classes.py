@@ -14,7 +14,6 @@ import numpy as np
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
-from adjudge.estimation.estimate_view import assumes_of
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.alone import HUMAN_ONLY
 from adjudge.estimation.estimators.base import Outcome, refusal, refuse_everything
@@ -26,7 +25,13 @@ from adjudge.estimation.rate import (
     Request,
     independence,
 )
-from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, describe_outside, sentence
+from adjudge.estimation.rate_view import (
+    IN_A_SENTENCE,
+    Rate,
+    assumes_of,
+    describe_outside,
+    sentence,
+)
 from adjudge.estimation.sample import TOO_FEW, UNLABELLED, Sample, clamp, few_clusters, spread
 from adjudge.present.blocks import Block, Columns, Headline, Table, table_of
 from adjudge.present.result import Count, Proportion, frozen

@@ -15,13 +15,6 @@ import numpy as np
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import ClassEstimate, class_table, estimate_classes
-from adjudge.estimation.estimate_view import (
-    assumes_of,
-    condition_of_people,
-    describe_rate,
-    offer_declaration,
-    rate_table,
-)
 from adjudge.estimation.estimators import known_estimator
 from adjudge.estimation.estimators.base import Outcome
 from adjudge.estimation.rate import (
@@ -35,10 +28,15 @@ from adjudge.estimation.rate import (
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
+    assumes_of,
+    condition_of_people,
     describe_outside,
+    describe_rate,
     explain_simultaneous,
     level_text,
     list_names,
+    offer_declaration,
+    rate_table,
     sentence,
     with_groups,
 )

@@ -10,14 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError
-from adjudge.estimation.estimate_view import (
-    assumes_of,
-    estimate_figure,
-    judge_facts,
-    offer_declaration,
-    other_methods,
-    rate_headline,
-)
 from adjudge.estimation.estimators import all_estimators, known_estimator
 from adjudge.estimation.estimators.alone import NAIVE
 from adjudge.estimation.estimators.base import Estimator, Outcome, refusal
@@ -29,6 +21,12 @@ from adjudge.estimation.label_shift import LabelShift, label_shift
 from adjudge.estimation.rate_view import (
     Rate,
     RateResult,
+    assumes_of,
+    estimate_figure,
+    judge_facts,
+    offer_declaration,
+    other_methods,
+    rate_headline,
 )
 from adjudge.estimation.sample import Sample, counts_of, missing
 from adjudge.estimation.verdict_draw import ask_cause, find_cause, measure_judge
