@@ -253,6 +253,10 @@ def giants(repeats: int = 250) -> None:
                 got = estimate(
                     judge=scale * judge + shift, human=human, cluster=codes, labels_are_random=True
                 )
+                if got.low is None:
+                    # An interval that is all of [0, 1] is refused.
+                    tallies[name] = [tallies[name][0] + 1, tallies[name][1] + 1]
+                    continue
                 tallies[name][0] += got.low <= scale * truth + shift <= got.high
                 tallies[name][1] += got.high - got.low
         print(_line(f" {kind}", tallies, repeats))

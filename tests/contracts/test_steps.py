@@ -19,7 +19,7 @@ SRC = Path(adjudge.__file__).parents[1]
 CALLERS = {
     "adjudge/auditing.py": {"take_labels"},
     "adjudge/estimation/judges.py": {"APART"},
-    "adjudge/estimation/systems.py": {"take_labels"},
+    "adjudge/estimation/judge_agreement.py": {"take_labels"},
     "adjudge/diagnosis/agreement.py": {"LABELS_OF"},
     "adjudge/evaluation/rows.py": {
         "BY_SCORE",

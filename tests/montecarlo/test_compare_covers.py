@@ -19,6 +19,7 @@ from adjudge.estimation.difference_plan import (
 from adjudge.estimation.systems import read_systems
 from adjudge.statistics.differences import (
     Gap,
+    all_gaps,
     difference_of_means,
     labelled_gap,
     labelled_mean,
@@ -282,3 +283,24 @@ def test_planned_labels_show_peoples_difference_in_four_of_five_samples(runs: in
     assert truth == pytest.approx(difference)
     assert share_covered(shown, runs, 0.80)
     assert np.median(labels) < n / 2
+
+
+def rare_probabilities(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
+    """A sure judge's probabilities; B's are higher on a few questions."""
+    before = rng.beta(0.2, 0.2, n)
+    change = np.where(rng.random(n) < share, rng.normal(0.4, 0.3, n), 0.0)
+    return np.stack([before, np.clip(before + change, 0, 1)], axis=1)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize(
+    ("share", "n"), [(0.03, 60), (0.03, 100), (0.03, 300), (0.1, 30), (0.1, 60)]
+)
+def test_rare_changes_of_probabilities_by_the_judge(share: float, n: int, runs: int) -> None:
+    """With pseudo scores as large as those seen, 0.80, 0.83, 0.92, 0.82 and 0.92 are covered."""
+    rng = np.random.default_rng(37)
+    table = rare_probabilities(rng, 1_000_000, share)
+    truth = float((table[:, 1] - table[:, 0]).mean())
+    gaps = [all_gaps(rare_probabilities(rng, n, share), zero_one=False)[0] for _ in range(runs)]
+    shown = [gap for gap in gaps if gap.standard_error > 0]
+    assert share_covered(sum(covers(gap, truth) for gap in shown), len(shown), 0.965)

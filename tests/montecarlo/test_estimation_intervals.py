@@ -185,3 +185,23 @@ def test_the_widths_come_out_when_labels_are_drawn_from_the_judged_rows() -> Non
     assert mean_width("human-only", m) == pytest.approx(plan.human_only_width, rel=0.01)
     # Labels that fill both classes leave fewer rows to the judge, so that method gets wider.
     assert mean_width("misclassification", plan.expected_draws) > 1.05 * plan.expected_width
+
+
+def test_samples_with_an_estimate_from_few_labels_cover_less_and_are_doubted() -> None:
+    """Most samples of this judge are refused; of the others 0.66 cover, as the warning says."""
+    rng = np.random.default_rng(23)
+    drawn = zip(rng.binomial(500, 0.3 + 0.7 * 0.7, 6000), rng.binomial(10, 0.3, 6000), strict=True)
+    shown = 0
+    hits = 0
+    warned = 0
+    for k, c0 in drawn:
+        counts = Counts(k=int(k), n=500, c0=int(c0), m0=10, c1=10, m1=10)
+        low, high, informative = corrected_interval(counts.p, counts.q0, 1.0, 500, 10, 10)
+        if not informative or (low, high) == (0, 1) or high == 0 or low == 1:
+            continue
+        shown += 1
+        hits += low <= 0.3 <= high
+        warned += any("0.66" in text for text in doubts(counts))
+    assert 0.3 < shown / 6000 < 0.45
+    assert abs(hits / shown - 0.66) < 0.04
+    assert warned / shown > 0.95

@@ -8,6 +8,8 @@ from scipy.stats import binom
 from tests.support.examples import load_example
 
 from adjudge.estimation import estimate
+from adjudge.estimation.estimators.ppi import PPI
+from adjudge.estimation.sample import make_sample
 
 RUNS = [pytest.param(200, id="short"), pytest.param(1500, id="full", marks=pytest.mark.montecarlo)]
 WORLDS = load_example("estimates_hold")
@@ -66,3 +68,21 @@ def test_a_few_large_clusters(runs: int) -> None:
             # An interval that is all of [0, 1] is refused.
             hits[at] += got.low is None or got.low <= scale * truth + shift <= got.high
     assert hits.min() >= binom.ppf(1e-4, runs, 0.94)
+
+
+@pytest.mark.parametrize(
+    "runs", [pytest.param(3000, id="short"), pytest.param(12_000, id="full", marks=RUNS[1].marks)]
+)
+def test_a_large_cluster_pulls_the_rate_to_itself(runs: int) -> None:
+    """With the sums of its influence as they are, 0.909 is covered; with its pull 0.935."""
+    rng = np.random.default_rng(5)
+    kind = "one in twenty has 60 rows"
+    truth = float(WORLDS._uneven(rng, 200_000, kind)[1].mean())
+    hits = 0
+    for _ in range(runs):
+        codes, people, judge = WORLDS._uneven(rng, 200, kind)
+        labelled = (rng.permutation(200) < 40)[codes]
+        sample = make_sample(judge, np.where(labelled, people, np.nan), clusters=codes)
+        got = PPI.compute(sample, confidence_level=0.95)
+        hits += got.low <= truth <= got.high
+    assert hits >= binom.ppf(1e-3, runs, 0.935)

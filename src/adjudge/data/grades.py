@@ -404,6 +404,22 @@ def prepare_grades(
     )
 
 
+def in_words(rows: Grades) -> tuple[pl.Series, pl.Series]:
+    """What judge and people say of each row in words: a class, or pass and fail by one half.
+
+    >>> verdicts, labels = in_words(prepare_grades({"judge": [0.7, 0.5], "human": [0, None]}))
+    >>> verdicts.to_list(), labels.to_list()
+    (['pass', None], ['fail', None])
+    """
+    if rows.scale != "classes":
+        labels = pl.Series(rows.human).fill_nan(None)
+        return pass_by_share(pl.Series(rows.judge)), pass_by_share(labels)
+    names = pl.Series(rows.names, dtype=pl.String)
+    codes = pl.Series(rows.labels)
+    labelled = pl.select(pl.when(codes >= 0).then(codes)).to_series()
+    return names.gather(rows.verdicts), names.gather(labelled)
+
+
 def mixed_models(rows: Grades) -> list[str]:
     """The warning that one number is about the answers of several models, if it is."""
     if rows.by is not None or "model" not in rows.frame.columns:

@@ -15,10 +15,11 @@ from adjudge.estimation.estimators.misclassification import (
 from adjudge.estimation.exact_interval import rows_interval
 from adjudge.estimation.groups import GroupedEstimate
 from adjudge.estimation.label_budget import Allocation, allocate, proposition_51, proposition_61
+from adjudge.estimation.label_draw import rows_to_label
 from adjudge.estimation.label_shift import LabelShift
 from adjudge.estimation.mean_plan import MeanPlan
 from adjudge.estimation.means import MeanEstimate
-from adjudge.estimation.plan import RatePlan, plan_rate, rows_to_label
+from adjudge.estimation.plan import RatePlan, plan_rate
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.rate import Estimate, EstimateResult, RateInterval
 from adjudge.estimation.runs import RunsEstimate, estimate_runs

@@ -23,10 +23,15 @@ from adjudge.estimation.rate import (
     EstimateResult,
     RateInterval,
     Request,
-    assumes_of,
     independence,
 )
-from adjudge.estimation.rate_view import IN_A_SENTENCE, Rate, describe_outside, sentence
+from adjudge.estimation.rate_view import (
+    IN_A_SENTENCE,
+    Rate,
+    assumes_of,
+    describe_outside,
+    sentence,
+)
 from adjudge.estimation.sample import TOO_FEW, UNLABELLED, Sample, clamp, few_clusters, spread
 from adjudge.present.blocks import Block, Columns, Headline, Table, table_of
 from adjudge.present.result import Count, Proportion, frozen
@@ -366,7 +371,7 @@ def class_shares(
     centre, adjusted = _solve(smooth, (seen + z**2 / size) / padded, padded, per_class + 2)
     half = np.sqrt(np.diag(adjusted))
     for b, influence in enumerate(_influences(confusion, shares, verdicts, labels, test)):
-        widened = spread(influence, clusters, active, confidence_level, freedom)
+        widened = spread(influence, clusters, active, labelled, confidence_level, freedom)
         half[b] *= widened.critical * widened.inflation
     variances = ((1 - v @ v) / m for v, m in zip(confusion.T, per_class, strict=True))
     noise = float(np.sqrt(sum(variances)))

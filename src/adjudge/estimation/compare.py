@@ -23,11 +23,11 @@ from adjudge.estimation.comparison import (
     PairDifference,
     SystemScore,
 )
+from adjudge.estimation.judge_agreement import read_judges
 from adjudge.estimation.systems import (
     HALF_LABELLED,
     ReadingSystems,
     Systems,
-    read_judges,
     read_systems,
 )
 from adjudge.present.text import count

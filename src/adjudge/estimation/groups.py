@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise, repeat
@@ -20,21 +22,21 @@ from adjudge.estimation.rate import (
     EstimateResult,
     RateInterval,
     Request,
-    assumes_of,
-    condition_of_people,
-    describe_rate,
     estimate_rate,
     exact_intervals,
-    offer_declaration,
-    rate_table,
 )
 from adjudge.estimation.rate_view import (
     IN_A_SENTENCE,
     SHOWN,
+    assumes_of,
+    condition_of_people,
     describe_outside,
+    describe_rate,
     explain_simultaneous,
     level_text,
     list_names,
+    offer_declaration,
+    rate_table,
     sentence,
     with_groups,
 )
@@ -170,6 +172,27 @@ def _rates_of(
     sample: Sample, groups: IntArray, names: Sequence[str], request: Request
 ) -> list[Estimate]:
     """The rate of each group, by its code."""
+    with _no_garbage():
+        return _each_rate(sample, groups, names, request)
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Without garbage collection: results have no cycles, and the more there are, the longer it
+    takes to look at all of them again and again (two fifths of the time with 100,000 groups).
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _each_rate(
+    sample: Sample, groups: IntArray, names: Sequence[str], request: Request
+) -> list[Estimate]:
     size = len(names)
     unpooled: Iterator[Sample | None] = repeat(None)
     if request.pool:

@@ -98,7 +98,8 @@ def _p_value(sample: Sample, labelled: Moments, test: Moments, gap: float) -> fl
         active = active_clusters(sample)
         if active is None or active < 2:
             return None
-        se = math.sqrt(clustered_variance(influence, sample.clusters, active))
+        variance = clustered_variance(influence, sample.clusters, active, sample.labelled)
+        se = math.sqrt(variance)
         if se == 0:
             return 1.0 if gap == 0 else None
         return float(2 * stdtr(freedom_of(sample.clusters[sample.labelled]), -abs(gap) / se))

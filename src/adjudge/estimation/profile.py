@@ -19,6 +19,8 @@ from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, count, gen
 #: Rates that are tried before the two ends are bisected.
 _GRID = 41
 _BISECTIONS = 8
+#: A rate with such a ratio is hardly ever rejected.
+_LIKELY = 2.0
 #: Three free shares: a ratio of this size has a probability below 2 in a million under any of them.
 _HOPELESS = 30.0
 _FIRST = 199
@@ -65,6 +67,8 @@ def profile_interval(
 
     def keep(rates: FloatArray) -> BoolArray:
         """Which rates are not rejected; clear cases are decided with few replicates."""
+        if not rates.size:
+            return np.zeros(0, dtype=np.bool_)
         streams = [np.random.default_rng([root, round(theta * 2**52)]) for theta in rates.tolist()]
         tests = _Tests.of(rates, data.repeat(len(rates)))
         first = tests.p_values(_FIRST, streams)
@@ -80,8 +84,13 @@ def profile_interval(
     edge = counts.q0 + counts.q1 - 1
     best = float(np.clip((counts.p + counts.q0 - 1) / edge, 0, 1))
     grid = np.arange(_GRID) / (_GRID - 1)
-    tried = grid[likelihood_ratio(grid, data.repeat(_GRID)) <= _HOPELESS]
-    hull = [best, *tried[keep(tried)].tolist()] if tried.size else [best]
+    ratios = likelihood_ratio(grid, data.repeat(_GRID))
+    far = grid[(ratios > _LIKELY) & (ratios <= _HOPELESS)]
+    hull = [best, *far[keep(far)].tolist()]
+    # A likely rate is only needed where no rate further out is kept.
+    near = grid[ratios <= _LIKELY]
+    near = near[(near < min(hull)) | (near > max(hull))]
+    hull += near[keep(near)].tolist()
     # Each end is between a kept rate and the next one of the grid, if there is one; both ends are
     # bisected together, and the outer end of the last bracket is returned.
     inside = np.array([min(hull), max(hull)])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
@@ -28,6 +28,7 @@ from adjudge.data.tables import TableLike
 from adjudge.data.turns import JUDGED_AS
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.rate_view import SHOWN, Rate, RateResult, with_groups
+from adjudge.estimation.sample import clamp
 from adjudge.present.blocks import Block, Columns, Headline, table_of
 from adjudge.present.result import (
     Check,
@@ -361,29 +362,18 @@ def _rate(
 ) -> RunRate:
     """The mean over questions; `same` is the judge's number about the runs that have labels."""
     naive = float(by_judge.mean())
-    if not labelled:
-        ends = _mean_interval(by_judge, level)
-        return RunRate(statistic=statistic, estimate=naive, interval=ends, by_judge=naive)
     m = int(np.isfinite(people).sum())
+    rate = RunRate(statistic=statistic, estimate=None, interval=None, by_judge=naive, n_labelled=m)
+    if not labelled:
+        return replace(rate, estimate=naive, interval=_mean_interval(by_judge, level))
     if m < FEWEST:
         why = f"{count(m, 'question')} with labels on all runs: {FEWEST} or more are needed"
-        if m == 0:
-            why = _SCATTERED
-        return RunRate(
-            statistic=statistic, estimate=None, interval=None, by_judge=naive, n_labelled=m,
-            reason=why,
-        )  # fmt: skip
+        return replace(rate, reason=why if m else _SCATTERED)
     if m == len(people):
-        estimate = float(people.mean())
-        ends = _mean_interval(people, level)
-    else:
-        gap = labelled_mean(people, same, ends=(0.0, 1.0))
-        wide = gap.interval(level)
-        estimate = min(max(gap.estimate, 0.0), 1.0)
-        ends = Interval(max(wide.low or 0.0, 0.0), min(wide.high or 1.0, 1.0), level=level)
-    return RunRate(
-        statistic=statistic, estimate=estimate, interval=ends, by_judge=naive, n_labelled=m
-    )
+        return replace(rate, estimate=float(people.mean()), interval=_mean_interval(people, level))
+    gap = labelled_mean(people, same, ends=(0.0, 1.0))
+    low, high = (clamp(end or 0.0) for end in gap.interval(level))
+    return replace(rate, estimate=clamp(gap.estimate), interval=Interval(low, high, level=level))
 
 
 def _mean_interval(values: FloatArray, level: float) -> Interval:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from adjudge.data.grades import Grades
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.by_verdict import VerdictCounts
-from adjudge.statistics.clusters import count_clusters, freedom_of
+from adjudge.statistics.clusters import count_clusters, freedom_of, pulls
 from adjudge.statistics.numbers import normal_quantile, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, count
 
@@ -395,34 +395,39 @@ def spread(
     influence: FloatArray | None,
     clusters: IntArray | None,
     active: int | None,
+    labelled: BoolArray | None,
     confidence_level: float,
     freedom: float | None = None,
 ) -> Spread:
     """Inflation of the standard error by clusters, and the matching critical value.
 
     With influence values f_i and cluster sums S_c, test and calibration rows together, the
-    clustered variance is G/(G-1) sum S_c^2 and the independent one is sum f_i^2. The square root of
+    clustered variance is G/(G-1) sum (a_c S_c)^2 and the independent one is sum f_i^2; a_c is the
+    pull of a cluster with more than its share of the `labelled` rows (`pulls`). The square root of
     their ratio inflates the standard error (or deflates it: rows of one cluster can err in opposite
     directions). The critical value is Student's with `freedom`, by default G-1 degrees. G =
     `active` counts the clusters with the scarcer kind of rows. With fewer than about 20 clusters
     this is approximate. Without clusters: inflation 1, the normal quantile, or Student's.
 
-    >>> spread(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0.95).inflation
+    >>> f = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> spread(f, np.array([0, 0, 1, 1]), 2, np.ones(4, dtype=bool), 0.95).inflation
     2.0
     """
-    if clusters is None or active is None or influence is None:
+    if clusters is None or active is None or labelled is None or influence is None:
         if freedom is not None:
             return Spread(1.0, student_quantile(confidence_level, freedom))
         return Spread(1.0, normal_quantile(confidence_level))
     critical = student_quantile(confidence_level, active - 1 if freedom is None else freedom)
     alone = float(influence @ influence)
-    together = clustered_variance(influence, clusters, active)
+    together = clustered_variance(influence, clusters, active, labelled)
     return Spread(math.sqrt(together / alone) if alone > 0 else 1.0, critical)
 
 
-def clustered_variance(influence: FloatArray, clusters: IntArray, active: int) -> float:
+def clustered_variance(
+    influence: FloatArray, clusters: IntArray, active: int, labelled: BoolArray
+) -> float:
     """Variance of an estimate with these influence values, as in `spread`."""
-    sums = np.bincount(clusters, weights=influence)
+    sums = pulls(clusters, labelled) * np.bincount(clusters, weights=influence)
     return active / (active - 1) * float(sums @ sums)
 
 

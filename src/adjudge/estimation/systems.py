@@ -8,7 +8,6 @@ number is 1 where they agree with people. What cannot be paired is counted.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,22 +19,17 @@ import polars as pl
 
 from adjudge.data.formats import kinds_of
 from adjudge.data.grades import load_grades, prepare_grades
-from adjudge.data.judgments import prepare_judgments
 from adjudge.data.names import GIVE_IDS, recognise, shorten
 from adjudge.data.rows import (
     DEFAULT_CLUSTERS,
     Rows,
     code_clusters,
-    code_column,
     has_values,
-    judge_names,
-    measured,
     merge_dropped,
     tidy,
 )
 from adjudge.data.scores import is_scores, scores_as_grades
 from adjudge.data.source import Reading, Source, open_table, open_values
-from adjudge.data.steps.labels import take_labels
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import BoolArray, FloatArray, IntArray
@@ -45,8 +39,8 @@ from adjudge.validation import BoolArray, FloatArray, IntArray
 Measure = Literal["verdicts", "probabilities", "scores", "preferences", "agreement"]
 _SCALES: Mapping[str, Measure] = {"binary": "verdicts", "probability": "probabilities"}
 #: Columns that can name a question; of those that systems share most values of, the first.
-_QUESTION = "__shared_id"
-_QUESTIONS = (_QUESTION, "prompt_id", "doc_id", "prompt")
+QUESTION = "__shared_id"
+_QUESTIONS = (QUESTION, "prompt_id", "doc_id", "prompt")
 #: What people see of an answer, or of a pair, when they label it.
 _TEXTS = ("prompt", "response", "reference", "context", "response_a", "response_b")
 _ALONE = "question that one system alone answered"
@@ -264,7 +258,7 @@ def read_systems(
         if "battles" in (table.kind, table.format):
             remedy = "battles are ranked: adjudge rank; for two of them give judgments of pairs"
             raise DataError(table.name, "has battles", remedy=remedy)
-        if _is_judged_pairs(table):
+        if is_judged_pairs(table):
             if other is not None:
                 remedy = "judgments of pairs hold both systems: give one file"
                 raise ArgumentError("other", str(other), remedy)
@@ -275,7 +269,7 @@ def read_systems(
             options["model"] = sides[1]
         else:
             tables = [table] if other is None else [table, open_table(source.other("other"))]
-            tables = [_as_grades(t, given, (judge_column, human_column)) for t in tables]
+            tables = [as_grades(t, given, (judge_column, human_column)) for t in tables]
             if human_column != "human":
                 for each in tables:
                     _named(each.frame, "human_column", human_column)
@@ -324,7 +318,7 @@ def read_systems(
         if not distinct:
             raise ArgumentError("within", within, "the column is empty: name another")
         slices = {value: frame.filter(values == value) for value in distinct}
-    return {at: _tabulate(each, names, cluster, measure, **how) for at, each in slices.items()}
+    return {at: tabulate(each, names, cluster, measure, **how) for at, each in slices.items()}
 
 
 def _named(frame: pl.DataFrame, option: str, column: str) -> str:
@@ -335,7 +329,7 @@ def _named(frame: pl.DataFrame, option: str, column: str) -> str:
     return column
 
 
-def _is_judged_pairs(table: Table) -> bool:
+def is_judged_pairs(table: Table) -> bool:
     here = table.frame.columns
     if table.kind is not None:
         return table.kind == "judgments"
@@ -346,7 +340,7 @@ def _is_judged_pairs(table: Table) -> bool:
     )
 
 
-def _as_grades(table: Table, labels: TableLike | None, columns: tuple[str, str]) -> Table:
+def as_grades(table: Table, labels: TableLike | None, columns: tuple[str, str]) -> Table:
     """Rows under our names; scores in the columns of grades."""
     if not is_scores(table):
         return replace(load_grades(table, *columns), kind="grades")
@@ -360,12 +354,12 @@ def _values(table: Table, *columns: str) -> list[str]:
     return pl.concat(series).drop_nulls().unique().sort().to_list() if series else []
 
 
-def _file_names(names: Sequence[str]) -> list[str]:
+def file_names(names: Sequence[str]) -> list[str]:
     """Two files by their last names, else by their paths, else by their order.
 
     Names that differ in a time alone do not name a run: then by their folders, if these differ.
 
-    >>> _file_names(["old/run_2026-11-15T09.jsonl", "new/run_2026-11-16T10.jsonl"])
+    >>> file_names(["old/run_2026-11-15T09.jsonl", "new/run_2026-11-16T10.jsonl"])
     ['old', 'new']
     """
     paths = [Path(name) for name in names]
@@ -390,7 +384,7 @@ def _join_runs(tables: Sequence[Table], by: str) -> Table:
         raise DataError(second.name, f"differs from {first.name}: {formats}", remedy=remedy)
     frames = [table.frame for table in tables]
     if not (models[0] and models[1]) or {*models[0]} & {*models[1]}:
-        for at, file in enumerate(_file_names([first.name, second.name])):
+        for at, file in enumerate(file_names([first.name, second.name])):
             of_file = (
                 pl.format("{} of {}", by, pl.lit(file)) if len(models[at]) > 1 else pl.lit(file)
             )
@@ -473,7 +467,7 @@ def _with_answer_ids(table: Table, apart: Sequence[str]) -> Table:
     ids = as_text(table.frame["id"])
     parts = [ids, *(tidy(frame[column], table.name, column) for column in apart)]
     answers = pl.select(pl.concat_str(parts, separator=_OF)).to_series()
-    named = frame.with_columns(ids.alias(_QUESTION), answers.alias("id"))
+    named = frame.with_columns(ids.alias(QUESTION), answers.alias("id"))
     return replace(table, frame=named, fields=None)
 
 
@@ -501,7 +495,7 @@ def _of_sides(rows: Rows, sides: tuple[str, str]) -> Rows:
     if sides[0] not in opponents:
         raise ArgumentError("a", sides[0], f"{sides[1]} was compared with {shorten(opponents)}")
     ids = pl.col("id") if "id" in rows.frame.columns else pl.int_range(pl.len())
-    pairs = Rows(rows.frame.with_columns(ids.cast(pl.String).alias(_QUESTION)), rows.dropped)
+    pairs = Rows(rows.frame.with_columns(ids.cast(pl.String).alias(QUESTION)), rows.dropped)
     pairs = pairs.without(pl.col("opponent").ne_missing(sides[0]), "pair with another system")
     rest = [(1 - pl.col(column)).alias(column) for column in ("__judge", "__human")]
     other_side = pl.col("__side").replace({"A": "B", "B": "A"})
@@ -510,80 +504,10 @@ def _of_sides(rows: Rows, sides: tuple[str, str]) -> Rows:
     return Rows(pl.concat([first, second]), pairs.dropped)
 
 
-# --- reading judges --------------------------------------------------------------------------
-
-
-def read_judges(
-    data: TableLike,
-    other: TableLike | None = None,
-    *,
-    labels: TableLike | None = None,
-    cluster: str | None = None,
-    model_labels: bool = False,
-    **reading: Unpack[Reading],
-) -> Systems:
-    """Judges on the same labelled rows, of one file or two: 1 if the verdict is people's label."""
-    with Source(data, labels=labels, others={"other": other}, **reading) as source:
-        places = [source.rows] if other is None else [source.rows, source.other("other")]
-        files = [
-            prepare_judgments(place, labels=source.labels, alike_ids=source.alike_ids)
-            for place in places
-        ]
-    frames = [judge_names(file.frame) for file in files]
-    names = [file.name for file in files]
-    if len(files) > 1 and {*frames[0]["judge"].unique()} & {*frames[1]["judge"].unique()}:
-        # Two prompts of one judge: the files' names say which is which.
-        runs = zip(frames, _file_names(names), strict=True)
-        frames = [frame.with_columns(judge=pl.lit(run)) for frame, run in runs]
-    frame = pl.concat(frames, how="diagonal_relaxed")
-    name = " and ".join(names)
-    if "label" not in frame.columns:
-        remedy = "judges are compared by people's labels: add label (human), or give --labels FILE"
-        raise DataError(name, "has no labels", column="label", remedy=remedy)
-    unlabelled = Rows(frame, merge_dropped(*(file.dropped for file in files)))
-    unlabelled = unlabelled.without(pl.col("label").is_null(), "no label")
-    taken = take_labels(unlabelled, "label", name, model_labels=model_labels)
-    rows = (
-        # Labels that are not used were counted by their reason.
-        Rows(taken.rows.frame.filter(pl.col("label").is_not_null()), taken.rows.dropped).without(
-            pl.col("label") == "tie", "human tie"
-        )
-    )
-    rows = measured(rows)
-    if rows.frame.is_empty():
-        reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
-        remedy = "give labels of these rows: --labels FILE (labels=)"
-        raise DataError(name, f"no labelled verdict is left ({reasons})", remedy=remedy)
-    judges = rows.frame["judge"].unique()
-    if len(judges) < 2:
-        remedy = "give rows of two or more judges, or two files"
-        raise DataError(name, f"has {shorten(judges.to_list())} alone", remedy=remedy)
-    frame = rows.frame.filter(pl.col("judge").n_unique().over("id") == len(judges))
-    if frame.is_empty():
-        problem = f"no labelled row was answered by each of {shorten(judges.sort().to_list(), 5)}"
-        remedy = "keep the rows of judges that answered the same ids"
-        raise DataError(name, problem, column="judge", remedy=remedy)
-    lost = rows.frame["id"].n_unique() - frame["id"].n_unique()
-    codes, judges_in_order = code_column(frame["judge"])
-    agrees = pl.col("verdict") == pl.col("label")
-    frame = frame.with_columns(
-        pl.Series("__system", codes),
-        pl.col("id").alias(_QUESTION),
-        __judge=agrees.fill_null(False).cast(pl.Float64),
-        __human=pl.lit(math.nan),
-    )
-    how: dict[str, Any] = {"source": name, "notes": taken.makers}
-    how["dropped"] = merge_dropped(rows.dropped, {"row that not all judges answered": lost})
-    if has_values(frame, "cost"):
-        mean = pl.col("cost").cast(pl.Float64).mean()
-        how["costs"] = dict(frame.group_by("judge").agg(mean).rows())
-    return _tabulate(frame, judges_in_order, cluster, "agreement", **how)
-
-
 # --- the table -------------------------------------------------------------------------------
 
 
-def _tabulate(
+def tabulate(
     frame: pl.DataFrame, names: Sequence[str], cluster: str | None, measure: Measure, **rest: Any
 ) -> Systems:
     """One number for each question and system: the mean of its rows (columns with __)."""
@@ -619,7 +543,7 @@ def _tabulate(
         human=_means(labels, codes, systems, size)[0],
         questions=tuple(keys.gather(first).to_list()),
         clusters=None if column is None else code_clusters(frame[column][first]),
-        paired_by="id" if key == _QUESTION else key,
+        paired_by="id" if key == QUESTION else key,
         clustered_by=column,
         measure=measure,
         zero_one=single and bool(np.isin(values, whole).all()),

@@ -21,6 +21,7 @@ from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.grades import (
     Grades,
     are_grades,
+    in_words,
     load_grades,
     names_sides,
     prepare_grades,
@@ -477,10 +478,7 @@ def _in_our_columns(grades: Grades, positive: str | None) -> pl.DataFrame:
     """The rows of grades with what judge and people say as words, or as numbers of a scale."""
     raters = grades.raters
     if grades.scale == "classes":
-        names = pl.Series(grades.names, dtype=pl.String)
-        verdicts = names.gather(grades.verdicts)
-        codes = pl.Series(grades.labels)
-        labels = names.gather(pl.select(pl.when(codes >= 0).then(codes)).to_series())
+        verdicts, labels = in_words(grades)
         spelling = {name.lower(): name for name in grades.names}
         others = _each_label(raters, lambda words: words.str.to_lowercase().replace(spelling))
     elif grades.scale == "scores":
@@ -488,8 +486,7 @@ def _in_our_columns(grades: Grades, positive: str | None) -> pl.DataFrame:
         labels = pl.Series(grades.human).fill_nan(None)
         others = _each_label(raters, lambda words: words.cast(pl.Float64))
     else:
-        verdicts = pass_by_share(pl.Series(grades.judge))
-        labels = pass_by_share(pl.Series(grades.human).fill_nan(None))
+        verdicts, labels = in_words(grades)
         others = _each_label(raters, partial(_as_pass_or_fail, positive=positive))
     chances = grades.sampling_probability
     names = pl.Series(grades.group_names, dtype=pl.String)

@@ -14,6 +14,9 @@ from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval, cluster_codes, slices, student_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, same_length
 
+#: The largest share of rows for which a cluster's pull is followed.
+_MOST = 0.9
+
 
 def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
     """Cluster codes of n rows; each row is its own cluster if none are given."""
@@ -51,6 +54,22 @@ def freedom_of(codes: IntArray) -> float:
     (29.0, 1.0)
     """
     return max(effective_clusters(codes) - 1, 1.0)
+
+
+def pulls(codes: IntArray, rows: BoolArray) -> FloatArray:
+    """How much further an estimate moves without a cluster than its influence on it says.
+
+    A cluster with the share h of these rows pulls the estimate to itself, so its rows look better
+    fitted than they are. Without it the estimate moves 1/(1 - h) times as far: the jackknife over
+    clusters. It is divided by that of G equal clusters, and at least 1.
+
+    >>> pulls(np.repeat([0, 1, 2, 3], [4, 1, 2, 1]), np.ones(8, dtype=bool)).tolist()
+    [1.5, 1.0, 1.0, 1.0]
+    """
+    sizes = np.bincount(codes, rows)
+    shares = np.minimum(sizes / max(sizes.sum(), 1), _MOST)
+    groups = max(int(np.count_nonzero(sizes)), 1)
+    return np.asarray(np.maximum((1 - 1 / groups) / (1 - shares), 1.0))
 
 
 def _mark_present(codes: IntArray) -> BoolArray:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from adjudge.records import Interval
-from adjudge.statistics.clusters import freedom_of
+from adjudge.statistics.clusters import freedom_of, pulls
 from adjudge.statistics.numbers import slices
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
@@ -152,11 +152,6 @@ def _effective(residual: FloatArray) -> float:
     return total**2 / float(squares @ squares) if total else 0.0
 
 
-def _pseudo(largest: float, different: int) -> float:
-    """The size of the two pseudo scores, from the largest of so many that differ from 0."""
-    return float(largest) if different < _FEW_DIFFERENT else float(largest) / 2
-
-
 def labelled_mean(
     labels: FloatArray,
     judge: FloatArray,
@@ -229,8 +224,9 @@ def _of_clusters(
 
     The influence of a labelled row is (r - mean r)/m, r = h - lambda j, that of another row
     lambda (j - mean j)/n'. They are summed over each cluster, which can have rows of both kinds. A
-    residual is the mean r plus G times the sum, G the clusters with a label: so their mean and the
-    error of it are those of the mean of rows.
+    residual is the mean r plus G times the sum, G the clusters with a label, times the pull of a
+    cluster with more than its share of labels (`pulls`): so the error is that of the mean of rows,
+    and their mean with what the others add is the estimate.
     """
     codes = np.unique(clusters, return_inverse=True)[1]
     r = h - slope * judge[has_label]
@@ -242,10 +238,11 @@ def _of_clusters(
     sums = np.bincount(codes, influence)
     with_label = np.bincount(codes, has_label) > 0
     groups = int(with_label.sum())
+    pulled = (pulls(codes, has_label) * sums)[with_label]
     others = sums[~with_label]
     added = float(others @ others) * len(others) / max(len(others) - 1, 1)
-    total = float(sums[with_label].sum())
-    return r.mean() + groups * sums[with_label], slope * mean_of_rest - total, added
+    total = float(pulled.sum())
+    return r.mean() + groups * pulled, slope * mean_of_rest - total, added
 
 
 def _from_residuals(
@@ -282,7 +279,8 @@ def all_gaps(scores: FloatArray, *, zero_one: bool) -> list[Gap]:
     NaN where a system has no number: a pair has the questions of both. Two pseudo questions +c and
     -c are in the interval: mean' = sum d / (n + 2), var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2.
     Verdicts of 0 and 1: c = 1, SE^2 = var'/(n + 2), normal (Bonett and Price 2012). Scores:
-    c = max|d|/2, max|d| if fewer than 10 differ, SE^2 = var'/(n + 1), t with n - 1. Coverage is
+    c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1; if fewer than 10 differ, c is the range of the
+    two systems' scores, because the next difference can be larger than all of these. Coverage is
     near its level from 30 questions on; probabilities of a sure judge need 60. Sums over common
     questions are products of matrices; only c needs a pass over pairs.
     """
@@ -301,20 +299,35 @@ def all_gaps(scores: FloatArray, *, zero_one: bool) -> list[Gap]:
     pseudo = np.ones(len(n))
     freedom = np.full(len(n), math.inf)
     if not zero_one:
-        columns = np.asfortranarray(scores)
-        sizes: list[float] = []
-        for k in range(len(counts)):
-            apart = np.nan_to_num(np.abs(columns[:, k + 1 :] - columns[:, k : k + 1]))
-            largest = apart.max(axis=0, initial=0.0)
-            sizes += map(_pseudo, largest, np.count_nonzero(apart, axis=0))
-        pseudo = np.array(sizes)
+        pseudo = _pseudo_scores(np.asfortranarray(scores), here)
         freedom = n - 1
     centre = total / (n + 2)
     variance = np.maximum((squares + 2 * pseudo**2) / (n + 2) - centre**2, 0.0)
     error = np.sqrt(variance / (n + 2 if zero_one else n + 1))
     estimate = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
+    # Sums of equal scores can differ in the last bits.
+    alike = pseudo == 0
+    for numbers in (estimate, centre, error):
+        numbers[alike] = 0.0
     table = np.stack([estimate, centre, error, freedom, n], axis=1).tolist()
     return [Gap(e, c, s, f, int(size)) for e, c, s, f, size in table]
+
+
+def _pseudo_scores(scores: FloatArray, here: BoolArray) -> FloatArray:
+    """The size of the two pseudo scores of every pair of columns; 0 if they never differ."""
+    highest = np.where(here, scores, -np.inf).max(axis=0, initial=-np.inf)
+    lowest = np.where(here, scores, np.inf).min(axis=0, initial=np.inf)
+    sizes = []
+    for k in range(scores.shape[1]):
+        others = slice(k + 1, None)
+        apart = np.nan_to_num(np.abs(scores[:, others] - scores[:, k : k + 1]))
+        largest = apart.max(axis=0, initial=0.0)
+        differ = np.count_nonzero(apart, axis=0)
+        top = np.maximum(highest[others], highest[k])
+        bottom = np.minimum(lowest[others], lowest[k])
+        few = (differ > 0) & (differ < _FEW_DIFFERENT)
+        sizes.append(np.where(few, top - bottom, largest / 2))
+    return np.concatenate(sizes)
 
 
 def holm(values: FloatArray) -> FloatArray:

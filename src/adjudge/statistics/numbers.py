@@ -99,6 +99,7 @@ def normal_quantile(confidence_level: float) -> float:
     return -float(ndtri((1 - confidence_level) / 2))
 
 
+@lru_cache(maxsize=4096)
 def student_quantile(confidence_level: float, freedom: float) -> float:
     """The two-sided quantile of Student's t: 2.26 for 0.95 and 9 degrees of freedom."""
     return -float(stdtrit(freedom, (1 - confidence_level) / 2))

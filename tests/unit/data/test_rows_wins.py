@@ -13,7 +13,7 @@ from adjudge import estimate
 from adjudge.cli import run
 from adjudge.data.judgments import read_wins
 from adjudge.errors import AdjudgeError
-from adjudge.estimation.rate import estimate_figure
+from adjudge.estimation.rate_view import estimate_figure
 
 Columns = dict[str, list[Any]]
 

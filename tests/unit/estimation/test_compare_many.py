@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge import compare
+from adjudge import compare, evaluate
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import Comparison
@@ -166,6 +166,77 @@ def test_judges_are_compared_by_peoples_labels() -> None:
     ).select("id", "model", judge="score")
     same = compare(by_hand)  # judges are systems whose score is agreement with people
     assert [pair.judge for pair in same.differences] == [pair.judge for pair in got.differences]
+
+
+def by_verdict(scale: str) -> pl.DataFrame:
+    """The judgments without numbers: verdicts of pairs, or grades on a scale."""
+    rows = judgments()
+    verdict = pl.when(pl.col("p_a") > 0.5).then(pl.lit("A")).otherwise(pl.lit("B"))
+    if scale == "pairs":
+        return rows.with_columns(verdict=verdict).drop("p_a")
+    words = {"grades": ("1", "0"), "words": ("good", "bad"), "classes": ("x", "y")}.get(scale)
+    of_judge = pl.col("p_a").cast(pl.String)
+    if words is not None:
+        of_judge = verdict.replace_strict(dict(zip("AB", words, strict=True)))
+    people = dict(zip("AB", words or ("1", "0"), strict=True))
+    return rows.select(
+        "id",
+        "cost",
+        judge_name="judge",
+        judge=of_judge,
+        human=pl.col("label").replace_strict(people),
+    )
+
+
+@pytest.mark.parametrize("scale", ["pairs", "grades", "words", "classes", "probabilities"])
+def test_judges_are_compared_by_verdicts_alone(scale: str) -> None:
+    """The same numbers as with probabilities, and as `evaluate` gives."""
+    rows = by_verdict(scale)
+    got = compare(rows, judges=True)
+    expected = compare(judgments(), judges=True)
+    assert got.best_judge == expected.best_judge
+    assert got.differences == expected.differences
+    assert got.systems == expected.systems
+    if scale != "pairs":
+        of_judge = {judge.judge: judge.agreement for judge in evaluate(rows).judges}
+        assert of_judge == {system.name: system.mean for system in got.systems}
+
+
+def test_verdicts_of_judges_can_be_in_two_files_with_labels_in_a_third(tmp_path: Path) -> None:
+    rows = by_verdict("grades")
+    for judge in ("j0", "j3"):
+        of_judge = rows.filter(pl.col("judge_name") == judge)
+        of_judge.select("id", "judge").write_csv(tmp_path / f"{judge}.csv")
+    labels = rows.filter(pl.col("judge_name") == "j0").select("id", label="human")
+    got = compare(tmp_path / "j0.csv", tmp_path / "j3.csv", judges=True, labels=labels)
+    both = compare(rows.filter(pl.col("judge_name").is_in(["j0", "j3"])), judges=True)
+    assert got.n == both.n == 90
+    assert [system.name for system in got.systems] == ["j3.csv", "j0.csv"]
+    assert [system.mean for system in got.systems] == [system.mean for system in both.systems]
+
+
+def test_verdicts_of_judges_that_cannot_be_compared_are_refused() -> None:
+    rows = by_verdict("grades")
+    wide = rows.pivot(on="judge_name", index=["id", "human"], values="judge")
+    with pytest.raises(DataError, match="judge: is missing; judges in columns: .* --judge j0 --"):
+        compare(wide, judges=True)
+    with pytest.raises(DataError, match="id: is missing; judges are compared on the same rows"):
+        compare(rows.drop("id"), judges=True)
+    with pytest.raises(DataError, match="label: has no labels; judges are compared by people's"):
+        compare(rows.drop("human"), judges=True)
+    scores = rows.with_columns(judge=pl.int_range(pl.len()) % 5 + 1, human=2.5)
+    with pytest.raises(DataError, match="has scores, not verdicts"):
+        compare(scores, judges=True)
+
+
+def test_a_verdict_that_failed_leaves_its_row_and_is_counted() -> None:
+    failed = pl.when(pl.int_range(pl.len()) == 5)
+    rows = by_verdict("grades").with_columns(
+        status=failed.then(pl.lit("error")).otherwise(pl.lit("ok"))
+    )
+    got = compare(rows, judges=True)
+    assert got.n == 89
+    assert got.dropped == {"status error": 1, "row that not all judges answered": 1}
 
 
 def test_rows_that_not_all_judges_answered_are_counted() -> None:

@@ -191,3 +191,26 @@ def test_sample_sizes() -> None:
     assert labels_needed(0.6, 0.0, 0.1, 100) is None
     assert cautious_correlation(-0.5, 60) == 0
     assert cautious_correlation(1.0, 60) < 1
+
+
+def test_equal_scores_have_no_error() -> None:
+    """Sums of equal columns can differ in the last bits: no interval follows from that."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        scores = rng.random(45)
+        first, *_ = all_gaps(np.stack([scores, scores, rng.random(45)], axis=1), zero_one=False)
+        assert (first.estimate, first.centre, first.standard_error) == (0.0, 0.0, 0.0)
+
+
+def test_the_next_difference_can_be_larger_than_the_few_that_were_seen() -> None:
+    """Nine of 90 scores differ: the pseudo scores have the range of both systems' scores."""
+    before = np.tile([0.1, 0.9, 0.8], 30)
+    after = before + np.where(np.arange(90) < 9, 0.05, 0.0)
+    [gap] = all_gaps(np.stack([before, after], axis=1), zero_one=False)
+    d = after - before
+    variance = (d @ d + 2 * 0.85**2) / 92 - (d.sum() / 92) ** 2  # from 0.1 to 0.95
+    assert gap.standard_error == pytest.approx(math.sqrt(variance / 91))
+    after += np.where(np.arange(90) == 9, 0.05, 0.0)
+    [gap] = all_gaps(np.stack([before, after], axis=1), zero_one=False)
+    variance = (10 * 0.05**2 + 2 * 0.025**2) / 92 - (0.5 / 92) ** 2
+    assert gap.standard_error == pytest.approx(math.sqrt(variance / 91))

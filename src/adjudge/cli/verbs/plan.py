@@ -65,7 +65,7 @@ def _run_rate(arguments: Values, options: Values) -> Any:
 
 
 def _read_draw(typed: str) -> str:
-    from adjudge.estimation.plan import DRAWS
+    from adjudge.estimation.label_draw import DRAWS
     from adjudge.validation import one_of
 
     return one_of(typed, DRAWS, "draw")

@@ -34,6 +34,7 @@ class _Alone(Estimator):
         if self.interval(sample) == "exact":
             low, high = binomial_interval(ones, size, confidence_level)
             return Outcome(mean, low, high, se, (low + high) / 2, (high - low) / 2)
+        rows = None
         active = None
         freedom = None
         influence = None
@@ -44,7 +45,7 @@ class _Alone(Estimator):
             if active < 2:
                 return refusal(TOO_FEW)
             influence = np.where(rows, (getattr(sample, self.values) - mean) / size, 0)
-        widened = spread(influence, sample.clusters, active, confidence_level, freedom)
+        widened = spread(influence, sample.clusters, active, rows, confidence_level, freedom)
         units = size if self.uses_judge else active or size
         floor = variance_floor(mean, units) if se == 0 else 0.0
         se = max(se * widened.inflation, floor)

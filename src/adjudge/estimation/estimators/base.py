@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import (
@@ -22,8 +21,7 @@ from adjudge.records import Interval
 from adjudge.validation import FloatArray, Seed
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A raw estimate with its interval clipped to [0, 1], or the reason why there is none.
 
     `estimate` can lie outside [0, 1]. Only the final result uses the clipped `rate`, so that
@@ -149,7 +147,7 @@ def widen(
         return refusal(TOO_FEW)
     influence = influence_of_rows() if se is None or active is not None else None
     degrees = freedom_of_clusters(sample) or freedom
-    wide = spread(influence, sample.clusters, active, confidence_level, degrees)
+    wide = spread(influence, sample.clusters, active, sample.labelled, confidence_level, degrees)
     if se is None and influence is not None:
         se = math.sqrt(float(influence @ influence))
     se = (se or 0.0) * wide.inflation or floor

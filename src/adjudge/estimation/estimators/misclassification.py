@@ -239,7 +239,8 @@ def doubts(counts: Counts) -> tuple[str, ...]:
     if q0 + q1 - 1 < 4 * noise:
         return (
             "the judge's advantage over chance is within four standard errors of zero: the "
-            "interval of Eq. 6 can cover less than its level (measured: 0.90 at 95 %)",
+            "interval of Eq. 6 can cover less than its level (measured at 95 %: 0.90; with ten "
+            "labels per class 0.66, if there is an estimate)",
         )
     if fewer < 20 or more > 5 * fewer:
         return (
