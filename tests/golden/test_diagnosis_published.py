@@ -14,7 +14,7 @@ from summeval_file import write_summeval
 
 from adjudge.cli import run
 from adjudge_papers.diagnosis import DiagnosisReproduction, reproduce_diagnosis
-from adjudge_papers.diagnosis_tables import (
+from adjudge_papers.diagnosis_study import (
     ALPHAS,
     CRITERIA,
     DOCUMENTS,
@@ -23,10 +23,10 @@ from adjudge_papers.diagnosis_tables import (
     SYSTEMS,
     Size,
     crowd_as_judge,
-    noise_rows,
-    published_variance,
 )
-from adjudge_papers.paper import Row, paper_tables, read_published, stated_values
+from adjudge_papers.diagnosis_tables import noise_rows, published_variance
+from adjudge_papers.paper import stated_values
+from adjudge_papers.printed import Row, paper_tables, read_published
 from shown import title, y_ticks
 
 #: The paper's number of each value of an item.
