@@ -471,7 +471,7 @@ def code_battles(
     column = cluster_column(frame, cluster)
     groups = group_codes = None
     if by == "difficulty" and by not in frame.columns:
-        groups, group_codes = _DIFFICULTIES, _grade_difficulty(frame, judged.score)
+        groups, group_codes = DIFFICULTIES, _grade_difficulty(frame, judged.score)
     elif by is not None:
         groups, group_codes = code_sorted(text_column(frame, by, "by"))
     style = None
@@ -536,7 +536,7 @@ def _who_voted(frame: pl.DataFrame, votes: str) -> tuple[str, bool]:
 
 
 #: Thirds of the prompts, by how far apart the judge scores their answers.
-_DIFFICULTIES: tuple[str, ...] = ("easy", "medium", "hard")
+DIFFICULTIES: tuple[str, ...] = ("easy", "medium", "hard")
 
 
 def _grade_difficulty(frame: pl.DataFrame, score: FloatArray | None) -> IntArray:

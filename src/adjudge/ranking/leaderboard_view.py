@@ -354,8 +354,11 @@ def placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
     }
     battles = text.count(board.n_battles, "judged battle")
     scale = "Among people's Elo of the anchors, whose mean is 1500"
+    caption = f"On people's scale: {board.method}, {battles}"
+    if board.mix:
+        caption += f", {spell_mix(board.mix)}"
     return [
-        table_of(new, placed, caption=f"On people's scale: {board.method}, {battles}"),
+        table_of(new, placed, caption=caption),
         table_of(near[:_SHOWN], among, caption=scale),
     ]
 

@@ -430,7 +430,7 @@ def test_battles_prepared_once_serve_the_board_and_the_anchors(frame: pl.DataFra
     prepared = prepare_battles(repeated, by="language", against="votes")
     assert rank(prepared, **options) == rank(repeated, by="language", against="votes", **options)
     # Anchors count battles one by one, whatever the board resamples together.
-    assert make_anchors(prepared, seed=5) == make_anchors(repeated, seed=5)
+    assert make_anchors(prepared, seed=5) == make_anchors(repeated, by="language", seed=5)
     for option in ({"human": "human_pref"}, {"cluster": "language"}, {"by": "language"}):
         with pytest.raises(ArgumentError, match=f"{next(iter(option))}.*prepare_battles"):
             rank(prepared, **option)
