@@ -31,6 +31,7 @@ from adjudge.data.names import (
     read_choices,
     refuse_values,
     refuse_where,
+    spelled_alike,
     usual_names,
 )
 from adjudge.data.outcomes import (
@@ -514,7 +515,12 @@ def code_battles(
                 f"no {' or '.join(control or ())}": int(unnamed_style.sum()),
             },
         ),
-        warnings=(*judged.warnings, *doubted, *map(describe_same_answer, alike)),
+        warnings=(
+            *judged.warnings,
+            *doubted,
+            *spelled_alike(names),
+            *map(describe_same_answer, alike),
+        ),
     )
     return coded.take(~out) if out.any() else coded
 

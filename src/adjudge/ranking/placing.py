@@ -18,6 +18,7 @@ import numpy as np
 
 from adjudge.data.battles import Battles, prepare_battles
 from adjudge.data.families import family_of
+from adjudge.data.names import spelled_alike
 from adjudge.data.rows import merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
@@ -108,7 +109,8 @@ def place(
     ready = prepare_battles(battles, **reading, **read_as(saved, battles, by=of_value))
     if of_value:
         ready = weigh_battles(ready, saved.mix)
-    warnings = [*compare_with(ready, saved), *ready.warnings]
+    alike = spelled_alike([*(row.model for row in saved.models), *ready.names])
+    warnings = list(dict.fromkeys([*compare_with(ready, saved), *ready.warnings, *alike]))
     pooled, n = _anchor_quantile(saved.models, level)
     if pooled is None:
         least = math.ceil(1000 / (n + 1)) / 1000

@@ -481,6 +481,23 @@ def test_an_anchor_that_moved_is_named() -> None:
     assert any("m05" in line and "by the judge" in line for line in board.warnings)
 
 
+def test_names_in_another_case_are_pointed_at() -> None:
+    """Ranked as two models, or placed as a new one beside its own anchor: never without a word."""
+    world = simulate_battles(models=12, battles=2000, seed=4).frame
+    name = world["model_a"][0]
+    upper = pl.col("model_a", "model_b").replace(name, name.upper())
+    line = f"{name.upper()!r} and {name!r} are 2 models here"
+    mixed = pl.concat([world.head(1000), world.tail(1000).with_columns(upper)])
+    assert any(text.startswith(line) for text in rank(mixed).warnings)
+    anchors = make_anchors(world)
+    assert anchors.warnings == ()
+    board = place(world.drop("human_pref").with_columns(upper), anchors)
+    assert [row.model for row in board.models if row.origin == "new"] == [name.upper()]
+    assert any(
+        f"{name!r} and {name.upper()!r} are 2 models here" in line for line in board.warnings
+    )
+
+
 def test_anchors_check_ends_with_its_finding(capsys: pytest.CaptureFixture[str]) -> None:
     world = simulate_battles(models=12, battles=2000, seed=4).frame
     world.write_csv("old.csv")
