@@ -332,9 +332,10 @@ def prepare_battles(
     source = Source.of(battles, **reading)
     if (done := source.prepared(Battles, prepare_battles, locals())) is not None:
         return done
+    control = [control] if isinstance(control, str) else list(dict.fromkeys(control or ()))
     with source:
         columns = [human, verdict, score, cluster, by, against, *source.columns.values()]
-        columns += style_columns(control or ())
+        columns += style_columns(control)
         source.narrow(Needs(("battles",), columns, texts=True))
         # A column that is named as the judge's, or as people's, is not also taken for the other's.
         roles = {"verdict": verdict, "score": score, "human": human}
@@ -358,8 +359,7 @@ def prepare_battles(
         apart = [column for column in (by, against) if column is not None]
         check_judges(rows.frame, table.name, measure="board", apart=apart)
     options: dict[str, Any] = {"cluster": cluster, "by": by, "against": against}
-    control = list(dict.fromkeys(control or ())) or None
-    options |= {"control": control, **roles}
+    options |= {"control": control or None, **roles}
     coded = code_battles(rows.frame, judged=judged, **options, labels_as=words, unread=rows.dropped)
     command = ["adjudge", "rank", source.name if isinstance(source.data, Handle) else "FILE"]
     spelled = {"format": format, "human": human, "verdict": verdict, "score": score}

@@ -584,3 +584,10 @@ def test_few_prompts_widen_a_resampled_board(frame: pl.DataFrame) -> None:
     one = rank(few.with_columns(topic=1), method="hard-elo", cluster="topic", replicates=50)
     assert all(row.unbounded and row.ends == (None, None) for row in one.models)
     assert all(row.rank_high == len(one.models) for row in one.models)
+
+
+def test_no_number_of_votes_replaces_prompts(frame: pl.DataFrame) -> None:
+    """On one prompt nothing shows how prompts differ: no interval, and more votes do not help."""
+    board = rank(frame.with_columns(prompt_id=pl.lit("p")), method="bt")
+    assert all(row.rank is None and row.votes_needed is None for row in board.models)
+    assert board.warnings == ("only 1 prompt: below about 20, intervals are rough",)
