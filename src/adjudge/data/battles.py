@@ -457,7 +457,7 @@ def code_battles(
         judged = judge_scores(
             frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as
         )
-    doubted = []
+    doubted = spelled_alike(names)
     voters = f"people's votes in {votes}"
     of_people = True
     if y is not None and votes != human and judged.source is None and has_values(frame, "judge"):
@@ -515,12 +515,7 @@ def code_battles(
                 f"no {' or '.join(control or ())}": int(unnamed_style.sum()),
             },
         ),
-        warnings=(
-            *judged.warnings,
-            *doubted,
-            *spelled_alike(names),
-            *map(describe_same_answer, alike),
-        ),
+        warnings=(*judged.warnings, *doubted, *map(describe_same_answer, alike)),
     )
     return coded.take(~out) if out.any() else coded
 

@@ -137,7 +137,7 @@ class AnchorSet:
 
 
 @frozen
-class Anchors(AnchorSet, ResultWithDigest):
+class Anchors(ResultWithDigest, AnchorSet):
     """What `anchors make` keeps: all that is needed to place a new model on people's scale.
 
     `groups` has the anchors of the battles of each value of `by` alone.
