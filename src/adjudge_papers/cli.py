@@ -84,7 +84,7 @@ def _run(paper: str, arguments: Values, options: Values) -> Any:
     """One paper: the figure and the files are checked first, then it runs."""
     module = paper.replace("-", "_")
     if options.get("figure") is not None:
-        from adjudge_papers.paper import read_published
+        from adjudge_papers.printed import read_published
 
         items = read_published(paper)["items"].values()
         one_of(options["figure"], tuple({i["figure"]: 0 for i in items if "figure" in i}), "figure")

@@ -40,8 +40,30 @@ from adjudge.present.figure import (
 from adjudge.present.result import frozen
 from adjudge.present.text import number, percent, signed, span
 from adjudge.validation import count
-from adjudge_papers import diagnosis_tables as study
-from adjudge_papers.diagnosis_tables import ALL, DOCUMENTS, JUDGES, MAIN_CRITERION, SYSTEMS
+from adjudge_papers.diagnosis_study import (
+    DOCUMENTS,
+    JUDGES,
+    MAIN_CRITERION,
+    SYSTEMS,
+    Size,
+    ask_judges,
+    crowd_as_judge,
+    simulate_study,
+)
+from adjudge_papers.diagnosis_tables import (
+    ALL,
+    SET_SIZE,
+    WITH_CYCLE,
+    compare_by_scores,
+    compare_rankings,
+    cycle_rows,
+    cycles_and_widths,
+    noise_rows,
+    people_means,
+    published_variance,
+    set_tables,
+    variance_of,
+)
 from adjudge_papers.items import PaperItem
 from adjudge_papers.paper import (
     REHEARSAL,
@@ -49,16 +71,15 @@ from adjudge_papers.paper import (
     MeasuredTable,
     Picks,
     Reproduction,
-    Row,
     Source,
     build_items,
-    contains,
     costs_calls,
     measured_tables,
     parts_of,
     source_of,
     values_of,
 )
+from adjudge_papers.printed import Row, contains
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -158,7 +179,7 @@ def reproduce_diagnosis(
     judges = [judge] if isinstance(judge, str) else list(judge or ())
     if judges and summeval is None:
         raise ArgumentError("judge", judges[0], "also give SummEval, with its articles")
-    size = study.Size(documents=documents, systems=systems)
+    size = Size(documents=documents, systems=systems)
     # What is wrong with the files is known before a judge is asked.
     compared: list[tuple[str, TournamentRows]] = []
     scored: list[tuple[str, Scores]] = []
@@ -168,18 +189,18 @@ def reproduce_diagnosis(
         scored.append((source_name(scores), prepare_scores(scores)))
     warnings: list[str] = []
     if summeval is not None:
-        scored.append((CROWD, prepare_scores(study.crowd_as_judge(summeval, size))))
+        scored.append((CROWD, prepare_scores(crowd_as_judge(summeval, size))))
         if judges:
             how: dict[str, Any] = {"samples": samples, "prompts": prompts}
             if costs_calls(judges[0]):
-                study.ask_judges(summeval, [REHEARSAL], size, **how, store=None, limit=50)
-            answers = study.ask_judges(summeval, judges, size, repeats=repeats, **how, **asking)
+                ask_judges(summeval, [REHEARSAL], size, **how, store=None, limit=50)
+            answers = ask_judges(summeval, judges, size, repeats=repeats, **how, **asking)
             name = ", ".join(judges)
             compared.insert(0, (name, prepare_tournaments(answers.tournaments)))
             scored.insert(0, (name, prepare_scores(answers.scores)))
             warnings = _blind_judges(answers.tournaments)
     if not (compared and scored):
-        simulated = study.simulate_study(repeats=repeats, seed=seed)
+        simulated = simulate_study(repeats=repeats, seed=seed)
         compared = compared or [(SIMULATOR, prepare_tournaments(simulated.tournaments))]
         scored = scored or [(SIMULATOR, prepare_scores(simulated.scores))]
     transitivity, tables = _tables(compared[0], scored[0], splits, seed)
@@ -201,24 +222,24 @@ def _tables(
     (pairs_of, rows) = pairs
     (scores_of, rated) = scores
     transitivity = diagnose_transitivity(rows, replicates=50, worst=5, seed=seed)
-    cycles = study.cycle_rows(transitivity)
-    sets = study.set_tables(rated, splits=splits, seed=seed)
+    cycles = cycle_rows(transitivity)
+    sets = set_tables(rated, splits=splits, seed=seed)
     frame = rated.frame
     pairs_source = _source(pairs_of, (row["judge"] for row in cycles))
     scores_source = _source(scores_of, frame["judge"].unique())
     # Scores can be of the tournaments' documents if both are real or both simulated.
     both = pairs_source == scores_source
-    people = study.people_means(frame)
-    rankings = study.compare_rankings(rows.tournaments, people, seed=seed) if both else []
+    people = people_means(frame)
+    rankings = compare_rankings(rows.tournaments, people, seed=seed) if both else []
     ranked = (pairs_of, pairs_source)
     if not rankings:
-        rankings = study.compare_rankings(study.compare_by_scores(frame), people, seed=seed)
+        rankings = compare_rankings(compare_by_scores(frame), people, seed=seed)
         ranked = (f"{scores_of}, by scores", scores_source)
-    together = study.cycles_and_widths(rows.tournaments, rated) if both else []
+    together = cycles_and_widths(rows.tournaments, rated) if both else []
     variance = [
-        *study.published_variance(),
-        *study.variance_of(scores_of, study.SET_SIZE, sets["signals"]),
-        *study.variance_of(pairs_of, study.WITH_CYCLE, cycles),
+        *published_variance(),
+        *variance_of(scores_of, SET_SIZE, sets["signals"]),
+        *variance_of(pairs_of, WITH_CYCLE, cycles),
     ]
     compared = {tournament.judge: tournament for tournament in rows.tournaments}.values()
     design = all((len(t.documents), len(t.models)) == (DOCUMENTS, SYSTEMS) for t in compared)
@@ -236,7 +257,7 @@ def _tables(
     scored = (scores_of, scores_source)
     tables: dict[str, tuple[Sequence[Row], str, Source, bool]] = {
         "cycles": (cycles, pairs_of, pairs_source, design),
-        "noise": (study.noise_rows(seed), "", "formula", True),
+        "noise": (noise_rows(seed), "", "formula", True),
         "rankings": (rankings, *ranked, design and ranked[0] == pairs_of),
         **{name: (sets[name], *scored, same) for name in ("signals", "agreement", "sets")},
         **{name: (sets[name], *scored, same and four) for name in ("pooled", "bins")},

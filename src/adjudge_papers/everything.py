@@ -49,10 +49,10 @@ from adjudge_papers.paper import (
     Reproduction,
     build_items,
     costs_calls,
-    read_published,
     simulated_findings,
     stated_values,
 )
+from adjudge_papers.printed import read_published
 from adjudge_papers.reporting import SIMULATED_BATTLES, reproduce_reporting
 from adjudge_papers.scope import PROTOCOLS, reproduce_scope
 from adjudge_papers.simulated_release import simulate_release

@@ -48,13 +48,13 @@ from adjudge_papers import reporting_simulation as simulation
 from adjudge_papers.paper import (
     REHEARSAL,
     Reproduction,
-    Row,
     build_items,
     costs_calls,
     measured_tables,
     source_of,
     values_of,
 )
+from adjudge_papers.printed import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

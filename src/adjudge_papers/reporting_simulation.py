@@ -39,7 +39,8 @@ from adjudge.present.text import level as level_text
 from adjudge.present.text import number
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import FloatArray
-from adjudge_papers.paper import Gallery, Row
+from adjudge_papers.paper import Gallery
+from adjudge_papers.printed import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -51,20 +51,15 @@ from adjudge_papers.paper import (
     Gallery,
     Picks,
     Reproduction,
-    Row,
     build_items,
-    contains,
     costs_calls,
     measured_tables,
-    paper_tables,
     read_prompts,
-    read_published,
-    read_rows,
     row_of,
-    size_of,
     source_of,
     values_of,
 )
+from adjudge_papers.printed import Row, contains, paper_tables, read_published, read_rows, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

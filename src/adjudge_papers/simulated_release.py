@@ -19,7 +19,7 @@ import polars as pl
 from scipy.special import expit
 
 from adjudge.validation import IntArray, Seed, count, generator
-from adjudge_papers.paper import Row, read_published, read_rows
+from adjudge_papers.printed import Row, read_published, read_rows
 
 #: Makers of models, and how many of every ten models each has.
 MAKERS = {"openai": 3, "google": 3, "meta": 2, "alibaba": 1, "mistral": 1}

@@ -26,15 +26,8 @@ from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.validation import count, exact_level, positive
 from adjudge_papers import soft_elo_measures as measures
 from adjudge_papers.items import PaperItem
-from adjudge_papers.paper import (
-    Reproduction,
-    Row,
-    build_items,
-    measured_tables,
-    paper_tables,
-    source_of,
-    values_of,
-)
+from adjudge_papers.paper import Reproduction, build_items, measured_tables, source_of, values_of
+from adjudge_papers.printed import Row, paper_tables
 from adjudge_papers.simulated_release import SimulatedRun
 from adjudge_papers.soft_elo_figures import FRENCH, MAIN, NEWER, PICTURES
 from adjudge_papers.soft_elo_measures import DRAWS

@@ -44,7 +44,8 @@ from adjudge.ranking.evaluation_view import (
     set_budget_axes,
     width_contours,
 )
-from adjudge_papers.paper import Gallery, Row, parts_of, read_published, values_of
+from adjudge_papers.paper import Gallery, parts_of, values_of
+from adjudge_papers.printed import Row, read_published
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

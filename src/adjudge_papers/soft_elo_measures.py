@@ -33,16 +33,8 @@ from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bradley_terry import fit_strengths, to_elo
 from adjudge.statistics.numbers import binomial_interval, mean_known
 from adjudge.validation import FloatArray, IntArray, Seed, generator
-from adjudge_papers.paper import (
-    REHEARSAL,
-    Row,
-    costs_calls,
-    ends_of,
-    read_prompts,
-    read_published,
-    row_of,
-    values_of,
-)
+from adjudge_papers.paper import REHEARSAL, costs_calls, ends_of, read_prompts, row_of, values_of
+from adjudge_papers.printed import Row, read_published
 from adjudge_papers.simulated_release import SimulatedRun, simulate_release
 
 #: The paper's budget for a reply.

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from shown_selection import REPRODUCTION, RISKS
 
-from adjudge_papers.paper import MeasuredTable, build_items, read_published, size_of
+from adjudge_papers.paper import MeasuredTable, build_items
+from adjudge_papers.printed import read_published, size_of
 from adjudge_papers.scope import PICKS, ScopeReproduction
 from shown import (
     assert_shown,

@@ -31,6 +31,7 @@ from adjudge.data.names import (
     read_choices,
     refuse_values,
     refuse_where,
+    spelled_alike,
     usual_names,
 )
 from adjudge.data.outcomes import (
@@ -331,9 +332,10 @@ def prepare_battles(
     source = Source.of(battles, **reading)
     if (done := source.prepared(Battles, prepare_battles, locals())) is not None:
         return done
+    control = [control] if isinstance(control, str) else list(dict.fromkeys(control or ()))
     with source:
         columns = [human, verdict, score, cluster, by, against, *source.columns.values()]
-        columns += style_columns(control or ())
+        columns += style_columns(control)
         source.narrow(Needs(("battles",), columns, texts=True))
         # A column that is named as the judge's, or as people's, is not also taken for the other's.
         roles = {"verdict": verdict, "score": score, "human": human}
@@ -357,8 +359,7 @@ def prepare_battles(
         apart = [column for column in (by, against) if column is not None]
         check_judges(rows.frame, table.name, measure="board", apart=apart)
     options: dict[str, Any] = {"cluster": cluster, "by": by, "against": against}
-    control = list(dict.fromkeys(control or ())) or None
-    options |= {"control": control, **roles}
+    options |= {"control": control or None, **roles}
     coded = code_battles(rows.frame, judged=judged, **options, labels_as=words, unread=rows.dropped)
     command = ["adjudge", "rank", source.name if isinstance(source.data, Handle) else "FILE"]
     spelled = {"format": format, "human": human, "verdict": verdict, "score": score}
@@ -456,7 +457,7 @@ def code_battles(
         judged = judge_scores(
             frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as
         )
-    doubted = []
+    doubted = spelled_alike(names)
     voters = f"people's votes in {votes}"
     of_people = True
     if y is not None and votes != human and judged.source is None and has_values(frame, "judge"):
@@ -471,7 +472,7 @@ def code_battles(
     column = cluster_column(frame, cluster)
     groups = group_codes = None
     if by == "difficulty" and by not in frame.columns:
-        groups, group_codes = _DIFFICULTIES, _grade_difficulty(frame, judged.score)
+        groups, group_codes = DIFFICULTIES, _grade_difficulty(frame, judged.score)
     elif by is not None:
         groups, group_codes = code_sorted(text_column(frame, by, "by"))
     style = None
@@ -536,7 +537,7 @@ def _who_voted(frame: pl.DataFrame, votes: str) -> tuple[str, bool]:
 
 
 #: Thirds of the prompts, by how far apart the judge scores their answers.
-_DIFFICULTIES: tuple[str, ...] = ("easy", "medium", "hard")
+DIFFICULTIES: tuple[str, ...] = ("easy", "medium", "hard")
 
 
 def _grade_difficulty(frame: pl.DataFrame, score: FloatArray | None) -> IntArray:

@@ -43,7 +43,7 @@ from adjudge.present.text import (
     signed,
 )
 from adjudge.records import HasInterval, Interval
-from adjudge.statistics.clusters import codes_of
+from adjudge.statistics.clusters import codes_of, mean_interval
 from adjudge.validation import FloatArray, optional_numbers, same_length
 
 #: A judge that changes this share of verdicts with the order says little about the answers.
@@ -236,7 +236,9 @@ def measure_position(rows: BiasRows) -> PositionBias | str:
 
 
 def _lean_interval(lean: FloatArray, pairs: Sample) -> Interval | None:
-    clustered = pairs.mean_interval(lean + 0.5, 0.0, 1.0)
+    level = pairs.confidence_level
+    # Few flips have the exact half-length below.
+    clustered = mean_interval(lean + 0.5, pairs.codes, level, bounds=(0.0, 1.0))
     moved = lean != 0
     low, high = ends_of(clustered)
     if low is None or high is None or not moved.any():
@@ -253,7 +255,7 @@ def _lean_interval(lean: FloatArray, pairs: Sample) -> Interval | None:
     toward_first = float(to_first.mean())
     low = min(low, mean - 2 * size * (toward_first - least))
     high = max(high, mean + 2 * size * (most - toward_first))
-    return Interval(max(0.0, low), min(1.0, high), level=pairs.confidence_level)
+    return Interval(max(0.0, low), min(1.0, high), level=level)
 
 
 # --- with its own scores ---------------------------------------------------------------------

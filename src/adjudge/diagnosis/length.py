@@ -312,17 +312,33 @@ class _Pairs:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """A number, the influence of each pair on it, and its variance for independent pairs."""
+    """A number, the influence of each pair on it, and its variance for independent pairs.
+
+    `cluster` is the mean square of what one cluster moves it by if all its answers differ, and
+    `unseen` the variance of clusters that could differ but were not drawn.
+    """
 
     value: float
     influence: FloatArray
     variance: float
+    cluster: float
     limit: float
+    unseen: float = 0.0
 
     def minus(self, other: _Estimate) -> _Estimate:
-        """The difference on the same pairs; only the pairs show how the two are correlated."""
-        gap = self.value - other.value
-        return _Estimate(gap, self.influence - other.influence, 0.0, self.limit + other.limit)
+        """The difference on the same pairs; only the pairs show how the two are correlated.
+
+        With two more clusters in which they differ, one each way: where they never differ the
+        difference is not certain to be 0 (Agresti and Min 2005).
+        """
+        return _Estimate(
+            value=self.value - other.value,
+            influence=self.influence - other.influence,
+            variance=0.0,
+            cluster=self.cluster,
+            limit=self.limit + other.limit,
+            unseen=2 * self.cluster,
+        )
 
 
 @dataclass(frozen=True)
@@ -372,7 +388,14 @@ class _Fit:
         codes, groups = pairs.clusters
         pulls = np.bincount(codes, weights=p * (1 - p) * lean**2, minlength=groups)
         influence = self.residual * lean / (1 - pulls / max(variance, 1e-300))[codes]
-        return _Estimate(float(share @ (p - alone)), influence, variance, limit=1.0)
+        moved = np.bincount(codes, weights=np.abs(lean), minlength=groups)
+        return _Estimate(
+            value=float(share @ (p - alone)),
+            influence=influence,
+            variance=variance,
+            cluster=float((moved**2).mean()) if groups else 0.0,
+            limit=1.0,
+        )
 
     def interval(self, estimate: _Estimate, confidence_level: float) -> Interval | None:
         """Value plus or minus t standard errors; none with too few clusters or pairs."""
@@ -383,7 +406,7 @@ class _Fit:
             return None
         sums = np.bincount(codes, weights=estimate.influence)
         clustered = groups / (groups - 1) * (n - 1) / (n - parameters) * float(sums @ sums)
-        se = math.sqrt(max(clustered, estimate.variance))
+        se = math.sqrt(max(clustered + estimate.unseen, estimate.variance))
         reach = student_quantile(confidence_level, groups - 1) * se
         low = max(-estimate.limit, estimate.value - reach)
         high = min(estimate.limit, estimate.value + reach)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
+from adjudge.data.names import spelled_alike
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.data.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments
@@ -24,7 +25,16 @@ from adjudge.diagnosis.measures import (
 )
 from adjudge.errors import ArgumentError
 from adjudge.present import figure as theme
-from adjudge.present.blocks import Block, Columns, Fact, Figure, Headline, notes_of, table_of
+from adjudge.present.blocks import (
+    Block,
+    Columns,
+    Fact,
+    Figure,
+    Headline,
+    notes_of,
+    table_of,
+    warnings_of,
+)
 from adjudge.present.result import Count, Level, Proportion, Result, frozen
 from adjudge.present.text import DASH, clip, level, number, percent, percent_interval, span
 from adjudge.records import Interval
@@ -122,6 +132,7 @@ class Transitivity(Result):
     confidence_level: Level
     seed: Count | None
     assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     def ranges(self) -> tuple[str, str] | None:
         """From the smallest to the largest mean rate and share with a cycle; None without any."""
@@ -183,6 +194,7 @@ def diagnose_transitivity(
         group = _transitivity_group(tournaments, cycles, triples, confidence_level, expected)
         groups.append(group)
         documents.extend(_worst_documents(tournaments, cycles, triples, worst))
+    models = [model for tournaments in rows.tournaments for model in tournaments.models]
     documents.sort(key=lambda document: (-document.rate, -document.cycles))
     return Transitivity(
         groups=tuple(groups),
@@ -194,6 +206,7 @@ def diagnose_transitivity(
         confidence_level=confidence_level,
         seed=known_seed(seed),
         assumptions=_ASSUMPTIONS,
+        warnings=tuple(spelled_alike(models)),
     )
 
 
@@ -328,7 +341,8 @@ def view_transitivity(result: Transitivity) -> list[Block]:
     names = ", ".join(clip(document.doc_id, 16) for document in result.worst[:5])
     notes = [f"documents to read first: {names}"] if names else []
     notes += left_out_together(result.dropped)
-    blocks: list[Block] = [_cycles_headline(result), *lines_of(facts), *notes_of(notes)]
+    blocks: list[Block] = [_cycles_headline(result), *lines_of(facts)]
+    blocks += warnings_of(result.warnings) + notes_of(notes)
     blocks += [table_of_groups(groups, columns, caption) for caption, columns in tables.items()]
     if result.worst:
         caption = "Documents to read first"

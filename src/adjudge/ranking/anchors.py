@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
 from adjudge.data import read_result
-from adjudge.data.battles import Battles, prepare_battles
+from adjudge.data.battles import DIFFICULTIES, Battles, prepare_battles
 from adjudge.data.rows import merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
@@ -37,7 +37,9 @@ from adjudge.ranking import evaluation
 from adjudge.ranking.bradley_terry import (
     battles_per_model,
     bradley_terry,
+    elo_standard_errors,
     float_at,
+    sandwich,
     target_battles,
     wins_table,
 )
@@ -62,6 +64,7 @@ from adjudge.ranking.temperature import fit_temperature
 from adjudge.statistics.bradley_terry import DEFAULT_L2
 from adjudge.validation import (
     FloatArray,
+    IntArray,
     Seed,
     count,
     generator,
@@ -79,26 +82,23 @@ class AnchorRow:
     model: str
     theta: float
     human_elo: float | None
+    human_se: NotNegative | None = None
     residual: float | None
     se: NotNegative | None
     n_battles: Count
     effective_battles: NotNegative | None = None
 
 
-@frozen
-class Anchors(ResultWithDigest):
-    """What `anchors make` keeps: all that is needed to place a new model on people's scale.
+@dataclass(frozen=True, kw_only=True)
+class AnchorSet:
+    """Anchors of some battles, and how the judge's answers became their targets.
 
     `method` is how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
     `score_quantiles` of |s| are kept to detect a judge that has changed. `cluster` is the column
-    that was resampled for standard errors; None: battle by battle. `mix` are the shares that the
-    battles were weighted to.
+    that was resampled for standard errors; None: battle by battle. `mix` are the shares of the
+    values of `by` that the battles were weighted to.
     """
 
-    kind: ClassVar[str] = "anchors"
-    rows_in: ClassVar[str] = "models"
-
-    schema_version: Count = 1
     method: str
     beta: float | None
     beta_se: NotNegative | None
@@ -115,22 +115,49 @@ class Anchors(ResultWithDigest):
     dropped: Mapping[str, Count]
     adjudge_version: str
     cluster: str | None = None
+    by: str | None = None
     mix: Mapping[str, float] = field(default_factory=dict)
     control: tuple[str, ...] = ()
     gamma: tuple[float, ...] = ()
     lengths: tuple[float, float] | None = None
     made: str = ""
 
-    def view(self) -> list[Block]:
+    @property
+    def residuals(self) -> int:
+        """How many anchors have a left-out residual."""
+        return sum(row.residual is not None and row.se is not None for row in self.models)
+
+    @property
+    def least_alpha(self) -> float | None:
+        """The smallest error level with a finite quantile; None without one."""
         scales = [row.se for row in self.models if row.residual is not None and row.se is not None]
         # The quantile is the ceil((1 - alpha)(n + 1))-th score; one without a scale is infinite.
         least = math.ceil(1000 * (scales.count(0.0) + 1) / (len(scales) + 1)) / 1000
-        finite = f"Intervals of new models are finite for alpha from {least:g}."
-        title = f"{self.method}: {text.count(len(self.models), 'anchor')}, {len(scales)} of them"
+        return least if any(scales) else None
+
+
+@frozen
+class Anchors(ResultWithDigest, AnchorSet):
+    """What `anchors make` keeps: all that is needed to place a new model on people's scale.
+
+    `groups` has the anchors of the battles of each value of `by` alone.
+    """
+
+    kind: ClassVar[str] = "anchors"
+    rows_in: ClassVar[str] = "models"
+
+    schema_version: Count = 1
+    groups: Mapping[str, AnchorSet] = field(default_factory=dict)
+
+    def view(self) -> list[Block]:
+        least = self.least_alpha
+        title = f"{self.method}: {text.count(len(self.models), 'anchor')}, {self.residuals} of them"
         headline = Headline(
             f"{title} with a left-out residual",
-            finite if any(scales) else "New models get no interval.",
-            tone="plain" if any(scales) else "bad",
+            "New models get no interval."
+            if least is None
+            else f"Intervals of new models are finite for alpha from {least:g}.",
+            tone="bad" if least is None else "plain",
         )
         facts = [
             *fitted_facts(self),
@@ -160,7 +187,18 @@ class Anchors(ResultWithDigest):
         }
         table = table_of(sorted(self.models, key=lambda row: -row.theta), columns)
         notes = warnings_of(self.warnings) + notes_of(text.left_out(self.dropped, "battle"))
-        return [headline, Facts(facts), table, *notes]
+        return [headline, Facts(facts), table, *self._table_of_groups(), *notes]
+
+    def _table_of_groups(self) -> list[Block]:
+        columns: Columns[tuple[str, AnchorSet]] = {
+            str(self.by): lambda group: group[0],
+            "anchors": lambda group: text.number(len(group[1].models)),
+            "with a residual": lambda group: text.number(group[1].residuals),
+            "finite for alpha from": lambda group: text.number(group[1].least_alpha),
+            "battles": lambda group: text.number(group[1].n_battles),
+        }
+        caption = f"Anchors of one value alone: anchors place --quantile {self.by}=VALUE"
+        return [table_of([*self.groups.items()], columns, caption=caption)] if self.groups else []
 
 
 def make_anchors(
@@ -183,8 +221,8 @@ def make_anchors(
     Args:
         battles: Battles with judge scores and votes, as in `rank`.
         method: soft-elo, hard-elo or smoothed; auto picks one of the first two.
-        mix: Share of each value of `by` in the battles of new models. Battles are weighted to it;
-            one value alone gives the quantile of its battles.
+        mix: Share of each value of `by` in the battles of new models. Battles are weighted to it.
+            With `by` alone, the anchors of each value are kept too, for `place(quantile=)`.
         control: Fit what people's votes say about style on top of the judge's scores: length,
             headers, lists, bold, or a column of numbers. Models that write more than the anchors
             are then placed right.
@@ -194,19 +232,53 @@ def make_anchors(
         seed: Seed of everything random.
         **reading: How battles are read: see `ReadingVotes`.
     """
-    from adjudge import __version__
-
-    l2 = positive(l2, "l2")
-    replicates = count(replicates, "replicates", least=2)
-    rng = generator(seed)
-    if mix is None and reading.get("by") is not None:
-        remedy = "add --mix VALUE=SHARE,... (mix=): anchors are for one mix of its values"
-        raise ArgumentError("by", reading["by"], remedy)
+    how = _Calibration(
+        method,
+        smoothing,
+        positive(l2, "l2"),
+        count(replicates, "replicates", least=2),
+        generator(seed),
+    )
     styled: dict[str, Any] = {} if control is None else {"control": control}
-    ready = weigh_battles(prepare_battles(battles, **reading, **styled), mix)
+    ready = prepare_battles(battles, **reading, **styled)
     if ready.human is None:
         remedy = "anchors need battles that people voted on"
         raise ArgumentError("battles", "no human votes", remedy)
+    if mix is not None:
+        return Anchors(**vars(_calibrate(weigh_battles(ready, mix), how, mix)))
+    if ready.groups == DIFFICULTIES:
+        remedy = "give a column of it, or add --mix: thirds by scores are those of one file"
+        raise ArgumentError("by", ready.by, remedy)
+    whole = _calibrate(ready, how)
+    groups = {}
+    warnings = list(whole.warnings)
+    for value in ready.groups or ():
+        try:
+            group = _calibrate(weigh_battles(ready, {value: 1.0}), how, {value: 1.0})
+        except (ArgumentError, DataError) as error:
+            warnings.append(f"no anchors of {ready.by} {value} alone: {error}")
+        else:
+            groups[value] = group
+    return Anchors(**{**vars(whole), "groups": groups, "warnings": tuple(warnings)})
+
+
+class _Calibration(NamedTuple):
+    """The checked options of `make_anchors`."""
+
+    method: str
+    smoothing: float | None
+    l2: float
+    replicates: int
+    rng: np.random.Generator
+
+
+def _calibrate(
+    ready: Battles, how: _Calibration, mix: Mapping[str, float] | None = None
+) -> AnchorSet:
+    """The anchors of these battles, which were weighted to the mix."""
+    from adjudge import __version__
+
+    method, smoothing, l2, replicates, rng = how
     if method == "auto":
         method = choose_method(ready)
     one_of(method, METHODS, "method")
@@ -236,10 +308,14 @@ def make_anchors(
         evaluation.hold_out_each(rule, l2=l2, replicates=replicates, seed=rng),
         evaluation.human_reference(ready, l2=l2),
     )
-    voted, votes = target_battles(ready, ready.human)
+    voted, votes = target_battles(ready, np.asarray(ready.human))
     people = bradley_terry(_wins(voted, votes), names=voted.names, l2=l2)
     # People's leaderboard has no Elo outside its largest component.
     human_elo = np.where(people.structure.component == 0, people.elo, np.nan)
+    human_se = None
+    if voted.weights is None:
+        covariance = sandwich(people, voted.a, voted.b, votes, clusters=voted.prompts)
+        human_se = elo_standard_errors(covariance)
     seen = {name: k for k, name in enumerate(held.names)}
     n_battles = battles_per_model(used.a, used.b, used.n_models)
     effective = effective_battles(used)
@@ -248,7 +324,7 @@ def make_anchors(
         warnings += target.temperature.warnings
     for reason, times in held.left_out.items():
         warnings.append(f"{times} anchors have no residual: {reason}")
-    return Anchors(
+    return AnchorSet(
         method=method,
         beta=target.beta,
         beta_se=target.beta_se,
@@ -260,6 +336,7 @@ def make_anchors(
                 model=name,
                 theta=float(fit.theta[k]),
                 human_elo=float_at(human_elo, k),
+                human_se=float_at(human_se, k),
                 residual=float_at(held.values, seen.get(name)),
                 se=float_at(held.se, seen.get(name)),
                 n_battles=int(n_battles[k]),
@@ -276,6 +353,7 @@ def make_anchors(
         dropped=merge_dropped(ready.dropped, lost),
         adjudge_version=__version__,
         cluster=ready.cluster,
+        by=ready.by,
         mix=dict(mix or {}),
         control=ready.control,
         gamma=gamma,
@@ -350,7 +428,7 @@ def _only(values: tuple[str, ...], column: str) -> str | None:
     return values[0] if values else None
 
 
-def on_anchors_scale(battles: Battles, anchors: Anchors) -> Battles:
+def on_anchors_scale(battles: Battles, anchors: AnchorSet) -> Battles:
     """The battles with scores that people's preference for style was added to, as the anchors'."""
     if not anchors.gamma or anchors.beta is None:
         return battles
@@ -360,8 +438,22 @@ def on_anchors_scale(battles: Battles, anchors: Anchors) -> Battles:
     return styled_scores(battles, anchors.beta, anchors.gamma)
 
 
-def read_as(anchors: Anchors, battles: object) -> dict[str, Any]:
-    """How new battles are read: by the anchors' clusters and style. Prepared ones keep theirs."""
+def targets_as(battles: Battles, anchors: AnchorSet) -> FloatArray:
+    """The targets of new battles, made as the anchors' were."""
+    battles = on_anchors_scale(battles, anchors)
+    fitted = {"beta": anchors.beta, "smoothing": anchors.smoothing}
+    return np.asarray(make_target(battles, anchors.method, **fitted).values)
+
+
+def positions_among(battles: Battles, anchors: AnchorSet) -> IntArray:
+    """Where each model of the battles is among the anchors; -1 if it is not one of them."""
+    position = {row.model: k for k, row in enumerate(anchors.models)}
+    return np.array([position.get(name, -1) for name in battles.names], dtype=np.int64)
+
+
+def read_as(anchors: AnchorSet, battles: object, *, by: bool = False) -> dict[str, Any]:
+    """How new battles are read: with the anchors' columns. Prepared ones keep theirs."""
     if isinstance(battles, Battles):
         return {}
-    return {"cluster": anchors.cluster, "control": anchors.control or None}
+    columns = {"cluster": anchors.cluster, "control": anchors.control or None}
+    return {**columns, "by": anchors.by} if by else columns

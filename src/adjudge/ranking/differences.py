@@ -229,10 +229,7 @@ def different_pairs(
         halved = np.where(gap > variance / 2, np.maximum(ratio - gap + variance / 4, 0.0), 0.0)
         return holm(np.where(within, chdtrc(1, halved), sweep)) <= alpha
 
-    double = 2 / np.maximum(variance, 1e-300)
-    with np.errstate(over="ignore"):
-        low = double * (np.expm1(-gap) + gap)
-        high = double * (np.expm1(gap) - gap)
+    low, high = _bounds(gap, variance)
     # Between groups only the ratio itself decides; without a path of wins any gap is possible.
     path = fit.reach[first, second] | fit.reach[second, first]
     low = np.where(within, low, 0.0)
@@ -273,18 +270,14 @@ def penalised_differences(
     gap = np.abs(theta[first] - theta[second])
     diagonal = np.diag(inverse)
     variance = diagonal[first] + diagonal[second] - 2 * inverse[first, second]
-    winner, loser = np.nonzero(wins)
 
     def reject(ratio: FloatArray) -> BoolArray:
         p = np.asarray(2 * stdtr(freedom, -np.sqrt(ratio / scale)), dtype=np.float64)
         return holm(p) <= alpha
 
     def likelihood(strengths: FloatArray) -> FloatArray:
-        value = np.empty(len(strengths))
-        for rows in slices(len(strengths), max(1, _CELLS // max(1, len(winner)))):
-            apart = strengths[rows][:, winner] - strengths[rows][:, loser]
-            value[rows] = log_expit(apart) @ wins[winner, loser]
-        return np.asarray(value - l2 * (strengths**2).sum(axis=-1))
+        penalty = l2 * (strengths**2).sum(axis=-1)
+        return np.asarray(_log_likelihoods(wins, strengths) - penalty)
 
     largest = likelihood(theta[None])[0]
 
@@ -298,11 +291,25 @@ def penalised_differences(
         equal = fit_tied(wins, first[pairs], second[pairs], l2=l2, start=start, tolerance=1e-2)
         return np.asarray(np.maximum(2 * (largest - likelihood(equal)), 0.0))
 
-    double = 2 / variance
-    with np.errstate(over="ignore"):
-        low = double * (np.expm1(-gap) + gap)
-        high = double * (np.expm1(gap) - gap)
+    low, high = _bounds(gap, variance)
     return _decide(low, high, reject, closer, exact)
+
+
+def _bounds(gap: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What a ratio is between, by the gap of two strengths and its variance."""
+    double = 2 / np.maximum(variance, 1e-300)
+    with np.errstate(over="ignore"):
+        return double * (np.expm1(-gap) + gap), double * (np.expm1(gap) - gap)
+
+
+def _log_likelihoods(wins: FloatArray, strengths: FloatArray) -> FloatArray:
+    """The log likelihood of each line of strengths."""
+    winner, loser = np.nonzero(wins)
+    value = np.empty(len(strengths))
+    for rows in slices(len(strengths), max(1, _CELLS // max(1, len(winner)))):
+        apart = strengths[rows][:, winner] - strengths[rows][:, loser]
+        value[rows] = log_expit(apart) @ wins[winner, loser]
+    return value
 
 
 def _decide(
@@ -369,14 +376,7 @@ class _Unpenalised:
 
     def ratios(self, wins: FloatArray, theta: FloatArray) -> FloatArray:
         """T of strengths that satisfy a hypothesis: at least that of the best ones."""
-        winner, loser = np.nonzero(wins)
-        value = np.empty(len(theta))
-        block = max(1, _CELLS // max(1, len(winner)))
-        for begin in range(0, len(theta), block):
-            rows = theta[begin : begin + block]
-            apart = rows[:, winner] - rows[:, loser]
-            value[begin : begin + block] = log_expit(apart) @ wins[winner, loser]
-        return np.asarray(2 * (self.log_likelihood - value))
+        return np.asarray(2 * (self.log_likelihood - _log_likelihoods(wins, theta)))
 
     def variances(self, first: IntArray, second: IntArray) -> FloatArray:
         """Variance of each gap within a group, by the information."""

@@ -12,7 +12,7 @@ from adjudge.present import text
 from adjudge.present.blocks import Block, Columns, Fact, Headline, table_of
 from adjudge.present.figure import ACCENT, INK, MUTED, WARM, name_rows, panel
 from adjudge.ranking.shift import spell_mix
-from adjudge.ranking.style import name_control, style_blocks
+from adjudge.ranking.style import LEAST_LIKE, name_control, style_blocks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,12 @@ def board_headline(board: Leaderboard) -> Headline:
 def _extrapolated(board: Leaderboard) -> list[ModelRow]:
     """The models that are not ranked though they have enough votes: too few at like style."""
     return [
-        row for row in board.models if row.rank is None and row.votes_needed is None and row.plain
+        row
+        for row in board.models
+        if row.rank is None
+        and row.votes_needed is None
+        and row.like_style is not None
+        and row.like_style < LEAST_LIKE
     ]
 
 
@@ -354,8 +359,11 @@ def placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
     }
     battles = text.count(board.n_battles, "judged battle")
     scale = "Among people's Elo of the anchors, whose mean is 1500"
+    caption = f"On people's scale: {board.method}, {battles}"
+    if board.mix:
+        caption += f", {spell_mix(board.mix)}"
     return [
-        table_of(new, placed, caption=f"On people's scale: {board.method}, {battles}"),
+        table_of(new, placed, caption=caption),
         table_of(near[:_SHOWN], among, caption=scale),
     ]
 

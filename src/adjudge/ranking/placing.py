@@ -18,19 +18,27 @@ import numpy as np
 
 from adjudge.data.battles import Battles, prepare_battles
 from adjudge.data.families import family_of
+from adjudge.data.names import spelled_alike
 from adjudge.data.rows import merge_dropped
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import evaluation
-from adjudge.ranking.anchors import AnchorRow, Anchors, on_anchors_scale, read_anchors, read_as
+from adjudge.ranking.anchors import (
+    AnchorRow,
+    Anchors,
+    AnchorSet,
+    positions_among,
+    read_anchors,
+    read_as,
+    targets_as,
+)
 from adjudge.ranking.differences import ranks
 from adjudge.ranking.evaluation import models_needed
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow
 from adjudge.ranking.rank import ReadingJudged
-from adjudge.ranking.shift import spell_mix
+from adjudge.ranking.shift import spell_mix, weigh_battles
 from adjudge.ranking.stale import compare_with, length_remarks
 from adjudge.ranking.style import mean_lengths
-from adjudge.ranking.targets import make_target
 from adjudge.records import Interval
 from adjudge.statistics.bradley_terry import fit_against_anchors, to_elo
 from adjudge.validation import (
@@ -79,26 +87,30 @@ def place(
         battles: Judged battles of new models against the anchors' models, as in `rank`.
         anchors: File that `anchors make` wrote, or the result of `make_anchors`.
         alpha: Error level of conformal intervals.
-        quantile: pooled, family (only models of the same maker) or strength (only anchors about as
-            strong by the judge). The promise is then about models of that maker, or of that
-            strength, and with too few anchors there is no interval.
+        quantile: pooled, family (only models of the same maker), strength (only anchors about as
+            strong by the judge), or COLUMN=VALUE, such as language=de (only battles of that value,
+            the anchors' and the new models'; anchors made with `by=COLUMN`). The promise is then
+            about models of that maker, or of that strength, or about people's Elo on battles of
+            that value, and with too few anchors there is no interval.
         families: Makers of models whose names do not show it.
         replicates: Bootstrap resamples of each standard error. By default as many as the anchors
             had.
         seed: Seed of everything random.
         **reading: How battles are read: see `ReadingJudged`. Clusters are the anchors'.
     """
-    if quantile not in QUANTILES:
-        remedy = "anchors for one value of a column are made with --by COLUMN --mix VALUE=1"
-        raise ArgumentError("quantile", quantile, f"choose one of {', '.join(QUANTILES)}; {remedy}")
-    saved = read_anchors(anchors)
+    everything = read_anchors(anchors)
+    of_value = quantile not in QUANTILES
+    saved = _anchors_of_value(everything, quantile) if of_value else everything
     level = exact_level(alpha)
     rng = generator(seed)
     replicates = (
         saved.replicates if replicates is None else count(replicates, "replicates", least=2)
     )
-    ready = prepare_battles(battles, **reading, **read_as(saved, battles))
-    warnings = [*compare_with(ready, saved), *ready.warnings]
+    ready = prepare_battles(battles, **reading, **read_as(saved, battles, by=of_value))
+    if of_value:
+        ready = weigh_battles(ready, saved.mix)
+    alike = spelled_alike([*(row.model for row in saved.models), *ready.names])
+    warnings = list(dict.fromkeys([*compare_with(ready, saved), *ready.warnings, *alike]))
     pooled, n = _anchor_quantile(saved.models, level)
     if pooled is None:
         least = math.ceil(1000 / (n + 1)) / 1000
@@ -164,8 +176,21 @@ def place(
         seed=known_seed(seed),
         smoothing=saved.smoothing,
         judge_fingerprint=saved.judge_fingerprint,
+        mix=saved.mix,
         assumptions=_assumptions(level, saved.mix),
     )
+
+
+def _anchors_of_value(anchors: Anchors, quantile: str) -> AnchorSet:
+    """The anchors of the battles with one value of the column that they were made by."""
+    column, _, value = quantile.partition("=")
+    if column == anchors.by and value in anchors.groups:
+        return anchors.groups[value]
+    choices = [*QUANTILES, *(f"{anchors.by}={value}" for value in anchors.groups)]
+    remedy = f"choose one of {', '.join(choices)}"
+    if not anchors.groups:
+        remedy += "; for COLUMN=VALUE, make the anchors with --by COLUMN"
+    raise ArgumentError("quantile", quantile, remedy)
 
 
 def _assumptions(level: Fraction, mix: Mapping[str, float]) -> tuple[str, ...]:
@@ -189,14 +214,11 @@ class _AgainstAnchors(NamedTuple):
     dropped: Mapping[str, int]
 
 
-def _against_anchors(battles: Battles, anchors: Anchors) -> _AgainstAnchors:
-    position = {row.model: k for k, row in enumerate(anchors.models)}
-    code = np.array([position.get(name, -1) for name in battles.names], dtype=np.int64)
+def _against_anchors(battles: Battles, anchors: AnchorSet) -> _AgainstAnchors:
+    code = positions_among(battles, anchors)
     a_known = code[battles.a] >= 0
     b_known = code[battles.b] >= 0
-    battles = on_anchors_scale(battles, anchors)
-    fitted = {"beta": anchors.beta, "smoothing": anchors.smoothing}
-    target = np.asarray(make_target(battles, anchors.method, **fitted).values)
+    target = targets_as(battles, anchors)
     mixed = a_known != b_known
     usable = mixed & np.isfinite(target)
     dropped = {
@@ -222,7 +244,7 @@ def _against_anchors(battles: Battles, anchors: Anchors) -> _AgainstAnchors:
     )
 
 
-def _placed(rows: list[ModelRow], anchors: Anchors) -> tuple[ModelRow, ...]:
+def _placed(rows: list[ModelRow], anchors: AnchorSet) -> tuple[ModelRow, ...]:
     """New models among the anchors' Elo by people, each ranked with its rank range."""
     empty: dict[str, Any] = {"interval": None, "se": None, "n_battles": 0, "rank": 0}
     voted = [
@@ -248,7 +270,7 @@ def _placed(rows: list[ModelRow], anchors: Anchors) -> tuple[ModelRow, ...]:
 
 
 def _family_quantile(
-    model: str, anchors: Anchors, level: Fraction, families: Mapping[str, str] | None
+    model: str, anchors: AnchorSet, level: Fraction, families: Mapping[str, str] | None
 ) -> tuple[float | None, list[str]]:
     """The quantile of the anchors of this model's maker; None, with a note, if too few."""
     maker = family_of(model, families)
@@ -264,7 +286,7 @@ def _family_quantile(
     ]
 
 
-def _strength_quantile(elo: float, anchors: Anchors, level: Fraction) -> float | None:
+def _strength_quantile(elo: float, anchors: AnchorSet, level: Fraction) -> float | None:
     """The quantile of the anchors about as strong by the judge: quarters, thirds or halves.
 
     Groups are as many as have enough anchors each, up to four. Without enough for one, None.

@@ -192,7 +192,8 @@ def pooled_spread(
     if fit.freedom <= 0:
         few = np.ones(len(elo), dtype=bool)
         low = high = np.full(len(elo), np.nan)
-    needed[~few] = np.nan
+    # Where votes are not what is lacking, but prompts, no number of votes helps.
+    needed[~few | (needed <= fit.votes)] = np.nan
     if extrapolated is not None:
         few |= extrapolated
     best, worst = _ranges(fit, component, ~few & (fit.votes > 0), request.level)

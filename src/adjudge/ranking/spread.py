@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.data.battles import Battles
+from adjudge.present import text
 from adjudge.ranking.bradley_terry import battles_per_model, float_at
 from adjudge.ranking.differences import component_ranks
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow
@@ -143,4 +144,5 @@ def warn_of_few_prompts(used: Battles) -> list[str]:
     prompts = count_prompts(used)
     if prompts is None or prompts >= _FEW_PROMPTS:
         return []
-    return [f"only {prompts} prompts: below about {_FEW_PROMPTS}, intervals are rough"]
+    only = text.count(prompts, "prompt")
+    return [f"only {only}: below about {_FEW_PROMPTS}, intervals are rough"]

@@ -1,8 +1,10 @@
 """Whether anchors still hold: judge, scale of the scores, and what new votes say.
 
-New models are placed with the anchors' temperature beta, P(A preferred) = sigma(beta s). New votes
-on judged battles have their beta, too. The two are compared by a two-sided test at 1 %. Among
-anchors that still hold, one check in a hundred says otherwise by chance.
+New models are placed with the anchors' temperature beta, P(A preferred) = sigma(beta s), and with
+their strengths. New votes on judged battles have their beta, too, and new battles between anchors
+place each of them again, by the judge and by the votes. Beta and both strengths are compared by
+two-sided tests at 1 % each, Holm's for the strengths. Among anchors that still hold, about
+three checks in a hundred say otherwise by chance.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar, Unpack
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, ndtr, stdtr
 
 from adjudge.data.battles import Battles, prepare_battles
 from adjudge.data.drift import drift_from_quantiles
@@ -25,14 +27,28 @@ from adjudge.judges.judge import match_judge
 from adjudge.present import text
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, warnings_of
 from adjudge.present.result import Count, NotNegative, Proportion, Result, frozen
-from adjudge.ranking.anchors import Anchors, on_anchors_scale, read_anchors, read_as, spell_lengths
+from adjudge.ranking.anchors import (
+    Anchors,
+    AnchorSet,
+    on_anchors_scale,
+    positions_among,
+    read_anchors,
+    read_as,
+    spell_lengths,
+    targets_as,
+)
+from adjudge.ranking.differences import few_groups
 from adjudge.ranking.rank import ReadingJudged
 from adjudge.ranking.temperature import fit_temperature
-from adjudge.validation import FloatArray
+from adjudge.statistics.bradley_terry import ELO_PER_UNIT, fit_against_anchors, to_elo
+from adjudge.statistics.differences import holm
+from adjudge.validation import FloatArray, IntArray
 
 #: With as many votes on new battles, the anchors' temperature is tested against them.
 _FEWEST_VOTES = 100
 _LEVEL = 0.01
+#: With as many battles against other anchors here, an anchor's strength is tested.
+_FEWEST_BATTLES = 30
 
 
 @dataclass(frozen=True)
@@ -155,7 +171,7 @@ def check_anchors(
 # --- how new battles differ ---
 
 
-def compare_with(battles: Battles, anchors: Anchors) -> list[str]:
+def compare_with(battles: Battles, anchors: AnchorSet) -> list[str]:
     """Refuse scores of another kind; what has changed since the anchors were made, then notes."""
     notes = _same_judge(battles, anchors)
     if anchors.cluster is not None and battles.prompts is None:
@@ -169,7 +185,7 @@ def compare_with(battles: Battles, anchors: Anchors) -> list[str]:
     return [*_what_changed(battles, anchors, _test_votes(battles, anchors)), *notes]
 
 
-def _same_judge(battles: Battles, anchors: Anchors) -> list[str]:
+def _same_judge(battles: Battles, anchors: AnchorSet) -> list[str]:
     """Refuse another judge; note if only names, or nothing, could be compared."""
     judge = [Identity(judge=anchors.judge, fingerprint=anchors.judge_fingerprint)]
     matches = [
@@ -179,7 +195,7 @@ def _same_judge(battles: Battles, anchors: Anchors) -> list[str]:
     return list(dict.fromkeys(match.remark for match in matches if match.remark is not None))
 
 
-def _what_changed(battles: Battles, anchors: Anchors, votes: VotesTest | None) -> list[str]:
+def _what_changed(battles: Battles, anchors: AnchorSet, votes: VotesTest | None) -> list[str]:
     """Why the anchors should be made again: other scores, or votes that do not follow them."""
     changed = []
     if (median := _moved_median(battles, anchors)) is not None:
@@ -193,10 +209,10 @@ def _what_changed(battles: Battles, anchors: Anchors, votes: VotesTest | None) -
             f"{votes.n:,} votes here do not follow the anchors' temperature "
             f"(beta {votes.beta:.2f}, was {anchors.beta:.2f}){_again(anchors)}"
         )
-    return changed
+    return changed + _moved_anchors(battles, anchors)
 
 
-def _moved_median(battles: Battles, anchors: Anchors) -> float | None:
+def _moved_median(battles: Battles, anchors: AnchorSet) -> float | None:
     """The median of |s| here, if the scores are on another scale than the anchors'."""
     if battles.score is None or not anchors.score_quantiles:
         return None
@@ -206,7 +222,77 @@ def _moved_median(battles: Battles, anchors: Anchors) -> float | None:
     return float(np.median(here))
 
 
-def _test_votes(battles: Battles, anchors: Anchors) -> VotesTest | None:
+def _moved_anchors(battles: Battles, anchors: AnchorSet) -> list[str]:
+    """A line about the anchors that battles against the others place elsewhere than before."""
+    theta = np.array([row.theta for row in anchors.models])
+    by_judge = _Anchored(theta, np.array([row.se for row in anchors.models], dtype=np.float64))
+    lines = by_judge.moved(battles, anchors, targets_as(battles, anchors), "by the judge")
+    if battles.human is None:
+        return lines
+    elo = np.array([row.human_elo for row in anchors.models], dtype=np.float64)
+    se = np.array([row.human_se for row in anchors.models], dtype=np.float64)
+    people = _Anchored((elo - 1500) / ELO_PER_UNIT, se)
+    return lines + people.moved(battles, anchors, battles.human, "by the votes")
+
+
+@dataclass(frozen=True)
+class _Anchored:
+    """Strengths of the anchors, by the judge or by people, and their standard errors in Elo."""
+
+    theta: FloatArray
+    se: FloatArray
+
+    def moved(self, battles: Battles, anchors: AnchorSet, target: FloatArray, by: str) -> list[str]:
+        """A line about the anchors that these targets place elsewhere: Holm's rule on t tests."""
+        code = positions_among(battles, anchors)
+        a = code[battles.a]
+        b = code[battles.b]
+        known = np.isfinite(self.theta)
+        usable = (a >= 0) & (b >= 0) & known[a] & known[b] & np.isfinite(target)
+        here = np.full(len(known), np.nan)
+        p_value = np.ones(len(known))
+        for k in np.flatnonzero(self.se > 0):
+            met = usable & ((a == k) | (b == k))
+            if met.sum() < _FEWEST_BATTLES:
+                continue
+            opponent = np.where(a == k, b, a)[met]
+            won = np.where(a == k, target, 1 - target)[met]
+            prompts = np.arange(len(won)) if battles.prompts is None else battles.prompts[met]
+            theta = np.where(known, self.theta, 0.0)
+            here[k], se, freedom = _place_again(opponent, won, theta, prompts, anchors.l2)
+            shares = np.bincount(opponent, minlength=len(theta)) / len(opponent)
+            rivals = float(np.nansum((shares * self.se) ** 2))
+            error = math.sqrt(se**2 + self.se[k] ** 2 + rivals)
+            apart = abs(here[k] - theta[k]) * ELO_PER_UNIT / error
+            p_value[k] = 2 * stdtr(freedom, -apart)
+        moved = np.flatnonzero(holm(p_value) < _LEVEL)
+        if not len(moved):
+            return []
+        places = [
+            f"{anchors.models[k].model} ({to_elo(here[k]):.0f}, was {to_elo(self.theta[k]):.0f})"
+            for k in moved[np.argsort(p_value[moved], kind="stable")]
+        ]
+        more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+        return [
+            f"battles between anchors place {', '.join(places[:3])}{more} elsewhere {by}"
+            f"{_again(anchors)}"
+        ]
+
+
+def _place_again(
+    opponent: IntArray, won: FloatArray, theta: FloatArray, prompts: IntArray, l2: float
+) -> tuple[float, float, int]:
+    """Strength of a model against fixed ones, its standard error in Elo, degrees of freedom."""
+    met = np.bincount(opponent, minlength=len(theta)).astype(np.float64)
+    strength = float(fit_against_anchors(met, np.asarray(won.sum()), theta, l2=l2))
+    p = expit(strength - theta[opponent])
+    sums = np.bincount(np.unique(prompts, return_inverse=True)[1], won - p)
+    information = float((p * (1 - p)).sum()) + 2 * l2
+    variance = few_groups(len(sums)) ** 2 * float(sums @ sums)
+    return strength, ELO_PER_UNIT * math.sqrt(variance) / information, len(sums) - 1
+
+
+def _test_votes(battles: Battles, anchors: AnchorSet) -> VotesTest | None:
     """The temperature of votes in the new file against the anchors'; None if it cannot be known."""
     if anchors.method != "soft-elo" or anchors.beta_se is None or battles.human is None:
         return None
@@ -218,13 +304,13 @@ def _test_votes(battles: Battles, anchors: Anchors) -> VotesTest | None:
     return VotesTest(fit.n_battles, fit.beta, fit.beta_se, float(2 * ndtr(-apart)))
 
 
-def _again(anchors: Anchors) -> str:
+def _again(anchors: AnchorSet) -> str:
     made = f"; they were made on {anchors.made}" if anchors.made else ""
     return f"{made}: make the anchors again with new votes"
 
 
 def length_remarks(
-    name: str, lengths: FloatArray | None, model: int, anchors: Anchors
+    name: str, lengths: FloatArray | None, model: int, anchors: AnchorSet
 ) -> list[str]:
     """A warning about a model that writes more, or less, than every anchor."""
     if lengths is None or anchors.lengths is None or np.isnan(lengths[model]):

@@ -103,7 +103,9 @@ def fit_equal(
     if battles.prompts is not None:
         prompts = len(np.unique(battles.prompts[voted]))
     _refuse_little(style[voted], battles.control, prompts, battles.prompts is not None)
-    scale = np.sqrt((style[voted] ** 2).mean(axis=0))
+    largest = np.abs(style[voted]).max(axis=0)
+    # Squares of very large or very small numbers are not numbers.
+    scale = largest * np.sqrt(((style[voted] / largest) ** 2).mean(axis=0))
     z = style / scale
     fit = fit_pooled(battles, target, judge, features=z, names=battles.control, l2=l2)
     plain = fit_pooled(battles, target, judge, l2=l2)

@@ -105,13 +105,19 @@ def cluster_means_se(values: FloatArray, codes: IntArray, groups: int) -> tuple[
 
 
 def mean_interval(
-    values: FloatArray, codes: IntArray, confidence_level: float, *, bounds: tuple[float, float]
+    values: FloatArray,
+    codes: IntArray,
+    confidence_level: float,
+    *,
+    bounds: tuple[float, float],
+    pseudo: float = 0.0,
 ) -> Interval | None:
     """t interval on groups - 1 degrees of freedom with the cluster-robust standard error.
 
     Clipped to the `bounds` of the mean. If all rows are equal, there is no variance to measure.
     Then the share of clusters that could differ unobserved is at most 1 - tail^(1/groups), and the
     interval assumes the far bound for them. There is no interval from fewer than two clusters.
+    `pseudo` adds two clusters to the error, of this distance from the mean, one each way.
     """
     numbered, groups = recode(codes)
     if groups < 2:
@@ -122,7 +128,9 @@ def mean_interval(
         unseen = 1 - ((1 - confidence_level) / 2) ** (1 / groups)
         ends = mean - unseen * (mean - low), mean + unseen * (high - mean)
         return Interval(*ends, level=confidence_level)
-    reach = student_quantile(confidence_level, groups - 1) * se
+    reach = student_quantile(confidence_level, groups - 1) * math.hypot(
+        se, pseudo * 2**0.5 / groups
+    )
     return Interval(max(low, mean - reach), min(high, mean + reach), level=confidence_level)
 
 

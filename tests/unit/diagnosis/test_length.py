@@ -175,3 +175,18 @@ def test_the_interval_is_clustered_with_its_small_sample_factor() -> None:
     reach = student_t.ppf(0.975, groups - 1) * np.sqrt(variance)
     reach *= np.mean(p * (1 - p) * np.abs(x))  # the effect is a function of gamma alone
     assert list(bias.effect_interval) == pytest.approx([bias.effect - reach, bias.effect + reach])
+
+
+def test_a_judge_that_never_differs_from_people_is_not_certain_to() -> None:
+    """The judge says what people say in 30 pairs: the difference is 0, its interval is not."""
+    draw = np.random.default_rng(0)
+    length_a, length_b = draw.integers(20, 400, (2, 30))
+    votes = draw.random(30) < 0.5
+    labels = np.where(votes, "A", "B").tolist()
+    bias = length_bias(votes.astype(float), length_a, length_b, labels=labels)
+    assert bias.excess == 0
+    assert bias.low is not None
+    assert bias.high is not None
+    assert bias.high == -bias.low
+    assert 0.03 < bias.high < 0.2
+    assert not bias.biased

@@ -186,3 +186,13 @@ def test_win_rate_confidence_comes_from_repeats() -> None:
     assert confidence is not None
     assert 0.66 < confidence < 0.95
     assert diagnose_transitivity(_rows(*CIRCLE)).groups[0].win_rate_confidence is None
+
+
+def test_models_in_another_case_are_pointed_at() -> None:
+    """Z is not z, so nothing closes the circle; the warning says why."""
+    rows = [("x", "y", "A"), ("y", "z", "A"), ("Z", "x", "A")]
+    names = ("doc_id", "model_a", "model_b", "verdict")
+    cycles = diagnose_transitivity([dict(zip(names, ("d1", *row), strict=True)) for row in rows])
+    assert cycles.groups[0].cycles == 0
+    assert cycles.warnings == ("'Z' and 'z' are 2 models here: give one name if they are one",)
+    assert "warning: 'Z' and 'z' are 2 models here" in str(cycles)

@@ -27,7 +27,8 @@ from adjudge_papers.everything import (
     write_papers,
 )
 from adjudge_papers.items import ItemValue, PaperItem, ReproductionItems, Status
-from adjudge_papers.paper import item_entry, read_measures, read_published
+from adjudge_papers.paper import read_measures
+from adjudge_papers.printed import item_entry, read_published
 
 PUBLISHED = {
     "title": "Small", "unchecked": ["its data"],

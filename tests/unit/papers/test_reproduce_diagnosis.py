@@ -18,17 +18,13 @@ from adjudge.data.tournaments import prepare_tournaments
 from adjudge.errors import ArgumentError, DataError
 from adjudge.statistics.agreement import spearman, spearman_interval, spearman_p
 from adjudge_papers.diagnosis import reproduce_diagnosis
+from adjudge_papers.diagnosis_study import CRITERIA, Answers, Size, ask_judges, simulate_study
 from adjudge_papers.diagnosis_tables import (
-    CRITERIA,
-    Answers,
-    Size,
-    ask_judges,
     compare_by_scores,
     compare_rankings,
     cycles_and_widths,
     people_means,
     set_tables,
-    simulate_study,
     variance_row,
 )
 

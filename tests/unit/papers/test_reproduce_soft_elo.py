@@ -15,7 +15,8 @@ from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import fit_temperature, rank
 from adjudge.simulate.battles import simulate_battles
-from adjudge_papers.paper import MeasuredTable, build_items, paper_tables
+from adjudge_papers.paper import MeasuredTable, build_items
+from adjudge_papers.printed import paper_tables
 from adjudge_papers.soft_elo import reproduce_soft_elo
 from adjudge_papers.soft_elo_measures import TOKENS
 

@@ -11,7 +11,7 @@ from adjudge.errors import ArgumentError
 from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.interface import Text
 from adjudge.simulate.pairs import simulate_pairs, two_order_judge
-from adjudge_papers.paper import read_published
+from adjudge_papers.printed import read_published
 from adjudge_papers.scope import reproduce_scope
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 
 from adjudge.cli.app import run
 from adjudge.data import prepare_battles, write_result
@@ -20,7 +22,7 @@ from adjudge.ranking.leaderboard import ModelRow
 from adjudge.ranking.placing import _strength_quantile
 from adjudge.records import Interval
 from adjudge.simulate.battles import SimulatedBattles, simulate_battles
-from adjudge.validation import exact_level
+from adjudge.validation import FloatArray, exact_level
 
 
 @pytest.fixture(scope="module")
@@ -426,6 +428,74 @@ def test_new_votes_check_the_anchors() -> None:
         check_anchors(new.drop("human_pref"), anchors)
     scaled = new.with_columns(pl.col("score_a", "score_b") * 10)
     assert "score differences here differ" in check_anchors(scaled, make_anchors(old)).changed[0]
+
+
+def _world(theta: FloatArray, likes: FloatArray, battles: int, seed: int) -> pl.DataFrame:
+    """Battles whose votes follow theta, and scores that follow theta and what the judge likes."""
+    draw = np.random.default_rng(seed)
+    models = len(theta)
+    a = draw.integers(0, models, battles)
+    b = (a + draw.integers(1, models, battles)) % models
+    quality = 1.5 * (theta[a] - theta[b]) + draw.normal(0, 1.5, battles)
+    score = quality + likes[a] - likes[b]
+    names = np.array([f"m{k:02}" for k in range(models)])
+    return pl.DataFrame(
+        {
+            "model_a": names[a],
+            "model_b": names[b],
+            "human_pref": np.where(draw.random(battles) < expit(0.6 * quality), "A", "B"),
+            "score_a": 6 + score / 2,
+            "score_b": 6 - score / 2,
+        }
+    )
+
+
+def test_an_anchor_that_moved_is_named() -> None:
+    """A model that got worse: the judge sees it too, or only people do; the temperature holds."""
+    draw = np.random.default_rng(2)
+    theta = draw.normal(0, 0.8, 12)
+    likes = draw.normal(0, 0.3, 12)
+    anchors = make_anchors(_world(theta, likes, 3000, 1), seed=1)
+    same = check_anchors(_world(theta, likes, 2000, 2), anchors)
+    assert same.changed == ()
+    worse = theta - np.eye(12)[5]
+    followed = check_anchors(_world(worse, likes, 2000, 3), anchors)
+    assert followed.p_value is not None
+    assert followed.p_value > 0.01
+    by_judge, by_votes = followed.changed
+    assert re.match(
+        r"battles between anchors place m05 \(1\d+, was 1\d+\) elsewhere by the judge", by_judge
+    )
+    assert re.match(
+        r"battles between anchors place m05 \(1\d+, was 1\d+\) elsewhere by the votes", by_votes
+    )
+    # The judge still likes it as much as before.
+    kept = likes + 1.5 * np.eye(12)[5]
+    [only_votes] = check_anchors(_world(worse, kept, 2000, 4), anchors).changed
+    assert "m05" in only_votes
+    assert "by the votes" in only_votes
+    # Placing new models says so too: its battles between anchors are not used.
+    new = _world(worse, likes, 2000, 5).drop("human_pref")
+    mine = pl.col("model_a", "model_b").replace("m00", "newcomer")
+    board = place(pl.concat([new, new.head(500).with_columns(mine)]), anchors)
+    assert any("m05" in line and "by the judge" in line for line in board.warnings)
+
+
+def test_names_in_another_case_are_pointed_at() -> None:
+    """Ranked as two models, or placed as a new one beside its own anchor: never without a word."""
+    world = simulate_battles(models=12, battles=2000, seed=4).frame
+    name = world["model_a"][0]
+    upper = pl.col("model_a", "model_b").replace(name, name.upper())
+    line = f"{name.upper()!r} and {name!r} are 2 models here"
+    mixed = pl.concat([world.head(1000), world.tail(1000).with_columns(upper)])
+    assert any(text.startswith(line) for text in rank(mixed).warnings)
+    anchors = make_anchors(world)
+    assert anchors.warnings == ()
+    board = place(world.drop("human_pref").with_columns(upper), anchors)
+    assert [row.model for row in board.models if row.origin == "new"] == [name.upper()]
+    assert any(
+        f"{name!r} and {name.upper()!r} are 2 models here" in line for line in board.warnings
+    )
 
 
 def test_anchors_check_ends_with_its_finding(capsys: pytest.CaptureFixture[str]) -> None:

@@ -430,7 +430,7 @@ def test_battles_prepared_once_serve_the_board_and_the_anchors(frame: pl.DataFra
     prepared = prepare_battles(repeated, by="language", against="votes")
     assert rank(prepared, **options) == rank(repeated, by="language", against="votes", **options)
     # Anchors count battles one by one, whatever the board resamples together.
-    assert make_anchors(prepared, seed=5) == make_anchors(repeated, seed=5)
+    assert make_anchors(prepared, seed=5) == make_anchors(repeated, by="language", seed=5)
     for option in ({"human": "human_pref"}, {"cluster": "language"}, {"by": "language"}):
         with pytest.raises(ArgumentError, match=f"{next(iter(option))}.*prepare_battles"):
             rank(prepared, **option)
@@ -584,3 +584,10 @@ def test_few_prompts_widen_a_resampled_board(frame: pl.DataFrame) -> None:
     one = rank(few.with_columns(topic=1), method="hard-elo", cluster="topic", replicates=50)
     assert all(row.unbounded and row.ends == (None, None) for row in one.models)
     assert all(row.rank_high == len(one.models) for row in one.models)
+
+
+def test_no_number_of_votes_replaces_prompts(frame: pl.DataFrame) -> None:
+    """On one prompt nothing shows how prompts differ: no interval, and more votes do not help."""
+    board = rank(frame.with_columns(prompt_id=pl.lit("p")), method="bt")
+    assert all(row.rank is None and row.votes_needed is None for row in board.models)
+    assert board.warnings == ("only 1 prompt: below about 20, intervals are rough",)

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from adjudge.data.battles import code_battles, prepare_battles
+from adjudge.data.writing import write_result
 from adjudge.errors import ArgumentError
-from adjudge.ranking import make_anchors, place, rank
+from adjudge.ranking import make_anchors, place, rank, read_anchors
 from adjudge.ranking.evaluation import (
     hold_out_each,
     human_reference,
@@ -118,11 +119,52 @@ def test_the_quantile_of_one_value_is_that_of_its_battles() -> None:
     assert next(row for row in few.models if row.origin == "new").unbounded
     assert "8 anchors with a residual, 9 needed at alpha = 0.1" in str(few)
     assert any("the new battles have the mix de 100 %" in line for line in few.assumptions)
-    # A column alone would be of no use; as a quantile it names what makes such anchors.
-    with pytest.raises(ArgumentError, match="add --mix VALUE=SHARE"):
-        make_anchors(FRAME, by="language")
-    with pytest.raises(ArgumentError, match="--by COLUMN --mix VALUE=1"):
-        place(new, one, quantile="language")
+    # As a quantile, a column names what makes such anchors.
+    with pytest.raises(ArgumentError, match="COLUMN=VALUE, make the anchors with --by COLUMN"):
+        place(new, one, quantile="language=de")
+
+
+def test_anchors_of_each_value_place_by_its_battles_alone() -> None:
+    both = make_anchors(FRAME, by="language")
+    assert list(both.groups) == ["de", "en"]
+    german = make_anchors(FRAME, by="language", mix={"de": 1})
+    # The residuals do not depend on the seed, their standard errors a little.
+    for field in ("theta", "human_elo", "residual"):
+        assert [getattr(row, field) for row in both.groups["de"].models] == [
+            getattr(row, field) for row in german.models
+        ]
+    assert [row.theta for row in both.models] == [row.theta for row in make_anchors(FRAME).models]
+    write_result(both, "anchors.json")
+    again = read_anchors("anchors.json")
+    assert again == both
+    known = both.models[0].model
+    new = FRAME.filter((pl.col("model_a") == known) | (pl.col("model_b") == known))
+    new = new.with_columns(pl.col("model_a", "model_b").replace(known, "newcomer"))
+    board = place(new, "anchors.json", quantile="language=de", alpha=0.2)
+    alone = place(new.filter(pl.col("language") == "de"), german, alpha=0.2)
+    rows = [next(row for row in b.models if row.origin == "new") for b in (board, alone)]
+    assert rows[0].elo == pytest.approx(rows[1].elo)
+    assert rows[0].n_battles == rows[1].n_battles == alone.n_battles
+    assert board.dropped["language outside the mix"] > 0
+    assert board.mix == {"de": 1.0}
+    prepared = prepare_battles(new, by="language")
+    again_board = place(prepared, both, quantile="language=de", alpha=0.2)
+    assert [row.elo for row in again_board.models] == [row.elo for row in board.models]
+    with pytest.raises(ArgumentError, match="family, strength, language=de, language=en"):
+        place(new, both, quantile="language=fr")
+    with pytest.raises(ArgumentError, match="by = 'language'"):
+        place(new.drop("language"), both, quantile="language=de")
+
+
+def test_a_value_without_anchors_of_its_own_is_named() -> None:
+    few = FRAME.with_columns(language=pl.when(pl.int_range(pl.len()) < 3).then(pl.lit("fr"))
+                             .otherwise("language"))  # fmt: skip
+    anchors = make_anchors(few, by="language")
+    assert list(anchors.groups) == ["de", "en"]
+    assert any("no anchors of language fr alone: " in line for line in anchors.warnings)
+    # Thirds by the judge's scores are those of one file.
+    with pytest.raises(ArgumentError, match="thirds by scores are those of one file"):
+        make_anchors(FRAME, by="difficulty")
 
 
 def test_prompts_by_difficulty() -> None:

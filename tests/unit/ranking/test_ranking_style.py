@@ -224,3 +224,16 @@ def test_a_feature_named_twice_counts_once_and_the_advice_keeps_the_style(
     rows.with_columns(some.alias("winner")).write_csv(file)
     advice = rank(file, control=["length"]).advice
     assert advice.endswith(f"adjudge rank {file} --control length --method prediction-powered")
+
+
+def test_the_unit_of_a_feature_changes_nothing(frame: pl.DataFrame) -> None:
+    """Also one in which squares overflow, or are 0; and one feature needs no list."""
+    draw = np.random.default_rng(1)
+    worth = draw.normal(size=frame.height)
+
+    def board(unit: float) -> list[float | None]:
+        rows = frame.with_columns(words=pl.Series(unit * worth))
+        return [row.elo for row in rank(rows, method="bt", control="words").models]
+
+    assert board(1e200) == pytest.approx(board(1.0))
+    assert board(1e-200) == pytest.approx(board(1.0))

@@ -24,7 +24,7 @@ _MAKE = Verb(
     main="method control cluster mix column format output json",
     added="output explain json",
     options=[
-        Option("by", "Column of the values of --mix. difficulty: thirds of the prompts."),
+        Option("by", "Keep anchors of each value of this column, or those of --mix."),
         MIX,
     ],
     step=_after_making,
