@@ -94,7 +94,7 @@ def slice_columns(
 
 class _Tested(NamedTuple):
     slice: SliceErrors
-    #: Of a column with two values, both have one p-value: it counts once.
+    #: Two values that all rows of a column have are one test, which counts once.
     counts: bool
 
 
@@ -119,13 +119,13 @@ def find_slices(
     """
     tests = list(_test_slices(frame, columns, errors, clusters, strata, weights))
     counted = [test.slice.p_value for test in tests if test.counts]
-    adjusted = holm(np.array(counted, dtype=np.float64)).tolist()
-    by_column = {}
+    adjusted = iter(holm(np.array(counted, dtype=np.float64)).tolist())
+    of_test = None
     slices = []
     for test in tests:
         if test.counts:
-            by_column[test.slice.column] = adjusted.pop(0)
-        value = None if test.slice.p_value is None else by_column[test.slice.column]
+            of_test = next(adjusted)
+        value = None if test.slice.p_value is None else of_test
         slices.append(replace(test.slice, adjusted=value))
 
     def distance(each: SliceErrors) -> tuple[bool, float]:
@@ -148,6 +148,7 @@ def _test_slices(
     for column in columns:
         values = as_text(frame[column])
         distinct = values.drop_nulls().unique().sort().to_list()
+        halves = len(distinct) == 2 and not values.null_count()
         for at, value in enumerate(distinct):
             inside = (values == value).fill_null(False).to_numpy()
             n = int(inside.sum())
@@ -172,7 +173,7 @@ def _test_slices(
                 p_value=p_value,
                 adjusted=None,
             )
-            yield _Tested(entry, p_value is not None and not (len(distinct) == 2 and at == 1))
+            yield _Tested(entry, p_value is not None and not (halves and at == 1))
 
 
 def score_test(

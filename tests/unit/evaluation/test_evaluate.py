@@ -281,6 +281,21 @@ def test_the_slice_with_the_errors_is_named_and_others_are_not() -> None:
         evaluate(rows, slices=["nothing"])
 
 
+@pytest.mark.parametrize("others", [3, 10])
+def test_two_values_and_rows_without_one_are_two_tests(others: int) -> None:
+    """The rest of a value has rows without one, so the other value is another test."""
+    topics = ["a"] * others + ["b"] * 10 + [None] * 40
+    human = [1] * others + [0] * 10 + [1] * 30 + [0] * 10
+    slices = (
+        evaluate({"judge": [1] * len(topics), "human": human, "topic": topics}).judges[0].slices
+    )
+    tested = {each.value: each for each in slices if each.p_value is not None}
+    assert tested.keys() == ({"a", "b"} if others == 10 else {"b"})
+    adjusted = [each.adjusted for each in tested.values()]
+    p_values = sorted(each.p_value or 0.0 for each in tested.values())
+    assert min(value or 0.0 for value in adjusted) == pytest.approx(p_values[0] * len(tested))
+
+
 def test_slices_are_named_with_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "rows.csv"
     rows = {
