@@ -589,7 +589,9 @@ def above(options: Values, groups: Intervals, outcome: str) -> bool:
         return False
     for line, each in outcomes.items():
         if each == outcome:
-            words = line.format("shown to be ") if failed else f"not known whether {line.format('')}"
+            words = (
+                line.format("shown to be ") if failed else f"not known whether {line.format('')}"
+            )
             remark(f"--fail-above: {words}")
     return True
 

@@ -149,6 +149,7 @@ class JudgedWords:
             clusters=self.labelled_clusters,
             weights=None if self.weights is None else self.weights[here],
             level=level,
+            seed=self.seed,
         )
 
     @property
