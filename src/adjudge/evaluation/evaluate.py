@@ -149,7 +149,7 @@ def prepare_evaluation(
         asked = Asked(
             judges=named,
             protocol=protocol,
-            raters=raters,
+            raters=[raters] if isinstance(raters, str) else raters,
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,

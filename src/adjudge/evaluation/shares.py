@@ -104,9 +104,8 @@ class LabelledRows:
         groups = int(codes.max()) + 1
         cells = self.labels * (self.size + 1) + self.verdicts
         width = self.size * (self.size + 1)
-        tables = np.bincount(
-            codes * width + cells, weights=self.weights, minlength=groups * width
-        ).reshape(groups, width)
+        counts = np.bincount(codes * width + cells, self.weights, minlength=groups * width)
+        tables: FloatArray = counts.reshape(groups, width).astype(np.float64)
 
         def kappa(stack: FloatArray) -> FloatArray:
             return kappa_of_cells(stack.reshape(-1, self.size, self.size + 1))

@@ -75,10 +75,12 @@ def slice_columns(
     """
     theirs = [c for c in frame.columns if not c.startswith("__") and bare_name(c) not in _OURS]
     if named is not None:
-        for column in named:
+        names = [named] if isinstance(named, str) else named
+        for column in names:
             if column not in frame.columns:
-                raise ArgumentError("slices", column, f"choose columns: {', '.join(theirs)}")
-        return list(dict.fromkeys(named))
+                columns = ", ".join(theirs) or "there is no other column than those read"
+                raise ArgumentError("slices", column, f"choose columns: {columns}")
+        return list(dict.fromkeys(names))
     chosen: dict[str, pl.Series] = {}
     # A column that was read under our name can be there under its own, too.
     for column in sorted(theirs, key=lambda name: name not in _KINDS_OF_ROWS):

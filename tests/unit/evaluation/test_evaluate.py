@@ -296,6 +296,15 @@ def test_two_values_and_rows_without_one_are_two_tests(others: int) -> None:
     assert min(value or 0.0 for value in adjusted) == pytest.approx(p_values[0] * len(tested))
 
 
+def test_one_name_is_a_list_of_one() -> None:
+    rows = {"judge": [1, 0] * 10, "human": [1, 1] * 10, "topic": ["a", "b"] * 10}
+    assert evaluate(rows, slices="topic").slices_by == ("topic",)
+    people = evaluate({**rows, "ann": [1, 0] * 10}, raters="ann").judges[0]
+    assert people.agreement == 1
+    with pytest.raises(ArgumentError, match="there is no other column than those read"):
+        evaluate({"judge": [1, 0], "human": [1, 1]}, slices=["topic"])
+
+
 def test_slices_are_named_with_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "rows.csv"
     rows = {
