@@ -175,7 +175,7 @@ def test_labels_as_is_advised_in_a_form_that_is_taken(capsys: pytest.CaptureFixt
     assert types(f"evaluate words.csv --labels-as '{filled}'", capsys)[0] == 0
 
 
-def test_every_placeholder_of_a_next_line_is_said_in_words() -> None:
+def test_every_placeholder_of_a_next_line_is_explained() -> None:
     used: set[str] = set()
     for path in Path(steps.__file__).parent.glob("verbs/*.py"):
         for words in STEP.findall(path.read_text(encoding="utf-8")):

@@ -182,7 +182,7 @@ PLACEHOLDERS = {
 
 
 def next_line(step: str) -> str:
-    """The line that names the command, and says in words what only the user knows.
+    """The line that names the command, and what each placeholder in it is for.
 
     >>> next_line("label ROWS --plan ids.csv")
     'next: adjudge label ROWS --plan ids.csv (ROWS: the file with the texts of these rows)'
