@@ -34,7 +34,7 @@ class Screen:
     @property
     def next(self) -> str:
         assert self.lines[-1].startswith("next: adjudge "), self.lines
-        command = self.lines[-1].removeprefix("next: adjudge ")
+        command = self.lines[-1].removeprefix("next: adjudge ").partition(" (")[0]
         for words in map(shlex.split, command.split(" && adjudge ")):
             _parse(build(), words)
         return command

@@ -9,16 +9,21 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from adjudge.cli import steps
 from adjudge.cli.app import run
+from adjudge.cli.output import PLACEHOLDERS
 from adjudge.data import write_result
 from adjudge.gating import make_card
 from adjudge.simulate.pairs import two_order_judge
 
+#: The words of a command that comes next, in the source of a verb.
+STEP = re.compile(r"\bcommand\(([^()]*)\)")
 PLACEHOLDER = re.compile(r"\b[A-Z][A-Z_]{2,}\b|\.\.\.")
 _WORDS = {"judge": ["Bad", "GOOD", "Good", "Bad"] * 20, "human": ["no", "yes", "Yes", "no"] * 20}
 _WIDE = {
@@ -168,3 +173,11 @@ def test_labels_as_is_advised_in_a_form_that_is_taken(capsys: pytest.CaptureFixt
     meaning = {"no": "Bad", "yes": "Good", "Yes": "Good"}
     filled = ",".join(f"{word}={meaning[word]}" for word in re.findall(r"(\w+)=\.\.\.", advice[1]))
     assert types(f"evaluate words.csv --labels-as '{filled}'", capsys)[0] == 0
+
+
+def test_every_placeholder_of_a_next_line_is_explained() -> None:
+    used: set[str] = set()
+    for path in Path(steps.__file__).parent.glob("verbs/*.py"):
+        for words in STEP.findall(path.read_text(encoding="utf-8")):
+            used |= {*re.findall(r'"([A-Z][A-Z_]+)"', words)}
+    assert {"ROWS", "NEW_JUDGMENTS"} <= used <= PLACEHOLDERS.keys()

@@ -12,10 +12,13 @@ from adjudge.statistics.by_verdict import (
     LEVEL,
     MEASURES,
     VerdictCounts,
+    accuracy,
     detect_draw,
+    draw_tables,
     measure_by_verdict,
     measure_rows,
     p_within_verdicts,
+    rate,
 )
 from adjudge.validation import FloatArray, IntArray
 
@@ -45,6 +48,36 @@ def test_intervals_cover(cell: tuple[int, float, float, float, float], runs: int
             hits[name] += value.interval is not None and truth in value.interval
     # Measured in docs/measurements.md: no number of these cells covers below 0.925.
     assert min(hits.values()) >= binom.ppf(1e-4, runs, 0.925), hits
+
+
+#: Classes, rows, share of every second verdict that is labelled, accuracy of the judge.
+CLASSES = [(4, 200, 0.3, 0.85), (8, 100, 1.0, 0.85), (8, 300, 0.3, 0.97), (16, 300, 0.5, 0.85)]
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("cell", CLASSES, ids=str)
+def test_many_classes_cover(cell: tuple[int, int, float, float], runs: int) -> None:
+    """One half of each cell, as of two classes, covered .82 of four, and nothing of eight."""
+    classes, rows, share, right = cell
+    rng = np.random.default_rng(29)
+    labelled_share = np.where(np.arange(classes) % 2 == 0, 1.0, share)
+    hits = {"accuracy": 0, "rate": 0}
+    for run in range(runs):
+        people = rng.integers(0, classes, rows)
+        other = (people + rng.integers(1, classes, rows)) % classes
+        verdicts = np.where(rng.random(rows) < right, people, other)
+        labelled = rng.random(rows) < labelled_share[verdicts]
+        counts = np.zeros((classes, classes), dtype=np.int64)
+        np.add.at(counts, (verdicts[labelled], people[labelled]), 1)
+        given = np.bincount(verdicts, minlength=classes)
+        tables = draw_tables(given, counts, seed=run, draws=2_000)
+        for name, statistic, truth in (
+            ("accuracy", accuracy, right),
+            ("rate", rate, 1 / classes),
+        ):
+            interval = tables.measure(statistic).interval
+            hits[name] += interval is not None and truth in interval
+    assert min(hits.values()) >= binom.ppf(1e-4, runs, 0.92), hits
 
 
 def clustered_rows(rng: np.random.Generator, groups: int) -> tuple[IntArray, IntArray, IntArray]:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
+from adjudge.evaluation.shares import LabelledRows, kappa_of_cells
 from adjudge.evaluation.slices import find_slices
 from adjudge.evaluation.verdicts import JudgedWords, measure_verdicts
 from adjudge.validation import IntArray
@@ -78,6 +79,38 @@ def test_agreement_and_gain_cover(
     assert missed["below"] <= binom.ppf(0.999, runs, 0.03)
     assert missed["agreement"] <= binom.ppf(0.999, runs, 0.06)
     assert missed["below"] + missed["above"] <= binom.ppf(0.999, runs, 0.09)
+
+
+#: Rows, share of people's passes, the judge's sensitivity and specificity.
+KAPPAS = [(30, 0.5, 0.85, 0.8), (30, 0.9, 0.97, 0.4), (100, 0.95, 0.99, 0.5), (60, 0.8, 0.8, 0.2)]
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("cell", KAPPAS, ids=str)
+def test_kappa_covers(cell: tuple[int, float, float, float], runs: int) -> None:
+    """A jackknife covered .69 to .91 here; an interval is always there if two classes are."""
+    n, passes, sensitivity, specificity = cell
+    rng = np.random.default_rng(31)
+    table = np.array(
+        [
+            [passes * sensitivity, passes * (1 - sensitivity), 0.0],
+            [(1 - passes) * (1 - specificity), (1 - passes) * specificity, 0.0],
+        ]
+    )
+    truth = float(kappa_of_cells(table[None])[0])
+    missed = 0
+    files = 0
+    for run in range(runs):
+        cells = rng.choice(6, n, p=table.ravel())
+        labels = cells // 3
+        if len({*labels, *(cells % 3)}) < 2:
+            continue
+        files += 1
+        rows = LabelledRows(verdicts=cells % 3, labels=labels, size=2, seed=run)
+        interval = rows.kappa().interval
+        assert interval is not None
+        missed += truth not in interval
+    assert missed <= binom.ppf(0.999, files, 0.07), missed / files
 
 
 #: Rows, values of the first column, rows of a cluster, whether labels were drawn by verdict.

@@ -161,7 +161,34 @@ def deliver(result: Any, options: Mapping[str, Any]) -> None:
         blocks = _with_hint(blocks)
     show(*blocks, explain=bool(explain))
     if (command := options["next_step"](result)) is not None:
-        show(f"next: adjudge {command}")
+        show(next_line(command))
+
+
+#: What only the user knows, in a command that comes next.
+PLACEHOLDERS = {
+    "GRADES": "the judged rows",
+    "JUDGE": "as for adjudge judge",
+    "JUDGMENTS": "the judged rows",
+    "LABELLED_ROWS": "the rows with labels, and their texts",
+    "NAME": "one of the judges",
+    "NEW_BATTLES": "battles of the new models",
+    "NEW_JUDGMENTS": "later rows, judged by this judge",
+    "NEW_ROWS": "later rows",
+    "POLICY": "the policy in use",
+    "RATE": "the lowest rate that passes",
+    "ROWS": "the file with the texts of these rows",
+    "SCORES": "the scored rows",
+}
+
+
+def next_line(step: str) -> str:
+    """The line that names the command, and what each placeholder in it is for.
+
+    >>> next_line("label ROWS --plan ids.csv")
+    'next: adjudge label ROWS --plan ids.csv (ROWS: the file with the texts of these rows)'
+    """
+    needed = [f"{word}: {PLACEHOLDERS[word]}" for word in step.split() if word in PLACEHOLDERS]
+    return f"next: adjudge {step}" + (f" ({'; '.join(needed)})" if needed else "")
 
 
 def _with_hint(blocks: Sequence[Block]) -> list[Block]:

@@ -29,6 +29,7 @@ from adjudge.cli.output import BAD_FINDING, DONE, INCONCLUSIVE, deliver, remark
 from adjudge.cli.signature import COMPUTED, REQUIRED, Argument, read_arguments
 from adjudge.cli.steps import Step, Typed, no_step
 from adjudge.errors import ArgumentError
+from adjudge.records import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +402,7 @@ OPTION_PANELS: Mapping[str, str] = {
     "Cost": "dry_run max_cost prices costs",
     "Workers": "engine workers ray_address",
     "Server": "host port browser",
-    "Output": "output summary plot figure figures explain json write_ids fail_above out",
+    "Output": "output summary plot figure figures explain json write_ids fail_above max_failed out",
 }
 #: The panel of all other options: those of the verb's method.
 OTHER = "Method"
@@ -570,6 +571,32 @@ def below(options: Values, numbers: Sequence[Any], outcome: str) -> bool:
         return False
     known = "people's number is shown to be" if outcome == "fail" else "not known whether it is"
     remark(f"--fail-below: {known} below {limit:g}")
+    return True
+
+
+#: The intervals of each group's numbers, by name; None if there is none.
+Intervals = Mapping[str, Mapping[str, Interval | None]]
+
+
+def above(options: Values, groups: Intervals, outcome: str) -> bool:
+    """Whether --fail-above ends in this outcome, decided as by a gate; remarks name the numbers."""
+    from adjudge.gating import decide
+
+    limits = options["fail_above"] or {}
+    outcomes = {
+        f"{name} of {group} is {{}}above {limit:g}": decide([numbers.get(name)], at_most=limit)
+        for group, numbers in groups.items()
+        for name, limit in limits.items()
+    }
+    failed = "fail" in outcomes.values()
+    if outcome not in outcomes.values() or failed != (outcome == "fail"):
+        return False
+    for line, each in outcomes.items():
+        if each == outcome:
+            words = (
+                line.format("shown to be ") if failed else f"not known whether {line.format('')}"
+            )
+            remark(f"--fail-above: {words}")
     return True
 
 

@@ -175,7 +175,8 @@ class Source:
         self.labels_as = {str(word): ours for word, ours in words.items()}
         self.alike_ids = bool(reading.get("alike_ids"))
         self._human_metrics = reading.get("human_metrics")
-        self.raters = tuple(reading.get("raters") or ())
+        raters = reading.get("raters") or ()
+        self.raters = (raters,) if isinstance(raters, str) else tuple(raters)
         self._raters_used = False
         files: dict[str, Any] = {"rows": data, "labels": labels, "pairs": pairs, **(others or {})}
         self._files = {place: by_handle(file) for place, file in files.items()}

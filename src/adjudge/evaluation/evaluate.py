@@ -356,7 +356,7 @@ def _words(read: ReadRows, judge: str | None, *, by_verdict: bool, seed: int) ->
 
 def _verdict_codes(words: JudgedWords) -> tuple[IntArray, list[str]]:
     """Verdicts as codes, and the name of each; the last is no verdict."""
-    names = sorted({*words.verdicts.drop_nulls()})
+    names = words.verdicts.drop_nulls().unique().sort().to_list()
     codes = words.verdicts.replace_strict(
         dict(zip(names, range(len(names)), strict=True)), default=None, return_dtype=pl.Int64
     )

@@ -75,10 +75,12 @@ def slice_columns(
     """
     theirs = [c for c in frame.columns if not c.startswith("__") and bare_name(c) not in _OURS]
     if named is not None:
-        for column in named:
+        names = [named] if isinstance(named, str) else named
+        for column in names:
             if column not in frame.columns:
-                raise ArgumentError("slices", column, f"choose columns: {', '.join(theirs)}")
-        return list(dict.fromkeys(named))
+                columns = ", ".join(theirs) or "there is no other column than those read"
+                raise ArgumentError("slices", column, f"choose columns: {columns}")
+        return list(dict.fromkeys(names))
     chosen: dict[str, pl.Series] = {}
     # A column that was read under our name can be there under its own, too.
     for column in sorted(theirs, key=lambda name: name not in _KINDS_OF_ROWS):
@@ -94,7 +96,7 @@ def slice_columns(
 
 class _Tested(NamedTuple):
     slice: SliceErrors
-    #: Of a column with two values, both have one p-value: it counts once.
+    #: Two values that all rows of a column have are one test, which counts once.
     counts: bool
 
 
@@ -119,13 +121,13 @@ def find_slices(
     """
     tests = list(_test_slices(frame, columns, errors, clusters, strata, weights))
     counted = [test.slice.p_value for test in tests if test.counts]
-    adjusted = holm(np.array(counted, dtype=np.float64)).tolist()
-    by_column = {}
+    adjusted = iter(holm(np.array(counted, dtype=np.float64)).tolist())
+    of_test = None
     slices = []
     for test in tests:
         if test.counts:
-            by_column[test.slice.column] = adjusted.pop(0)
-        value = None if test.slice.p_value is None else by_column[test.slice.column]
+            of_test = next(adjusted)
+        value = None if test.slice.p_value is None else of_test
         slices.append(replace(test.slice, adjusted=value))
 
     def distance(each: SliceErrors) -> tuple[bool, float]:
@@ -148,6 +150,7 @@ def _test_slices(
     for column in columns:
         values = as_text(frame[column])
         distinct = values.drop_nulls().unique().sort().to_list()
+        halves = len(distinct) == 2 and not values.null_count()
         for at, value in enumerate(distinct):
             inside = (values == value).fill_null(False).to_numpy()
             n = int(inside.sum())
@@ -172,7 +175,7 @@ def _test_slices(
                 p_value=p_value,
                 adjusted=None,
             )
-            yield _Tested(entry, p_value is not None and not (len(distinct) == 2 and at == 1))
+            yield _Tested(entry, p_value is not None and not (halves and at == 1))
 
 
 def score_test(

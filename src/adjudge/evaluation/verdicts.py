@@ -149,6 +149,7 @@ class JudgedWords:
             clusters=self.labelled_clusters,
             weights=None if self.weights is None else self.weights[here],
             level=level,
+            seed=self.seed,
         )
 
     @property
@@ -175,7 +176,8 @@ def measure_verdicts(
     >>> done.agreement, done.constant, round(done.gain, 2), done.matrix
     (0.9, 'pass', 0.3, ((60, 0, 0), (10, 30, 0)))
     """
-    names = _in_order({*rows.labels.drop_nulls(), *rows.verdicts.drop_nulls()})
+    words = pl.concat([rows.labels.drop_nulls(), rows.verdicts.drop_nulls()])
+    names = _in_order(words.unique().to_list())
     size = len(names)
     codes = rows.codes(names, confidence_level)
     labelled = codes.labels >= 0
@@ -255,7 +257,7 @@ def _of_class(
     )
 
 
-def _in_order(words: set[str]) -> list[str]:
+def _in_order(words: Sequence[str]) -> list[str]:
     """The words in order; pass before fail, as A is before B."""
     return sorted(words, key=lambda word: (word != "pass", word))
 

@@ -1,6 +1,6 @@
 """POLICY: what calibration leaves behind, which every room that accepts verdicts reads.
 
-`result` has the policy, its rules and how it is shown, `doubts` what it saves of its doubt,
+`result` has the policy and its rules, `view` how it is shown, `doubts` what it saves of its doubt,
 `audits` its audits and their monitor.
 """
 

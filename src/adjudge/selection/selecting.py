@@ -17,7 +17,8 @@ from adjudge.data.judgments import HAS_VERDICT, Judgments
 from adjudge.data.rows import PASS, merge_dropped, one_row_per_cluster, text_column
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError
-from adjudge.policy.result import Policy, PolicyGroup, promises_of, share
+from adjudge.policy.result import Policy, PolicyGroup, share
+from adjudge.policy.view import promises_of
 from adjudge.present.blocks import Block, Headline, Note, explain, table_of, warnings_of
 from adjudge.present.result import (
     Check,

@@ -36,8 +36,11 @@ from adjudge.validation import BoolArray, FloatArray, IntArray, Seed, generator
 #: Below this p-value labels count as drawn by verdict, or by doubt within a verdict.
 LEVEL = 0.01
 DRAWS = 10_000
+#: Cells of all drawn tables, of many classes, and the fewest draws.
+_CELLS = 4_000_000
+_FEWEST_DRAWS = 1_000
 _PERMUTATIONS = 1_999
-#: A probability of each cell is added to each count, as in the prior of Jeffreys.
+#: Added to the rows of each verdict, as in the prior of Jeffreys.
 _PRIOR = 0.5
 #: With more verdicts without a label there is no interval.
 _MOST_UNLABELLED = 2
@@ -185,26 +188,32 @@ class Tables:
         wider: float = 1.0,
         bounds: tuple[float, float] = (0.0, 1.0),
     ) -> Measured:
-        """A number of the table; quantiles of the draws, `wider` times as far from the median."""
+        """A number of the table; quantiles of the draws, `wider` times as far from the median.
+
+        Where all labels are alike every draw is below, or above, the estimate: it is an end.
+        """
         with np.errstate(invalid="ignore", divide="ignore"):
             value = float(statistic(self.estimate))
             drawn = None if self.draws is None else statistic(self.draws)
         estimate = value if math.isfinite(value) else None
-        if drawn is None:
+        if drawn is None or not np.isfinite(drawn).all():
             return Measured(estimate, None)
         tail = (1 - confidence_level) / 2
         low, middle, high = np.quantile(drawn, [tail, 0.5, 1 - tail], axis=-1)
         low = middle - wider * (middle - low)
         high = middle + wider * (high - middle)
-        ends = max(float(low.min()), bounds[0]), min(float(high.max()), bounds[1])
-        return Measured(estimate, Interval(*ends, level=confidence_level))
+        ends = [float(low.min()), float(high.max())] + ([] if estimate is None else [estimate])
+        within = max(min(ends), bounds[0]), min(max(ends), bounds[1])
+        return Measured(estimate, Interval(*within, level=confidence_level))
 
 
 def draw_tables(rows: IntArray, labels: IntArray, *, seed: Seed = 0, draws: int = DRAWS) -> Tables:
     """Tables from `rows` of each verdict and `labels[v, c]`, labels c among rows of verdict v.
 
-    Jeffreys: P ~ Dirichlet(rows + 1/2), h(. | v) ~ Dirichlet(labels[v] + 1/2), of two classes a
-    Beta. Rows are independent; for clusters see `inflation`. Coverage is measured
+    P ~ Dirichlet(rows + 1/2) and h(. | v) ~ Dirichlet(labels[v] + prior[v]), of two classes a Beta
+    with 1/2 and 1/2 (Jeffreys). Of K classes the prior of a verdict is 1/K for the same class and
+    1/K for all others together: one half of each cell would add K/2 rows to each verdict, nearly
+    all of them wrong. Rows are independent; for clusters see `inflation`. Coverage is measured
     (tests/montecarlo), not proven.
 
     >>> tables = draw_tables(np.array([90, 10]), np.array([[40, 5], [0, 0]]))
@@ -212,22 +221,27 @@ def draw_tables(rows: IntArray, labels: IntArray, *, seed: Seed = 0, draws: int 
     (None, True)
     """
     rng = generator(seed)
+    draws = min(draws, max(_FEWEST_DRAWS, _CELLS // labels.size))
     sizes = labels.sum(axis=1)
     with np.errstate(invalid="ignore"):
         within = labels / sizes[:, None]
-    # A verdict that is never given says nothing, and needs no label.
+    # A verdict that was never given needs no label.
     estimate = np.where(rows[:, None] > 0, rows[:, None] / max(rows.sum(), 1) * within, 0.0)
     unlabelled = np.flatnonzero((sizes == 0) & (rows > 0))
     if len(unlabelled) > _MOST_UNLABELLED or rows.sum() == 0:
         return Tables(estimate, None)
-    used = rows > 0
+    classes = labels.shape[1]
+    used = (rows > 0) | (np.arange(len(rows)) < classes)
     shares = np.zeros((draws, len(rows)))
     shares[:, used] = rng.dirichlet(rows[used] + _PRIOR, draws)
-    given = np.stack([rng.dirichlet(counts + _PRIOR, draws) for counts in labels], axis=1)
+    prior = np.full(labels.shape, 2 / classes**2)  # of rows without a verdict, which is no class
+    prior[:classes] = 1 / (classes * max(classes - 1, 1))
+    np.fill_diagonal(prior, 1 / classes)
+    given = np.stack([rng.dirichlet(each, draws) for each in labels + prior], axis=1)
     ways = []
-    for classes in product(np.eye(labels.shape[1]), repeat=len(unlabelled)):
+    for only_classes in product(np.eye(classes), repeat=len(unlabelled)):
         way = given.copy()
-        for verdict, only in zip(unlabelled, classes, strict=True):
+        for verdict, only in zip(unlabelled, only_classes, strict=True):
             way[:, verdict] = only
         ways.append(shares[:, :, None] * way)
     return Tables(estimate, np.stack(ways))

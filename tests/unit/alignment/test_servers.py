@@ -178,7 +178,8 @@ def test_the_command_by_its_exit_codes(
     assert shown.startswith("Gain 0.")
     assert shown.splitlines()[-1] == (
         "next: adjudge judge NEW_ROWS --judge openai:m --protocol preference --samples 1 "
-        f"--base-url {judge_server.base_url} --prompt out/prompt.txt -o judged.jsonl"
+        f"--base-url {judge_server.base_url} --prompt out/prompt.txt -o judged.jsonl "
+        "(NEW_ROWS: later rows)"
     )
     assert (tmp_path / "out" / "prompt.txt").read_text().startswith("Better\n{prompt}")
     asked_before = len(judge_server.log())

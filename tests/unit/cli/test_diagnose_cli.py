@@ -88,7 +88,9 @@ def test_thresholds_leave_with_two_and_say_why(
     assert run([*base, "--fail-above", "0.99", "--explain"]) == 0
     assert "Documents with a cycle" in capsys.readouterr().out
     assert run([*base, "--fail-above", "share_with_cycle=0.01"]) == 2
-    assert "share_with_cycle" in capsys.readouterr().err
+    assert "share_with_cycle of" in capsys.readouterr().err
+    assert run([*base, "--fail-above", "share_with_cycle=0.5"]) == 3
+    assert "not known whether share_with_cycle of" in capsys.readouterr().err
     assert run([*base, "--fail-above", "speed=1"]) == 1
     assert "name one of" in capsys.readouterr().err
     assert run([*base, "--fail-above", "much"]) == 1
@@ -109,7 +111,7 @@ def test_scores_draws_each_figure(scores: Path, tmp_path: Path, figure: str) -> 
     assert plot.read_text(encoding="utf-8").startswith("<?xml")
 
 
-def test_scores_writes_sets_and_obeys_thresholds(
+def test_scores_writes_sets(
     scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = ["diagnose", "scores", str(scores), "--alpha", "0.2", "--splits", "3"]
@@ -131,8 +133,6 @@ def test_scores_writes_sets_and_obeys_thresholds(
     }
     assert fields["agreement"]
     assert set(read_table(sets)["advice"]) <= {"trust", "look", "human"}
-    assert run([*base, "--fail-above", "1.0"]) == 2
-    assert run([*base, "--fail-above", "miss_rate=0.9"]) == 0
     assert run([*base, "--scale", "five"]) == 1
     assert run([*base, "--figure", "pie"]) == 1
 
@@ -172,7 +172,7 @@ def test_the_pictures_of_biases(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "choose one of bias" in capsys.readouterr().err
 
 
-def test_a_sure_but_small_bias_does_not_fail_a_threshold(
+def test_a_sure_but_small_bias_is_no_finding_and_obeys_a_limit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # 38 of 1,000 pairs flip, all to the first slot: 51.9 % of presentations, without doubt.
@@ -184,12 +184,11 @@ def test_a_sure_but_small_bias_does_not_fail_a_threshold(
         }
     )
     base = ["diagnose", "bias", str(write_rows(frame, tmp_path / "small.jsonl"))]
-    assert run([*base, "--fail-above", "position=0.01", "--explain"]) == 0
+    assert run([*base, "--fail-above", "position=0.03", "--explain"]) == 0
     printed = capsys.readouterr()
-    says = "the judge: position 0.019 is above 0.01, but below --floor: not counted"
-    assert says in printed.err
     assert "No bias shown by the judge in 1 test" in printed.out
     assert "below the 3 points that are called a bias" in printed.out
+    assert run([*base, "--fail-above", "position=0.019"]) == 3
     assert run([*base, "--fail-above", "position=0.01", "--floor", "0.01"]) == 2
     assert "The judge shows a bias in 1 of 1 test: position" in capsys.readouterr().out
 
@@ -211,15 +210,11 @@ def test_a_threshold_counts_only_what_the_rows_show(
     path = str(write_rows(frame, tmp_path / "six.jsonl"))
     limits = ["position=0.01", "verbosity=0.1", "ece=0.01", "family=0.1"]
     given = [word for limit in limits for word in ("--fail-above", limit)]
-    assert run(["diagnose", "bias", path, *given, "--explain"]) == 0
+    assert run(["diagnose", "bias", path, *given, "--explain"]) == 3
     printed = capsys.readouterr()
     assert printed.err.splitlines() == [
-        "the judge: position 0.08333 is above 0.01, but these rows do not exclude an unbiased "
-        "judge: not counted",
-        "the judge: verbosity 0.3 is above 0.1, but these rows do not exclude an unbiased judge: "
-        "not counted",
-        "the judge: ece 0.35 is above 0.01, but these rows do not exclude an unbiased judge: "
-        "not counted",
+        f"--fail-above: not known whether {limit.replace('=', ' of the judge is above ')}"
+        for limit in limits
     ]
     assert "no preference for length shown" in printed.out
     assert "No bias shown by the judge" in printed.out

@@ -118,14 +118,14 @@ def test_too_many_rows_without_a_number_can_be_a_bad_finding(
     Path("half.csv").write_text("id,p_fwd,p_rev\n" + half)
     asked = ["judge", pairs, "--judge", "replay:half.csv", "-o", "o.jsonl"]
     assert run(asked) == 0
-    assert run([*asked, "--fail-above", "0.5"]) == 0
-    assert "--fail-above" not in capsys.readouterr().err
-    assert run([*asked, "--fail-above", "0.49"]) == 2
+    assert run([*asked, "--max-failed", "0.5"]) == 0
+    assert "--max-failed" not in capsys.readouterr().err
+    assert run([*asked, "--max-failed", "0.49"]) == 2
     told = capsys.readouterr()
     assert "15 of 30 rows (50 %) have no usable score" in told.err
     assert "15 error" in told.out
     assert len(Path("o.jsonl").read_text().splitlines()) == 30
-    assert run([*asked, "--fail-above", "1.5"]) == 1
+    assert run([*asked, "--max-failed", "1.5"]) == 1
 
 
 def test_limit_takes_the_first_rows(pairs: str) -> None:

@@ -76,7 +76,7 @@ def next_command(capsys: pytest.CaptureFixture[str], line: str) -> str:
     run(shlex.split(line))
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("next: adjudge ")
-    command = last.removeprefix("next: adjudge ")
+    command = last.removeprefix("next: adjudge ").partition(" (")[0]
     for part in command.split(" && adjudge "):
         _parse(build(), shlex.split(part))
     return command

@@ -135,9 +135,12 @@ def test_the_command_and_its_threshold(tmp_path: Path, capsys: pytest.CaptureFix
         files.append(str(path))
     assert run(["diagnose", "prompts", *files, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["groups"][0]["changed"] == 0.75
-    assert run(["diagnose", "prompts", *files, "--fail-above", "0.5"]) == 2
-    assert "j: changed 0.75 is above 0.5" in capsys.readouterr().err
-    assert run(["diagnose", "prompts", *files, "--fail-above", "excess=0.1"]) == 0
+    assert run(["diagnose", "prompts", *files, "--fail-above", "0.1"]) == 2
+    assert "changed of j is shown to be above 0.1" in capsys.readouterr().err
+    assert run(["diagnose", "prompts", *files, "--fail-above", "0.5"]) == 3
+    assert "not known whether changed of j is above 0.5" in capsys.readouterr().err
+    # Asked once each: what the prompt adds is not known.
+    assert run(["diagnose", "prompts", *files, "--fail-above", "excess=0.1"]) == 3
 
 
 def test_files_that_cannot_be_compared_are_refused() -> None:

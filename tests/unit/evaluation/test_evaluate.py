@@ -307,6 +307,30 @@ def test_the_slice_with_the_errors_is_named_and_others_are_not() -> None:
         evaluate(rows, slices=["nothing"])
 
 
+@pytest.mark.parametrize("others", [3, 10])
+def test_two_values_and_rows_without_one_are_two_tests(others: int) -> None:
+    """The rest of a value has rows without one, so the other value is another test."""
+    topics = ["a"] * others + ["b"] * 10 + [None] * 40
+    human = [1] * others + [0] * 10 + [1] * 30 + [0] * 10
+    slices = (
+        evaluate({"judge": [1] * len(topics), "human": human, "topic": topics}).judges[0].slices
+    )
+    tested = {each.value: each for each in slices if each.p_value is not None}
+    assert tested.keys() == ({"a", "b"} if others == 10 else {"b"})
+    adjusted = [each.adjusted for each in tested.values()]
+    p_values = sorted(each.p_value or 0.0 for each in tested.values())
+    assert min(value or 0.0 for value in adjusted) == pytest.approx(p_values[0] * len(tested))
+
+
+def test_one_name_is_a_list_of_one() -> None:
+    rows = {"judge": [1, 0] * 10, "human": [1, 1] * 10, "topic": ["a", "b"] * 10}
+    assert evaluate(rows, slices="topic").slices_by == ("topic",)
+    people = evaluate({**rows, "ann": [1, 0] * 10}, raters="ann").judges[0]
+    assert people.agreement == 1
+    with pytest.raises(ArgumentError, match="there is no other column than those read"):
+        evaluate({"judge": [1, 0], "human": [1, 1]}, slices=["topic"])
+
+
 def test_slices_are_named_with_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "rows.csv"
     rows = {

@@ -483,7 +483,8 @@ def test_the_verbs_end_in_two_on_alarm_and_write_what_they_say(
     assert capsys.readouterr().out.endswith(f"next: adjudge {words} -o policy.json\n")
     assert run([*again, "labels.csv", "--alpha", "0.2", "-o", "new.json"]) == 0
     select_next = "select NEW_JUDGMENTS --policy new.json -o selected.csv"
-    assert capsys.readouterr().out.endswith(f"next: adjudge {select_next}\n")
+    needed = "(NEW_JUDGMENTS: later rows, judged by this judge)"
+    assert capsys.readouterr().out.endswith(f"next: adjudge {select_next} {needed}\n")
     assert run([*again, "labels.csv", "--alpha", "0.0001"]) == 2
     assert "next: adjudge calibrate NEW_JUDGMENTS --alpha 0.0001" in capsys.readouterr().out
     assert run(["policy", "verify", "new.json"]) == 0

@@ -511,4 +511,5 @@ def test_anchors_check_ends_with_its_finding(capsys: pytest.CaptureFixture[str])
         capsys.readouterr()
         assert run(["anchors", "check", file, "--anchors", "anchors.json"]) == code
         lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "next: adjudge anchors place NEW_BATTLES --anchors anchors.json"
+    step = "next: adjudge anchors place NEW_BATTLES --anchors anchors.json"
+    assert lines[-1] == f"{step} (NEW_BATTLES: battles of the new models)"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjudge.cli.output import remark
 from adjudge.cli.steps import save_as
 from adjudge.cli.verb import (
     Group,
+    Intervals,
     Option,
     Values,
     Verb,
+    above,
     parsed,
     picked,
     prepare_rows,
@@ -21,21 +23,13 @@ from adjudge.cli.verb import (
 )
 from adjudge.errors import ArgumentError
 from adjudge.present.text import group_name
+from adjudge.records import Interval
 
 if TYPE_CHECKING:
     from adjudge.diagnosis.bias import JudgeBias
 
-#: What --fail-above can name, with the default first. For biases: a diagnosis, and one of its
-#: measures; if an unbiased judge has one half, the threshold is on the distance from one half.
-CYCLES = ("mean_rate", "median_rate", "max_rate", "share_with_cycle")
-
-
-SCORE_SETS = ("mean_size", "miss_rate")
-
-
-PROMPTS = ("changed", "excess", "shift")
-
-
+#: What --fail-above can name of a bias: a diagnosis, and one of its measures. If an unbiased judge
+#: has one half, the limit is on the distance from one half.
 BIASES = {
     "position": ("position", 0),
     "flip_share": ("position", -1),
@@ -57,7 +51,7 @@ _SCORE_FIGURE = read_by(
 
 
 def thresholds(default: str, *names: str) -> Option:
-    """--fail-above for measures by name. A number without a name is the threshold of `default`."""
+    """--fail-above for measures by name. A number without a name is the limit of `default`."""
     measures = (default, *names)
     number = parsed("--fail-above", "give a number, like 0.05", float)
 
@@ -71,7 +65,7 @@ def thresholds(default: str, *names: str) -> Option:
             limits[name] = number(value)
         return limits
 
-    text = "VALUE or NAME=VALUE. Exit with code 2 if a group is above it."
+    text = "VALUE or NAME=VALUE. Exit 2 if a group is shown to be above it, 3 if unknown."
     return Option("fail_above", text, str, repeats=True, read=read)
 
 
@@ -88,76 +82,52 @@ def _run_scores(arguments: Values, options: Values) -> Any:
         rows = score_set_rows(prepared, alpha=alphas[0], **how)
         used = ", ".join(rows["sets"].drop_nulls().unique())
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
-    options["first_alpha"] = float(alphas[0])
     return result
 
 
-def _bad_transitivity(result: Any, options: Values) -> bool:
-    amounts = [
-        (group_name(group.judge, group.criterion), {name: getattr(group, name) for name in CYCLES})
+def _cycles(result: Any) -> Intervals:
+    return {
+        group_name(group.judge, group.criterion): {
+            "mean_rate": group.mean_interval,
+            "share_with_cycle": group.share_interval,
+        }
         for group in result.groups
-    ]
-    return _any_above(options, amounts) or all(group.mean_rate is None for group in result.groups)
+    }
 
 
-def _bad_scores(result: Any, options: Values) -> bool:
-    amounts = []
-    for group in result.groups:
-        if (group.method, group.alpha) == (result.main_method, options["first_alpha"]):
-            values = dict(zip(SCORE_SETS, (group.mean_size, 1 - group.coverage), strict=True))
-            amounts.append((group_name(group.judge, group.criterion), values))
-    return _any_above(options, amounts) or all(group.whole_scale for group in result.groups)
+def _changes(result: Any) -> Intervals:
+    return {
+        group_name(group.judge, group.criterion): {
+            "changed": group.interval,
+            "excess": group.excess_interval,
+            "shift": _distance(group.shift_interval, 0.0),
+        }
+        for group in result.groups
+    }
 
 
-def _bad_prompts(result: Any, options: Values) -> bool:
-    amounts = []
-    for group in result.groups:
-        shift = None if group.shift is None else abs(group.shift)
-        values = {"changed": group.changed, "excess": group.excess, "shift": shift}
-        amounts.append((group_name(group.judge, group.criterion), values))
-    return _any_above(options, amounts)
+def _biases(result: Any) -> Intervals:
+    return {
+        group_name(judge.judge, none="the judge"): dict(_biases_of(judge))
+        for judge in result.judges
+    }
 
 
-def _bad_bias(result: Any, options: Values) -> bool:
-    limits = options["fail_above"] or {}
-    amounts = [_bias_amounts(judge, limits) for judge in result.judges]
-    return _any_above(options, amounts) or not any(judge.parts() for judge in result.judges)
-
-
-def _bias_amounts(
-    judge: JudgeBias, limits: Mapping[str, float]
-) -> tuple[str, dict[str, float | None]]:
-    """How large each measure is; None if it does not count as a bias."""
-    from adjudge.diagnosis.measures import BiasTest
-
-    who = group_name(judge.judge, none="the judge")
-    amounts: dict[str, float | None] = dict.fromkeys(BIASES)
+def _biases_of(judge: JudgeBias) -> Iterator[tuple[str, Interval | None]]:
     for name, (field, at) in BIASES.items():
-        diagnosis = getattr(judge, field)
-        measure = None if diagnosis is None else diagnosis.measures()[at]
-        if measure is None or measure.value is None:
-            continue
-        value = abs(measure.value - 0.5) if measure.unbiased == 0.5 else measure.value
-        if measure.departs:
-            amounts[name] = value
-        elif name in limits and value > limits[name]:
-            small = isinstance(diagnosis, BiasTest) and diagnosis.floor > abs(value)
-            but = "below --floor" if small else "these rows do not exclude an unbiased judge"
-            remark(f"{who}: {name} {value:.4g} is above {limits[name]:g}, but {but}: not counted")
-    return who, amounts
+        if (diagnosis := getattr(judge, field)) is not None:
+            measure = diagnosis.measures()[at]
+            centred = measure.unbiased == 0.5
+            yield name, _distance(measure.interval, 0.5) if centred else measure.interval
 
 
-def _any_above(options: Values, groups: Sequence[tuple[str, Mapping[str, float | None]]]) -> bool:
-    """Print each group above a threshold of --fail-above. True if there is one."""
-    limits = options["fail_above"] or {}
-    above = False
-    for who, amounts in groups:
-        for name, limit in limits.items():
-            value = amounts[name]
-            if value is not None and value > limit:
-                remark(f"{who}: {name} {value:.4g} is above {limit:g}")
-                above = True
-    return above
+def _distance(interval: Interval | None, centre: float) -> Interval | None:
+    """The interval of the distance from the centre."""
+    if interval is None or interval.low is None or interval.high is None:
+        return interval
+    low = interval.low - centre
+    high = interval.high - centre
+    return Interval(max(low, -high, 0.0), max(-low, high), level=interval.level)
 
 
 _TRANSITIVITY = Verb(
@@ -166,9 +136,16 @@ _TRANSITIVITY = Verb(
     "Count cycles (A over B over C over A) per document.",
     "diagnose transitivity tournaments.csv",
     "Also prints how many cycles a transitive but noisy judge would show.\n\n"
-    "--fail-above takes mean_rate (the default), median_rate, max_rate or share_with_cycle.",
-    options=[Option("tournaments", argument="source"), thresholds(*CYCLES)],
-    bad=_bad_transitivity,
+    "--fail-above takes mean_rate (the default) or share_with_cycle.",
+    options=[
+        Option("tournaments", argument="source"),
+        thresholds("mean_rate", "share_with_cycle"),
+    ],
+    bad=lambda result, options: (
+        above(options, _cycles(result), "fail")
+        or all(group.mean_rate is None for group in result.groups)
+    ),
+    unknown=lambda result, options: above(options, _cycles(result), "inconclusive"),
     step=save_as("transitivity.json"),
 )
 
@@ -178,8 +155,7 @@ _SCORES = Verb(
     "adjudge.diagnosis:diagnose_scores",
     "Make sets that contain the human score at your rate.",
     "diagnose scores scores.jsonl --alpha 0.1",
-    "--fail-above takes mean_size (the default) or miss_rate, of these sets at the first alpha.",
-    main="alpha scale labels sets by column fail_above write_sets output plot figure json",
+    main="alpha scale labels sets by column write_sets output plot figure json",
     without="labels_as",
     options=[
         Option("file", argument="source"),
@@ -192,10 +168,9 @@ _SCORES = Verb(
             default="sizes",
             read=_SCORE_FIGURE,
         ),
-        thresholds(*SCORE_SETS),
     ],
     run=_run_scores,
-    bad=_bad_scores,
+    bad=lambda result, _: all(group.whole_scale for group in result.groups),
     step=save_as("scores.json"),
     panels={"Rows": "target", "Output": "write_sets"},
 )
@@ -209,14 +184,17 @@ _BIAS = Verb(
     "--fail-above takes position (the default; distance of the first slot's share from one half), "
     "flip_share, length (points that length adds, minus people's if there are labels), verbosity "
     "(near-tied pairs; distance from one half), family, ece, over_confidence, contradictions, "
-    "retest. A measure counts if the rows exclude an unbiased judge and it is not below --floor.",
+    "retest.",
     main="pairs labels by floor families column fail_above output plot explain json",
     options=[
         Option("judgments", argument="source"),
         Option("figure", "For --plot: bias, or reliability of one judge."),
         thresholds(*BIASES),
     ],
-    bad=_bad_bias,
+    bad=lambda result, options: (
+        above(options, _biases(result), "fail") or not any(judge.parts() for judge in result.judges)
+    ),
+    unknown=lambda result, options: above(options, _biases(result), "inconclusive"),
     step=save_as("bias.json"),
 )
 
@@ -230,8 +208,9 @@ _PROMPTS = Verb(
     "to asking again. --fail-above takes changed (the default), excess, or shift (of "
     "scores, without its sign).",
     rows=("first", "second"),
-    options=[thresholds(*PROMPTS)],
-    bad=_bad_prompts,
+    options=[thresholds("changed", "excess", "shift")],
+    bad=lambda result, options: above(options, _changes(result), "fail"),
+    unknown=lambda result, options: above(options, _changes(result), "inconclusive"),
     step=save_as("prompts.json"),
 )
 

@@ -93,7 +93,7 @@ def _is_bad(result: Any, options: Values) -> bool:
         )
     for judging in judges:
         who = f"{judging.judge}: " if len(judges) > 1 else ""
-        bad |= _lacks_rows(judging, who=who, limit=options["fail_above"])
+        bad |= _lacks_rows(judging, who=who, limit=options["max_failed"])
     return bad
 
 
@@ -110,7 +110,7 @@ def _lacks_rows(judging: Judging, *, who: str, limit: float | None) -> bool:
         share = percent(missing / judging.rows)
         remark(
             f"{who}{missing:,} of {judging.rows:,} rows ({share}) have no usable "
-            f"score, more than --fail-above {limit:g}"
+            f"score, more than --max-failed {limit:g}"
         )
         return True
     return False
@@ -167,12 +167,12 @@ COMMAND = Verb(
         ),
         Option("dry_run", "Print calls, tokens and cost; ask no judge.", bool),
         Option(
-            "fail_above",
+            "max_failed",
             "Exit 2 if more than this share of the rows has no usable score, such as 0.05.",
             float,
             metavar="SHARE",
             words="off",
-            read=share("fail_above"),
+            read=share("max_failed"),
         ),
     ],
     run=_run,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from adjudge.cli.output import remark
 from adjudge.cli.steps import Typed, save_as
-from adjudge.cli.verb import MIX, Option, Values, Verb, written
+from adjudge.cli.verb import MIX, Intervals, Option, Values, Verb, above, written
 from adjudge.errors import ArgumentError
 from adjudge.validation import one_of
 
@@ -25,7 +25,7 @@ def _run(arguments: Values, options: Values) -> Leaderboard:
     if options["figure"] is not None:
         one_of(options["figure"], _FIGURES, "figure")
     if options["fail_above"] is not None and not arguments.get("evaluate"):
-        raise ArgumentError("--fail-above", options["fail_above"], "add --evaluate")
+        raise ArgumentError("--fail-above", options["fail_above"][_ERROR], "add --evaluate")
     if options["table"] is not None:
         from adjudge.ranking.table import table_path
 
@@ -42,20 +42,21 @@ def _run(arguments: Values, options: Values) -> Leaderboard:
     return board
 
 
+_ERROR = "held-out error"
+
+
+def _errors(board: Leaderboard) -> Intervals:
+    """The interval of the method's mean held-out error; None if it was not evaluated."""
+    ends = [row.mae_interval for row in board.loo if row.method == board.method]
+    return {board.method: {_ERROR: ends[0] if ends else None}}
+
+
 def _is_bad(board: Leaderboard, options: Values) -> bool:
-    if not board.feasible:
-        return True
-    if (limit := options["fail_above"]) is None:
-        return False
-    row = next((row for row in board.loo if row.method == board.method), None)
-    if row is None:
-        remark(f"--fail-above: {board.method} is not among the evaluated methods")
-        return True
-    if row.mae is None or row.mae > limit:
-        error = "unknown" if row.mae is None else f"{row.mae:.1f} Elo, above {limit:g}"
-        remark(f"{row.method}: mean held-out error {error}")
-        return True
-    return False
+    return not board.feasible or above(options, _errors(board), "fail")
+
+
+def _is_unknown(board: Leaderboard, options: Values) -> bool:
+    return board.feasible and above(options, _errors(board), "inconclusive")
 
 
 def _next(board: Any, typed: Typed) -> str | None:
@@ -78,8 +79,10 @@ COMMAND = Verb(
         MIX,
         Option(
             "fail_above",
-            "With --evaluate: exit with code 2 if the mean held-out error is above this.",
+            "With --evaluate: exit 2 if the mean held-out error is shown to be above this, 3 if "
+            "unknown.",
             float,
+            read=lambda limit: {_ERROR: limit},
         ),
         Option(
             "figure",
@@ -89,6 +92,7 @@ COMMAND = Verb(
     ],
     run=_run,
     bad=_is_bad,
+    unknown=_is_unknown,
     step=_next,
     panels={"Rows": "baseline human verdict score", "Output": "table top"},
     panel="Leaderboards",

@@ -13,7 +13,7 @@ from adjudge.cli.verb import SPELLED, Option, Values, Verb, required_secret, sto
 def _run(arguments: Values, options: Values) -> bool:
     require_server()
     from adjudge.monitoring import AuditCoin
-    from adjudge.policy.result import policy_headline
+    from adjudge.policy.view import policy_headline
     from adjudge.server.audits import AuditTrail, MonitorMetrics
     from adjudge.server.guard import Limits
     from adjudge.server.judge_app import judge_app

@@ -401,7 +401,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         return
     orders = _orders(rows)
     votes = swap_vote_preference(*orders)
-    single = single_order_preference(*orders, random_orders(rows["id"], seed=seed))
+    single = single_order_preference(*orders, random_orders(rows["id"].to_list(), seed=seed))
     yield _signal(rows, "preference_entropy", p_a)
     yield _signal(rows, SINGLE_ORDER, single)
     yield _signal(rows, SWAP_VOTE, votes)
