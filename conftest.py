@@ -47,9 +47,14 @@ def pytest_collection_finish() -> None:
 def pytest_collect_file(
     file_path: Path,
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """A file without a prompt has no doctest: pytest need not import it and look at its names."""
+    """A file without a prompt has no doctest: pytest need not import it and look at its names.
+
+    Packages are imported before their files: pytest gives a package each file that it imports as
+    an attribute, also in place of a function of that name.
+    """
     collectors = yield
-    if file_path.suffix == ".py" and b">>>" not in file_path.read_bytes():
+    is_plain = file_path.suffix == ".py" and file_path.name != "__init__.py"
+    if is_plain and b">>>" not in file_path.read_bytes():
         return [one for one in collectors if not isinstance(one, DoctestModule)]
     return collectors
 

@@ -19,3 +19,14 @@ def test_cells_of_a_verb_by_seed(use: Use, format: Format, seed: int) -> None:
     tried(len(cells))
     failing = [cell for cell in cells if cell.failure is not None]
     assert not failing, "\n\n".join(map(report, failing))
+
+
+@pytest.mark.fuzz
+@pytest.mark.attack("rules")
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.title)
+def test_every_cell_of_a_verb(use: Use) -> None:
+    """`make test` has some of them."""
+    cells = list(cells_of(use))
+    tried(len(cells))
+    failing = [cell for cell in cells if cell.failure is not None]
+    assert not failing, "\n\n".join(map(report, failing))

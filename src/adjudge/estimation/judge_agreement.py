@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import Any, Unpack
 
 import polars as pl
@@ -109,8 +110,8 @@ def _judged(table: Table, source: Source, *, model_labels: bool) -> Rows:
     table = as_grades(table, None, ("judge", "human"))
     here = set(table.frame.columns)
     if "judge" not in here and (judges := judge_candidates(table.frame)):
-        typed = " ".join(f"--judge {judge}" for judge in judges)
-        remedy = f"judges in columns: adjudge evaluate FILE {typed} (judges=)"
+        typed = shlex.join(word for judge in judges for word in ("--judge", judge))
+        remedy = f"for judges in columns: adjudge evaluate {shlex.quote(table.name)} {typed}"
         raise DataError(table.name, "is missing", column="judge", remedy=remedy)
     if "id" not in here:
         raise DataError(table.name, "is missing", column="id", remedy=_SAME_ID)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 from rule_matrix import (
     faults_of_answers,
@@ -17,7 +18,7 @@ from rule_matrix.files import Files, Format, table_text, tables_text
 from rule_matrix.rule import Fault, Rule
 from rule_matrix.running import Run, differences, first_naming, run_on
 from rule_matrix.spellings import FEW, Spellings
-from rule_matrix.verbs import Expected, Use
+from rule_matrix.verbs import USES, Expected, Use
 
 RULES: tuple[Rule, ...] = (
     *faults_of_names.RULES,
@@ -71,6 +72,21 @@ def cells_of(
         if exemption is None or exemption.expected is not None:
             for fault in rule.faults(use, spellings):
                 yield Cell(use, rule, fault, format)
+
+
+#: Of the spellings of a rule, a verb has so many in `make test`; `make fuzz` has all.
+SPELLINGS_OF_A_VERB = 3
+
+
+def some_cells_of(use: Use) -> list[Cell]:
+    """A few spellings of every rule: others than those of the verb before it in `USES`."""
+    turn = USES.index(use) * SPELLINGS_OF_A_VERB
+    cells = []
+    for _, of_rule in groupby(cells_of(use), lambda cell: cell.rule.name):
+        every = list(of_rule)
+        few = range(min(len(every), SPELLINGS_OF_A_VERB))
+        cells += [every[(turn + number) % len(every)] for number in few]
+    return cells
 
 
 _runs: dict[tuple[str, str], Run] = {}
