@@ -47,12 +47,11 @@ def test_cells_of_a_verb(use: Use) -> None:
     assert not failing, "\n\n".join(map(report, failing))
 
 
-def test_every_spelling_that_two_verbs_have_is_tried_here() -> None:
-    every, some = (
-        Counter((cell.rule.name, cell.fault.spelling) for use in USES for cell in cells(use))
-        for cells in (cells_of, some_cells_of)
-    )
-    assert {spelling for spelling, verbs in every.items() if verbs > 1} <= some.keys()
+def test_every_spelling_is_tried_here_with_some_verb() -> None:
+    """But those that one verb alone has; they come in `make fuzz`."""
+    tried = {(cell.rule.name, cell.fault.spelling) for use in USES for cell in some_cells_of(use)}
+    verbs = Counter((c.rule.name, c.fault.spelling) for use in USES for c in cells_of(use))
+    assert {spelling for spelling, number in verbs.items() if number > 1} <= tried
 
 
 #: Verbs whose cells of a rule pass without its step, and why.

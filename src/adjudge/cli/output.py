@@ -166,13 +166,13 @@ def deliver(result: Any, options: Mapping[str, Any]) -> None:
 
 #: What only the user knows, in a command that comes next.
 PLACEHOLDERS = {
+    "EXPORT": "the labels that the tool exported",
     "GRADES": "the judged rows",
     "JUDGE": "as for adjudge judge",
     "JUDGMENTS": "the judged rows",
     "LABELLED_ROWS": "the rows with labels, and their texts",
-    "NAME": "one of the judges",
     "NEW_BATTLES": "battles of the new models",
-    "NEW_JUDGMENTS": "later rows, judged by this judge",
+    "NEW": "later rows",
     "NEW_ROWS": "later rows",
     "POLICY": "the policy in use",
     "RATE": "the lowest rate that passes",

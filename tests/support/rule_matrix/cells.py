@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,18 +75,19 @@ def cells_of(
                 yield Cell(use, rule, fault, format)
 
 
-#: Of the spellings of a rule, a verb has so many in `make test`; `make fuzz` has all.
-SPELLINGS_OF_A_VERB = 3
+#: Of the spellings of a rule, a verb has a third in `make test`, and at least three.
+_LEAST = 3
+_THIRD = 3
 
 
 def some_cells_of(use: Use) -> list[Cell]:
-    """A few spellings of every rule: others than those of the verb before it in `USES`."""
-    turn = USES.index(use) * SPELLINGS_OF_A_VERB
+    """A few spellings of every rule, other ones than those of the verb before it in `USES`."""
+    turn = USES.index(use)
     cells = []
     for _, of_rule in groupby(cells_of(use), lambda cell: cell.rule.name):
         every = list(of_rule)
-        few = range(min(len(every), SPELLINGS_OF_A_VERB))
-        cells += [every[(turn + number) % len(every)] for number in few]
+        few = min(len(every), max(_LEAST, math.ceil(len(every) / _THIRD)))
+        cells += [every[(turn + number) % len(every)] for number in range(few)]
     return cells
 
 

@@ -120,11 +120,11 @@ def _parse(root: click.Group, words: list[str]) -> None:
         ("calibrate judged.jsonl", "calibrate judged.jsonl -o policy.json"),
         (
             "calibrate judged.jsonl -o policy.json",
-            "select NEW_JUDGMENTS --policy policy.json -o selected.csv",
+            "select NEW --policy policy.json -o selected.csv",
         ),
         (
             f"calibrate judged.jsonl --judge {IN_FILE} -o policy.json",
-            f"select NEW_JUDGMENTS --policy policy.json --judge {IN_FILE} -o selected.csv",
+            f"select NEW --policy policy.json --judge {IN_FILE} -o selected.csv",
         ),
         (
             "calibrate judged.jsonl --alpha 0.001 --column label=label",

@@ -218,7 +218,9 @@ def test_verdicts_of_judges_can_be_in_two_files_with_labels_in_a_third(tmp_path:
 def test_verdicts_of_judges_that_cannot_be_compared_are_refused() -> None:
     rows = by_verdict("grades")
     wide = rows.pivot(on="judge_name", index=["id", "human"], values="judge")
-    with pytest.raises(DataError, match="judge: is missing; judges in columns: .* --judge j0 --"):
+    with pytest.raises(
+        DataError, match="judge: is missing; for judges in columns: .* --judge j0 --"
+    ):
         compare(wide, judges=True)
     with pytest.raises(DataError, match="id: is missing; judges are compared on the same rows"):
         compare(rows.drop("id"), judges=True)

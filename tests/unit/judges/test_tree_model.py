@@ -124,8 +124,12 @@ def test_a_model_without_flex_attention_is_refused_in_one_line():
 
 
 def test_attention_that_is_not_one_kernel_is_found_out_by_its_time():
+    def try_often() -> None:
+        for _ in range(5):  # another process can slow the padded batches of one trial
+            plant_trees(make_model("llama"), length=512, context=1024)
+
     with pytest.raises(UnusableTreesError, match="times as long here"):
-        plant_trees(make_model("llama"), length=512, context=1024)
+        try_often()
 
 
 def test_numbers_that_are_not_those_of_padded_batches_are_found_out():

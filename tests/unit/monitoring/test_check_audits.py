@@ -482,11 +482,11 @@ def test_the_verbs_end_in_two_on_alarm_and_write_what_they_say(
     words = f"{' '.join(again)} labels.csv --alpha 0.2"
     assert capsys.readouterr().out.endswith(f"next: adjudge {words} -o policy.json\n")
     assert run([*again, "labels.csv", "--alpha", "0.2", "-o", "new.json"]) == 0
-    select_next = "select NEW_JUDGMENTS --policy new.json -o selected.csv"
-    needed = "(NEW_JUDGMENTS: later rows, judged by this judge)"
+    select_next = "select NEW --policy new.json -o selected.csv"
+    needed = "(NEW: later rows)"
     assert capsys.readouterr().out.endswith(f"next: adjudge {select_next} {needed}\n")
     assert run([*again, "labels.csv", "--alpha", "0.0001"]) == 2
-    assert "next: adjudge calibrate NEW_JUDGMENTS --alpha 0.0001" in capsys.readouterr().out
+    assert "next: adjudge calibrate NEW --alpha 0.0001" in capsys.readouterr().out
     assert run(["policy", "verify", "new.json"]) == 0
     assert run([*command, "--limit", "0.5"]) == 1
 

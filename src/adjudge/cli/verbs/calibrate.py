@@ -22,7 +22,7 @@ def _next(policy: Any, typed: Typed) -> str | None:
     if (output := typed["output"]) is None:
         return typed.again("-o", "policy.json")
     unlabelled = any("no label" in reason for reason in policy.dropped)
-    rows = typed.rows if unlabelled and typed.rows else "NEW_JUDGMENTS"
+    rows = typed.rows if unlabelled and typed.rows else "NEW"
     names = [("--judge", typed["judge"]), ("--protocol", typed["protocol"])]
     chosen = [word for flag, name in names if isinstance(name, str) for word in (flag, name)]
     return command("select", rows, "--policy", output, *chosen, "-o", "selected.csv")

@@ -80,7 +80,7 @@ def _run_check(arguments: Values, _: Values) -> Any:
 
 def _after_check(monitor: Any, typed: Typed) -> str | None:
     if monitor.alarm:
-        policy = command("calibrate", "NEW_JUDGMENTS", "--alpha", f"{monitor.alpha:g}")
+        policy = command("calibrate", "NEW", "--alpha", f"{monitor.alpha:g}")
         return f"{policy} -o policy.json"
     return save_as("monitor.json")(monitor, typed)
 
@@ -104,10 +104,10 @@ _CHECK = Verb(
 def _after_recalibration(policy: Any, typed: Typed) -> str | None:
     if not policy.feasible:
         level = ("--alpha", f"{policy.alpha:g}")
-        return command("calibrate", "NEW_JUDGMENTS", *level, "-o", "policy.json")
+        return command("calibrate", "NEW", *level, "-o", "policy.json")
     if (output := typed["output"]) is None:
         return typed.again("-o", "policy.json")
-    return command("select", "NEW_JUDGMENTS", "--policy", output, "-o", "selected.csv")
+    return command("select", "NEW", "--policy", output, "-o", "selected.csv")
 
 
 _RECALIBRATE = Verb(
@@ -145,7 +145,7 @@ def _after_judge(result: Any, typed: Typed) -> str | None:
         words = ("--policy", "POLICY", "--state", typed["state"], "-o", "renewed.json")
         return command("monitor renew", typed["output"], *words)
     if result.changed == "stream":
-        return command("plan labels", "NEW_JUDGMENTS", "--write-ids", "to_label.csv")
+        return command("plan labels", "NEW", "--write-ids", "to_label.csv")
     return None if result.rounds else typed.again()
 
 
@@ -179,7 +179,7 @@ def _after_renewal(policy: Any, typed: Typed) -> str | None:
         return command("plan selection", typed.rows, "--alpha", f"{policy.alpha:g}")
     if (output := typed["output"]) is None:
         return typed.again("-o", "renewed.json")
-    return command("select", "NEW_JUDGMENTS", "--policy", output, "-o", "selected.csv")
+    return command("select", "NEW", "--policy", output, "-o", "selected.csv")
 
 
 _RENEW = Verb(

@@ -33,7 +33,7 @@ def _next(summary: Any, typed: Typed) -> str | None:
         return typed.on_same_rows("plan labels", "--write-ids", "to_label.csv")
     judges = {group.judge for group in summary.groups if group.n}
     if len(judges) > 1 and typed["judge"] is None:
-        return typed.again("--judge", "NAME")
+        return typed.again("--judge", min(judges))
     if (output := typed["output"]) is None:
         return typed.again("-o", "selected.csv")
     if summary.n_accepted == summary.n:
