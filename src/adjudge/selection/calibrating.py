@@ -376,7 +376,7 @@ def _make_policy(
 
 #: The columns of the rows that `_cautions` and `answers_of` look at.
 NOTED_COLUMNS = (*DEFAULT_CLUSTERS, "sampled_by", "served_model", "criterion", "metric", JUDGED_AS)
-#: On noise pac at delta 0.1 is above alpha in .17 of two tries, .34 of eighteen (guarantees.md).
+#: On noise pac at delta 0.1 is above alpha in .15 of two tries, .34 of eighteen (guarantees.md).
 _ONE_TRY = (
     "alpha and the number of labels were chosen before: calibrating again, with more labels or "
     "another alpha, until enough is accepted breaks the promise (for J tries give delta / J to pac)"
