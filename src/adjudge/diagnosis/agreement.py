@@ -208,8 +208,10 @@ def agreement(
             ends = Interval(low, high, level=confidence_level)
         return whole, ends
 
-    kappa, kappa_ends = estimate(statistics.kappa, pairs, drawn and drawn.kappa)
-    alpha, alpha_ends = estimate(statistics.alpha, both_ways, drawn and drawn.alpha)
+    kappa, kappa_ends = estimate(statistics.kappa, pairs, None if drawn is None else drawn.kappa)
+    alpha, alpha_ends = estimate(
+        statistics.alpha, both_ways, None if drawn is None else drawn.alpha
+    )
     names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return Agreement(
         **rows.facts,

@@ -305,7 +305,7 @@ class _Asked:
                 counted = None
             if isinstance(counted, str):
                 unknown = "whether the card still holds is not known"
-                reasons.append(f"{unknown}: {counted}; give --judged")
+                reasons.append(f"{unknown}: {counted}; give its --store, or --judged")
             elif counted is not None:
                 judged = counted
             else:
