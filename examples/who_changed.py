@@ -166,6 +166,8 @@ def print_swapped(rows: pl.DataFrame, repeats: int) -> None:
     print("|---|---|---|---|---|---|")
     rng = np.random.default_rng(4)
     accuracy = {}
+    failed = rows.filter(pl.col("p_fwd").is_null() | pl.col("p_rev").is_null())["id"]
+    rows = rows.filter(~pl.col("id").is_in(failed.to_list()))
     for judge in sorted(rows["judge"].unique()):
         own = rows.filter(pl.col("judge") == judge).sort("id")
         chances[judge] = own["p_fwd"].to_numpy(), own["p_rev"].to_numpy()
