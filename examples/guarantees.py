@@ -155,6 +155,29 @@ def prompt_changed(repeats: int) -> None:
     print(f"   same prompt: mean share {np.mean(before):.3f}; new prompt: {np.mean(after):.3f}")
 
 
+def tries_until_accepted(repeats: int) -> None:
+    """Labels are added, and the policy is calibrated again, until something is accepted."""
+    print("\n7. The first of several calibrations on growing labels that accepts anything")
+    print("   (noise scores, errors 0.101 for pac and 0.12 for scope):")
+    print("   labels                pac: above alpha   pac at delta / tries   scope: mean share")
+    plans = ([100], [100, 200], [50, 100, 150, 200], [*range(30, 201, 10)])
+    for sizes in plans:
+        rng = np.random.default_rng(7)
+        above = {DELTA: 0, DELTA / len(sizes): 0}
+        shares = []
+        for _ in range(repeats):
+            s, e = uninformative(0.101).draw(sizes[-1], rng)
+            for delta in above:
+                rules = (pac_threshold(s[:n], e[:n], alpha=ALPHA, delta=delta) for n in sizes)
+                above[delta] += any(rule.accepts != "none" for rule in rules)
+            s, e = uninformative(0.12).draw(sizes[-1], rng)
+            tries = (scope_threshold(s[:n], e[:n], alpha=ALPHA) for n in sizes)
+            shares.append(0.12 * any(rule.accepts != "none" for rule in tries))
+        once, shared = above[DELTA] / repeats, above[DELTA / len(sizes)] / repeats
+        labels = f"{sizes[0]} to {sizes[-1]} in {len(sizes)}" if len(sizes) > 1 else f"{sizes[0]}"
+        print(f"   {labels:18} {once:19.3f} {shared:22.3f} {np.mean(shares):19.3f}")
+
+
 def main(repeats: int = 2000) -> None:
     """Print everything."""
     ratio_is_not_bounded(repeats)
@@ -163,6 +186,7 @@ def main(repeats: int = 2000) -> None:
     prompts_repeat(repeats)
     floats_decide_wrongly(repeats)
     prompt_changed(repeats)
+    tries_until_accepted(repeats)
 
 
 if __name__ == "__main__":

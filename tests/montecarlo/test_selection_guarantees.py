@@ -271,3 +271,23 @@ def test_repeated_prompts_break_scope_and_one_row_per_prompt_mends_it(full):
         by_prompt.append(true_rate(world, scope_threshold(s[kept], e[kept], alpha=0.1)))
     assert np.mean(by_row) > 0.15
     assert below(np.array(by_prompt), 0.1)
+
+
+# --- several tries ---------------------------------------------------------------------------
+
+
+@RUN
+def test_a_second_try_breaks_pac_unless_both_share_delta(full):
+    """Labels are added if nothing was accepted; any rule that accepts this noise is above alpha."""
+    rng = np.random.default_rng(25)
+    world, runs, sizes = uninformative(0.101), repeats(full), (100, 200)
+    above = {0.1: 0, 0.05: 0}
+    for _ in range(runs):
+        s, e = world.draw(sizes[-1], rng)
+        for delta in above:
+            tries = (pac_threshold(s[:n], e[:n], alpha=0.1, delta=delta) for n in sizes)
+            above[delta] += any(rule.accepts != "none" for rule in tries)
+    assert at_most_often(above[0.05], runs, 0.1)
+    assert above[0.1] > above[0.05]
+    if full:  # 250 runs are too few to show it
+        assert not at_most_often(above[0.1], runs, 0.1)

@@ -15,7 +15,13 @@ import numpy as np
 
 from adjudge.records import Interval
 from adjudge.statistics.agreement import kappa_of_tables
-from adjudge.statistics.by_verdict import Measured, Statistic, Tables, draw_tables, inflation
+from adjudge.statistics.by_verdict import (
+    Measured,
+    Statistic,
+    Tables,
+    measure_clustered,
+    tables_of_rows,
+)
 from adjudge.statistics.clusters import (
     cluster_means_se,
     count_clusters,
@@ -158,11 +164,7 @@ class RowsByVerdict:
     @cached_property
     def tables(self) -> Tables:
         """Shares of all rows by verdict and label, and draws of what they can be."""
-        rows = np.bincount(self.verdicts, minlength=self.size + 1)
-        labelled = self.labels >= 0
-        counts = np.zeros((self.size + 1, self.size), dtype=np.int64)
-        np.add.at(counts, (self.verdicts[labelled], self.labels[labelled]), 1)
-        return draw_tables(rows, counts, seed=self.seed)
+        return tables_of_rows(self.verdicts, self.labels, self.size, seed=self.seed)
 
     def share(self, cells: BoolArray, among: BoolArray | None = None) -> Measured:
         """The share of all rows in these cells, among all or those in other cells."""
@@ -195,19 +197,15 @@ class RowsByVerdict:
         return self._measure(statistic, _BOUNDS)
 
     def _measure(self, statistic: Statistic, bounds: tuple[float, float]) -> Measured:
-        if self.clusters is None:
-            return self.tables.measure(statistic, self.level, bounds=bounds)
-        # "No verdict" is a verdict, and a class that nobody uses.
-        wider = inflation(
-            lambda tables: statistic(tables[..., : self.size]),
+        return measure_clustered(
+            self.tables,
+            statistic,
             self.verdicts,
             self.labels,
             self.clusters,
-            classes=self.size + 1,
             confidence_level=self.level,
+            bounds=bounds,
         )
-        measured = self.tables.measure(statistic, self.level, wider=wider or 1.0, bounds=bounds)
-        return measured if wider is not None else measured._replace(interval=None)
 
     def _labelled(self) -> LabelledRows:
         labelled = self.labels >= 0

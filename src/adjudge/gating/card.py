@@ -32,7 +32,7 @@ from adjudge.present.blocks import Block, Commands, Headline, Note, Table, notes
 from adjudge.present.result import Check, Count, Level, Proportion, ResultWithDigest, frozen
 from adjudge.present.text import DASH, count, number, percent, percent_interval, show_interval
 from adjudge.selection import read_policy
-from adjudge.store import StorePlace, read_judge_parts
+from adjudge.store import StorePlace, read_judge_parts, use_store
 from adjudge.validation import IntArray
 from adjudge.validation import count as check_count
 
@@ -95,10 +95,14 @@ def _matrix_of_codes(card: JudgeCard) -> str | None:
 
 
 def _dates(card: JudgeCard) -> str | None:
-    for name in ("made_on", "expires_on"):
+    for name, read in (
+        ("made_on", date.fromisoformat),
+        ("made_at", datetime.fromisoformat),
+        ("expires_on", date.fromisoformat),
+    ):
         if (written := getattr(card, name)) is not None:
             try:
-                date.fromisoformat(written)
+                read(written)
             except ValueError:
                 return f"{name} is {written!r}, not a date such as 2026-12-31"
     return None
@@ -110,6 +114,7 @@ class JudgeCard(ResultWithDigest):
 
     `verdict_codes` and `label_codes` are the labelled rows, as places in the names of the
     evaluation (after the last: no verdict); `cluster_codes` say which of them belong together.
+    `made_at` is the moment from which a store counts rows for `expires_after`.
     """
 
     kind: ClassVar[str] = "judge_card"
@@ -117,6 +122,7 @@ class JudgeCard(ResultWithDigest):
 
     schema_version: Count = 1
     made_on: str
+    made_at: str | None = None
     expires_on: str | None = None
     expires_after: Count | None = None
     judge: str | None
@@ -138,6 +144,20 @@ class JudgeCard(ResultWithDigest):
         """The judge that a run must have."""
         parts = self.fingerprint_parts
         return Identity(self.judge, self.protocol, self.judge_fingerprint, parts)
+
+    def count_judged(self, store: StorePlace) -> int | str:
+        """Rows that its judge judged for the first time after it was made, or why none are counted.
+
+        StoreMissingError if there is no store.
+        """
+        if self.made_at is None:
+            return "the card does not state when rows begin to count: make it again"
+        if (fingerprint := self.judge_fingerprint) is None:
+            return "the card has no judge_fingerprint, so a store cannot count its rows"
+        with use_store(store, readonly=True) as opened:
+            if opened.judge_parts(fingerprint) is None:
+                return f"{opened.name} has no reply of the judge of the card, so no rows to count"
+            return opened.count_judged(fingerprint, self.made_at)
 
     def expired(self, on: date, judged: int) -> str | None:
         """Why it does not hold any more on a day, after so many rows; None while it holds."""
@@ -315,8 +335,10 @@ def make_card(
     if expires_after is not None:
         check_count(expires_after, "expires_after", least=1)
     labelled = read.frame.filter(pl.col(LABEL).is_not_null())
+    now = datetime.now(UTC)
     card = JudgeCard(
-        made_on=datetime.now(UTC).date().isoformat(),
+        made_on=now.date().isoformat(),
+        made_at=now.isoformat(timespec="milliseconds"),
         expires_on=expires,
         expires_after=expires_after,
         judge=measured[0] or who.judge,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Unpack
 
 from adjudge.data.tables import TableLike
 from adjudge.data.writing import read_json
-from adjudge.errors import DataError
+from adjudge.errors import DataError, StoreMissingError
 from adjudge.gating.card import JudgeCard, ReadingCard, make_card, read_card
 from adjudge.present.blocks import Block, Headline, Note, Table, explain, notes_of, table_of
 from adjudge.present.kinds import from_dict
@@ -60,7 +60,8 @@ class CardCheck(Result):
     """Whether a card is as it was written, and whether it still holds.
 
     `changes` are lines of the card that the rows do not give, if rows were given. `unreadable`
-    names what contradicts itself in the file.
+    names what contradicts itself in the file. `judged` is how many rows were judged since it was
+    made, if it expires after a number of them (`expires_after`); `not_counted` says why not.
     """
 
     kind: ClassVar[str] = "card_check"
@@ -72,6 +73,9 @@ class CardCheck(Result):
     with_rows: bool = False
     changes: tuple[Change, ...] = ()
     expired: str | None = None
+    expires_after: Count | None = None
+    judged: Count | None = None
+    not_counted: str | None = None
     assumptions: tuple[str, ...] = ()
     dropped: Mapping[str, Count] = field(default_factory=dict)
 
@@ -102,6 +106,11 @@ class CardCheck(Result):
             blocks.append(_table(self.changes, "on the card", "by the rows"))
         more = "" if self.with_rows else " Give the rows to compute its numbers again."
         blocks.append(Note([note + more]))
+        if self.not_counted is not None:
+            blocks.append(Note([f"rows judged since it was made: {self.not_counted}"]))
+        elif self.judged is not None and self.expires_after is not None:
+            rows = count(self.expires_after, "row")
+            blocks.append(Note([f"{self.judged:,} of {rows} were judged since it was made"]))
         return [*blocks, *notes_of(left_out(self.dropped)), *explain(self.assumptions)]
 
 
@@ -167,12 +176,26 @@ def verify_card(
         measured = again.evaluation
         of_rows = {"assumptions": measured.assumptions, "dropped": measured.dropped}
         changes = _changes({k: old[k] for k in both}, {k: new[k] for k in both})
+    judged: int | None = None
+    not_counted: str | None = None
+    if read.expires_after is not None:
+        store = reading.get("store")
+        counted: int | str = "give --store to count them"
+        try:
+            counted = counted if store is None else read.count_judged(store)
+        except StoreMissingError as error:
+            counted = f"not counted: {error}"
+        judged = counted if isinstance(counted, int) else None
+        not_counted = counted if isinstance(counted, str) else None
     return CardCheck(
         path=str(card),
         digest=digest,
         with_rows=rows is not None,
         changes=changes,
-        expired=read.expired(today or datetime.now(UTC).date(), 0),
+        expired=read.expired(today or datetime.now(UTC).date(), judged or 0),
+        expires_after=read.expires_after,
+        judged=judged,
+        not_counted=not_counted,
         **of_rows,
     )
 

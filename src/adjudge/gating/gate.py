@@ -23,7 +23,13 @@ from adjudge.data.grades import Grades, prepare_grades
 from adjudge.data.rows import pass_by_share
 from adjudge.data.source import Source, open_table, open_values
 from adjudge.data.tables import Table, TableLike
-from adjudge.errors import AdjudgeError, ArgumentError, DataError, PolicyMismatchError
+from adjudge.errors import (
+    AdjudgeError,
+    ArgumentError,
+    DataError,
+    PolicyMismatchError,
+    StoreMissingError,
+)
 from adjudge.estimation import RateInterval, compare, estimate, plan_compare, plan_rate
 from adjudge.estimation.comparison import Comparison, Difference, PairDifference
 from adjudge.estimation.judges import prepare_judges
@@ -50,6 +56,7 @@ from adjudge.present.text import clip, count, left_out, number, percent, show_in
 from adjudge.records import Interval
 from adjudge.selection.verifying import remark_answers
 from adjudge.statistics.clusters import codes_of, share_interval
+from adjudge.store import StorePlace
 from adjudge.validation import FloatArray, IntArray, non_negative, open_unit
 from adjudge.validation import count as check_count
 
@@ -206,6 +213,7 @@ def gate(
     margin: float | None = None,
     assume_same_errors: bool = False,
     judged: int | None = None,
+    store: StorePlace = None,
     confidence_level: float = 0.95,
     today: date | None = None,
     **reading: Unpack[ReadingRun],
@@ -227,7 +235,9 @@ def gate(
         assume_same_errors: Without labels of this run, assume that the judge errs on it as on the
             labelled rows of its card, and correct by these. The result states it.
         judged: Rows that the judge has judged since the card was made, for a card that expires
-            after a number of them. Default: the rows of this run.
+            after a number of them. Default: counted in `store`; without one, the rows of this run.
+        store: Store of the judge's replies, to count the rows that it has judged since the card
+            was made.
         confidence_level: Level of the intervals; half of the rest is the error of an outcome.
         today: The day on which the card must hold.
         **reading: How rows are read: see `ReadingRun` and `adjudge.data.Reading`.
@@ -258,6 +268,7 @@ def gate(
         card=known,
         assume=assume_same_errors,
         judged=judged,
+        store=store,
         level=level,
         today=today or datetime.now(UTC).date(),
         reading=dict(reading),
@@ -274,6 +285,7 @@ class _Asked:
     card: JudgeCard | None
     assume: bool
     judged: int | None
+    store: StorePlace
     level: float
     today: date
     reading: dict[str, Any]
@@ -285,7 +297,23 @@ class _Asked:
         if self.card is None:
             return reasons, remarks
         remarks += [f"on the card, {line}" for line in self.card.warnings]
-        if (why := self.card.expired(self.today, self.judged or n)) is not None:
+        judged = n if self.judged is None else self.judged
+        if (after := self.card.expires_after) is not None and self.judged is None:
+            try:
+                counted = None if self.store is None else self.card.count_judged(self.store)
+            except StoreMissingError:
+                counted = None
+            if isinstance(counted, str):
+                unknown = "whether the card still holds is not known"
+                reasons.append(f"{unknown}: {counted}; give its --store, or --judged")
+            elif counted is not None:
+                judged = counted
+            else:
+                remarks.append(
+                    f"the card holds for {count(after, 'row')}, and only the {n:,} of this run "
+                    "are counted: give the --store of the judge, or --judged"
+                )
+        if (why := self.card.expired(self.today, judged)) is not None:
             reasons.append(why)
         for frame in frames:
             for judge in judges_of(frame):

@@ -376,17 +376,23 @@ def _make_policy(
 
 #: The columns of the rows that `_cautions` and `answers_of` look at.
 NOTED_COLUMNS = (*DEFAULT_CLUSTERS, "sampled_by", "served_model", "criterion", "metric", JUDGED_AS)
+#: On noise pac at delta 0.1 is above alpha in .15 of two tries, .34 of eighteen (guarantees.md).
+_ONE_TRY = (
+    "alpha and the number of labels were chosen before: calibrating again, with more labels or "
+    "another alpha, until enough is accepted breaks the promise (for J tries give delta / J to pac)"
+)
 _COUNTED = "each counts as an error and is never accepted"
 
 
 def _assumptions(policy: Policy, fitted: FittedDoubt) -> list[str]:
     """The conditions under which the promise holds, one sentence each."""
-    lines = [find_guarantee(policy.guarantee).assumption]
+    lines = [find_guarantee(policy.guarantee).assumption, _ONE_TRY]
     if policy.weights_column is not None:
         lines = [
             "new rows differ from the labelled ones only in how often each kind occurs, and column "
             f"{policy.weights_column} is the correct ratio of the two, not learned from these "
-            "labels"
+            "labels",
+            _ONE_TRY,
         ]
     if policy.about == "choices":
         lines.append(

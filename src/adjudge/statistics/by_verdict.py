@@ -291,6 +291,42 @@ def inflation(
     return wider * together / alone
 
 
+def tables_of_rows(verdicts: IntArray, labels: IntArray, size: int, *, seed: Seed = 0) -> Tables:
+    """`draw_tables` of rows with codes of `size` classes; verdict `size` is none, label -1 too."""
+    rows = np.bincount(verdicts, minlength=size + 1)
+    labelled = labels >= 0
+    counts = np.zeros((size + 1, size), dtype=np.int64)
+    np.add.at(counts, (verdicts[labelled], labels[labelled]), 1)
+    return draw_tables(rows, counts, seed=seed)
+
+
+def measure_clustered(
+    tables: Tables,
+    statistic: Statistic,
+    verdicts: IntArray,
+    labels: IntArray,
+    clusters: IntArray | None,
+    *,
+    confidence_level: float = 0.95,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Measured:
+    """A number of the `tables_of_rows` of these rows, as much wider as their clusters make it."""
+    if clusters is None:
+        return tables.measure(statistic, confidence_level, bounds=bounds)
+    size = tables.estimate.shape[1]
+    # "No verdict" is a verdict, and a class that nobody uses.
+    wider = inflation(
+        lambda wide: statistic(wide[..., :size]),
+        verdicts,
+        labels,
+        clusters,
+        classes=size + 1,
+        confidence_level=confidence_level,
+    )
+    measured = tables.measure(statistic, confidence_level, wider=wider or 1.0, bounds=bounds)
+    return measured if wider is not None else measured._replace(interval=None)
+
+
 # --- how the labels were drawn ---
 
 

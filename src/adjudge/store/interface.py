@@ -225,6 +225,19 @@ class Store(ABC):
             if not row[-1]:
                 yield tables.decode_call(row, self.name)
 
+    def count_judged(self, fingerprint: str, since: str) -> int:
+        """Rows that a judge answered for the first time after a moment (`tables.now`).
+
+        Rows that are asked again, and calls that failed, are no new rows.
+        """
+        query = (
+            "SELECT COUNT(*) FROM (SELECT 1 FROM calls"
+            f" WHERE judge_fingerprint = {self._mark} AND status <> 'error'"
+            " GROUP BY subject_id, content_hash"
+            f" HAVING MIN(created_at) > {self._mark}) AS judged"
+        )
+        return int(self._execute(query, (fingerprint, since))[0][0])
+
     def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
         """Every row of each call that has one, oldest first, raw replies included."""
         histories: dict[str, list[Call]] = {}

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge import evaluate
 from adjudge.diagnosis import agreement
 from adjudge.errors import ArgumentError
 from adjudge.statistics.agreement import kappa_of_tables
@@ -21,9 +22,21 @@ def test_kappa_by_hand() -> None:
     assert result.kappa_interval is not None
     assert result.kappa_interval.low < 0.4 < result.kappa_interval.high
     # The textbook large-sample standard error of this kappa is 0.127.
-    assert (result.kappa_interval.high - result.kappa_interval.low) / 2 / 2.01 == pytest.approx(
-        0.127, abs=0.006
-    )
+    assert np.ptp([*result.kappa_interval]) / 2 / 1.96 == pytest.approx(0.127, abs=0.006)
+    # Of several raters per row the interval is of a jackknife, with Student's quantile.
+    twice = agreement(judge, [[label, label] for label in human])
+    assert twice.kappa == pytest.approx(0.4)
+    assert twice.kappa_interval is not None
+    assert np.ptp([*twice.kappa_interval]) / 2 / 2.01 == pytest.approx(0.127, abs=0.006)
+
+
+def test_few_rows_of_one_class_have_the_interval_of_evaluate() -> None:
+    judge = ["a"] * 27 + ["b"] * 3
+    human = ["a"] * 26 + ["b"] * 4
+    result = agreement(judge, human)
+    [evaluated] = evaluate({"judge": judge, "human": human}).judges
+    assert result.kappa_interval == evaluated.kappa_interval
+    assert result.kappa_interval is not None
 
 
 def test_several_raters_weigh_one_over_r() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from adjudge import calibrate
 from adjudge.cli import run
 from adjudge.data import write_result
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
-from adjudge.gating import JudgeCard, diff_cards, make_card, read_card, verify_card
+from adjudge.gating import JudgeCard, diff_cards, gate, make_card, read_card, verify_card
 from adjudge.present.result import digest_of
+from adjudge.store import open_store
 
 DAY = date(2026, 11, 20)
 
@@ -232,3 +234,80 @@ def test_the_commands_write_a_card_to_read_and_one_to_check(
     assert "agrees with people on" in Path("report.html").read_text()
     assert run(["card", "verify", "rows.csv"]) == 1
     assert isinstance(read_card("card.json"), JudgeCard)
+
+
+def judge_items(first: int, last: int, *more: str) -> None:
+    """Grade items with a simulated judge whose replies are in ci.db; every row has a label."""
+    ids = [f"q{at}" for at in range(first, last)]
+    items = {"id": ids, "prompt": ids, "response": ids, "sampled_by": ["random"] * len(ids)}
+    human = [int(at % 3 > 0) for at in range(first, last)]
+    pl.DataFrame({**items, "human": human}).write_csv("items.csv")
+    words = ["--judge", "simulated:accuracy=0.9,noise=0.3", "--store", "ci.db"]
+    line = ["judge", "items.csv", "--protocol", "grade", *words, "-o", f"{first}.jsonl", *more]
+    assert run(line) == 0
+
+
+def test_rows_judged_since_the_card_are_counted_from_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    judge_items(0, 100)
+    make = ["card", "make", "0.jsonl", "--expires-after", "50", "-o", "card.json"]
+    assert run([*make, "--store", "ci.db"]) == 0
+    card = read_card("card.json")
+    verify = ["card", "verify", "card.json", "--store", "ci.db"]
+    pass_or_fail = ["gate", "0.jsonl", "--card", "card.json", "--at-least", "0.2"]
+    assert card.count_judged("ci.db") == 0
+    assert run([*pass_or_fail, "--store", "ci.db"]) == 0
+    # Without a store there are only the rows of this run: the output says so.
+    capsys.readouterr()
+    assert run(pass_or_fail) == 3
+    out = capsys.readouterr().out
+    assert "the card holds for 50 rows, and 100 were judged" in out
+    assert "only the 100 of this run are counted: give the --store of the judge, or --judged" in out
+
+    judge_items(0, 100, "--repeats", "2")  # the same rows again are no new rows
+    assert card.count_judged("ci.db") == 0
+    judge_items(100, 150)
+    assert card.count_judged("ci.db") == 50
+    capsys.readouterr()
+    assert run(verify) == 0
+    assert "50 of 50 rows were judged since it was made" in capsys.readouterr().out
+    judge_items(150, 151)
+    assert run(verify) == 2
+    said = "the card holds for 50 rows, and 51 were judged"
+    assert said in capsys.readouterr().out
+    result = gate("0.jsonl", card=card, at_least=0.2, store="ci.db")
+    assert (result.outcome, result.reasons) == ("inconclusive", (said,))
+    assert gate("0.jsonl", card=card, at_least=0.2, judged=0).outcome == "pass"
+
+
+def test_rows_that_a_store_cannot_count_are_not_taken_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    judge_items(0, 60)
+    card = make_card("0.jsonl", expires_after=50)
+    missing = gate("0.jsonl", card=card, at_least=0.2, store="other.db")
+    assert missing.reasons == ("the card holds for 50 rows, and 60 were judged",)
+    assert "only the 60 of this run are counted" in missing.warnings[-1]
+    path = write_result(card, tmp_path / "card.json")
+    assert "not counted: other.db: no such store" in str(verify_card(path, store="other.db"))
+    open_store("other.db").close()
+    unknown = {
+        "has no reply of the judge": (card, "other.db"),
+        "has no judge_fingerprint": (replace(card, judge_fingerprint=None), "ci.db"),
+        "make it again": (replace(card, made_at=None), "ci.db"),
+    }
+    for reason, (each, store) in unknown.items():
+        result = gate("0.jsonl", card=each, at_least=0.2, store=store)
+        assert result.outcome == "inconclusive"
+        assert "whether the card still holds is not known" in result.reasons[0]
+        assert reason in result.reasons[0]
+        assert gate("0.jsonl", card=each, at_least=0.2, store=store, judged=9).outcome == "pass"
+    assert "other.db has no reply" in str(verify_card(path, store="other.db"))
+    check = verify_card(path)
+    assert (check.judged, check.intact) == (None, True)
+    assert "rows judged since it was made: give --store to count them" in str(check)
+    never = make_card("0.jsonl")
+    assert gate("0.jsonl", card=never, at_least=0.2, store="other.db").outcome == "pass"

@@ -582,3 +582,11 @@ def test_an_error_names_the_file(tmp_path):
     path.write_text("id,p_a\n1,0.9\n")
     with pytest.raises(DataError, match=r"mine\.csv.*no human labels"):
         calibrate(path)
+
+
+@pytest.mark.parametrize("guarantee", ["scope", "fdr", "pac"])
+def test_every_policy_says_that_it_is_of_one_try(guarantee: str) -> None:
+    said = "alpha and the number of labels were chosen before: calibrating again"
+    policy = calibrate(rows(60), alpha=0.3, guarantee=guarantee)
+    assert [line[: len(said)] for line in policy.assumptions].count(said) == 1
+    assert said in policy.explain()

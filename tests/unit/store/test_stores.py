@@ -13,8 +13,9 @@ import pytest
 from calls import latest_replies, make_call
 
 from adjudge.errors import StoreError, StoreMissingError
-from adjudge.records import STATUSES, Label, Reply
+from adjudge.records import STATUSES, Label, Reply, Status
 from adjudge.store import (
+    Call,
     LabelEvent,
     Served,
     Store,
@@ -68,6 +69,27 @@ def test_the_latest_row_speaks_and_history_stays(store: Store) -> None:
     row = dict(zip(REPLY_COLUMNS, store.lookup_rows(["k", "other"])["k"], strict=True))
     assert (row["call_key"], row["status"], row["reply_text"]) == ("k", "ok", "A")
     assert [one.reply.status for one in store.histories(["k"])["k"]] == ["error", "ok"]
+
+
+def test_rows_that_a_judge_answers_for_the_first_time_after_a_moment_are_counted(
+    store: Store,
+) -> None:
+    def asked(row: str, second: int, status: Status = "ok", judge: str = "f") -> Call:
+        call = make_call(f"{row} at {second}", status, subject_id=row)
+        moment = f"2026-11-01T00:00:{second:02}.000+00:00"
+        return replace(call, judge_fingerprint=judge, created_at=moment)
+
+    before = [asked("old", 1), asked("failed", 1, "error"), asked("other", 1, judge="g")]
+    later = [asked("old", 3), asked("failed", 3), asked("new", 3), asked("new", 4)]
+    still = [asked("fails", 3, "error"), asked("foreign", 3, judge="g"), asked("odd", 5, "refused")]
+    store.save([*before, *later, *still])
+    edited = replace(asked("old", 4), call_key="k", content_hash="another text")
+    store.save([edited])
+    counts = [
+        store.count_judged(judge, f"2026-11-01T00:00:{second:02}.000+00:00")
+        for judge, second in (("f", 2), ("f", 3), ("f", 0), ("g", 2), ("unknown", 0))
+    ]
+    assert counts == [4, 2, 5, 1, 0]  # failed, new, odd, the edited one; then the last two
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -40,11 +40,12 @@ COMMAND = Verb(
     options=[
         Option("data", metavar="ROWS"),
         Option("card", type=str),
+        Option("store", default=None),
     ],
     bad=_is_bad,
     unknown=_is_unknown,
     step=_next,
-    panels={"Rows": "baseline judged"},
+    panels={"Rows": "baseline judged store"},
     panel="Trust and deploy",
     place=7,
 )
