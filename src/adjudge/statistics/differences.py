@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
@@ -45,6 +45,10 @@ class Gap:
         low = max(self.centre - reach, -bound)
         high = min(self.centre + reach, bound)
         return Interval(low, high, level=confidence_level)
+
+    def limited(self, freedom: float) -> Gap:
+        """The same with at most so many degrees of freedom."""
+        return replace(self, freedom=min(self.freedom, freedom))
 
     @property
     def statistic(self) -> float:
