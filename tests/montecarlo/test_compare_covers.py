@@ -177,6 +177,19 @@ def test_with_labels_of_scores(m: int, runs: int) -> None:
 
 
 @pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("top", [0.9, 0.97])
+def test_unpaired_scores_that_are_nearly_all_equal(top: float, runs: int) -> None:
+    """30 scores against 300, most of them 5: Welch's interval covers 0.86 and 0.62."""
+    rng = np.random.default_rng(15)
+    shares = [(1 - top) * share for share in (0.1, 0.15, 0.3, 0.45)]
+    hits = 0
+    for _ in range(runs):
+        a, b = (rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], n, p=[*shares, top]) for n in (30, 300))
+        hits += covers(unpaired_gap(a, b, zero_one=False), 0.0)
+    assert share_covered(hits, runs, 0.95)
+
+
+@pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("kind", ["verdicts", "scores"])
 def test_unpaired(kind: str, runs: int) -> None:
     rng = np.random.default_rng(8)

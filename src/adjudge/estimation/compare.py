@@ -380,8 +380,8 @@ def best_of(
     Each of 200 bootstraps by question picks its own winner; E is the mean accuracy of these winners
     on the questions outside of their bootstrap. The interval is [E - t s, Y_w + t s]: Y_w is the
     winner's accuracy on all labels, s its standard error with two 1s and two 0s added, t with n - 1
-    degrees of freedom, or `freedom` if fewer. K judges are worth K/(1 + (K - 1) r) independent ones, r the mean
-    correlation of their errors.
+    degrees of freedom, or `freedom` if fewer. K judges are worth K/(1 + (K - 1) r) independent
+    ones, r the mean correlation of their errors.
 
     >>> rng = np.random.default_rng(0)
     >>> best = best_of((rng.random((100, 15)) < 0.7).astype(float), "abcdefghijklmno", rng)
