@@ -21,7 +21,7 @@ def test_kappa_by_hand() -> None:
     assert result.kappa_interval is not None
     assert result.kappa_interval.low < 0.4 < result.kappa_interval.high
     # The textbook large-sample standard error of this kappa is 0.127.
-    assert (result.kappa_interval.high - result.kappa_interval.low) / 2 / 2.01 == pytest.approx(
+    assert (result.kappa_interval.high - result.kappa_interval.low) / 2 / 1.96 == pytest.approx(
         0.127, abs=0.006
     )
 
@@ -114,7 +114,7 @@ def test_columns_of_text_are_counted_as_lists_are() -> None:
 def test_single_rows_are_counted_by_kind_and_give_the_same_numbers(level: str) -> None:
     """A second rater who never answers: then every row has its own table."""
     rng = np.random.default_rng(5)
-    human = rng.integers(0, 250 if level == "interval" else 3, 400).tolist()
+    human = rng.integers(0, 250 if level == "interval" else 25, 400).tolist()
     judge = [
         value if right else 1 for value, right in zip(human, rng.random(400) < 0.7, strict=True)
     ]
