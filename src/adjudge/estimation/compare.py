@@ -178,7 +178,7 @@ def _compare(
         labels_given=table.labels_given,
         systems=() if within is not None else _scores(table, numbers[0].means, pairs, best),
         differences=tuple(pairs),
-        best_judge=best_of(table.judge, names, rng, level) if judges else None,
+        best_judge=best_of(table.judge, names, rng, level, table.freedom[0]) if judges else None,
         assumptions=_assumptions(table, labelled=n_labelled > 0 or judges, best=best is not None),
         warnings=tuple(dict.fromkeys(warnings)),
         dropped=merge_dropped(before, *(systems.dropped for systems in tables.values())),
@@ -219,6 +219,9 @@ def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
         ends = float(np.nanmin(scores)), float(np.nanmax(scores))
         means = [labelled_mean(*system, ends=ends) for system in systems]
         people = _gaps_by_people(table, couples, means)
+    of_judge, of_people = table.freedom
+    by_judge = [gap.limited(of_judge) for gap in by_judge]
+    people = [gap.limited(of_people) for gap in people]
     shown = (level, math.inf if table.measure == "scores" else 1.0)
     same = "people gave both answers the same score everywhere"
     half = table.dropped.get(HALF_LABELLED, 0)
@@ -255,6 +258,9 @@ def _gaps_by_people(
     human = table.human[complete]
     judge = table.judge[complete]
     exact = table.people_zero_one
+    if not np.isnan(human).any():
+        # Of few differences the range of the systems' scores counts, not that of differences.
+        return all_gaps(human, zero_one=exact)
     return [
         labelled_gap(human[:, j] - human[:, i], judge[:, j] - judge[:, i], zero_one=exact)
         for i, j in couples
@@ -363,15 +369,19 @@ def _assumptions(table: Systems, *, labelled: bool, best: bool) -> tuple[str, ..
 
 
 def best_of(
-    scores: FloatArray, names: Sequence[str], rng: np.random.Generator, level: float = 0.95
+    scores: FloatArray,
+    names: Sequence[str],
+    rng: np.random.Generator,
+    level: float = 0.95,
+    freedom: float = math.inf,
 ) -> BestJudge:
     """The best column of a table (questions, judges), ties by lot, without the winner's curse.
 
     Each of 200 bootstraps by question picks its own winner; E is the mean accuracy of these winners
     on the questions outside of their bootstrap. The interval is [E - t s, Y_w + t s]: Y_w is the
     winner's accuracy on all labels, s its standard error with two 1s and two 0s added, t with n - 1
-    degrees of freedom. K judges are worth K/(1 + (K - 1) r) independent ones, r the mean
-    correlation of their errors.
+    degrees of freedom, or `freedom` if fewer. K judges are worth K/(1 + (K - 1) r) independent
+    ones, r the mean correlation of their errors.
 
     >>> rng = np.random.default_rng(0)
     >>> best = best_of((rng.random((100, 15)) < 0.7).astype(float), "abcdefghijklmno", rng)
@@ -388,7 +398,11 @@ def best_of(
     tested = (outside @ scores)[np.arange(_REPLICATES), picked]
     reported = float((tested[sizes > 0] / sizes[sizes > 0]).mean())
     padded = np.concatenate([scores[:, winner], [0.0, 0.0, 1.0, 1.0]])
-    reach = student_quantile(level, n - 1) * float(padded.std(ddof=1)) / math.sqrt(len(padded))
+    reach = (
+        student_quantile(level, min(n - 1, freedom))
+        * float(padded.std(ddof=1))
+        / math.sqrt(len(padded))
+    )
     top = max(float(means[winner]), reported) + reach
     varying = scores[:, scores.std(axis=0) > 0]
     size = varying.shape[1]

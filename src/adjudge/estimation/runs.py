@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 #: With fewer runs of a question the rate of flips of a gate is rough.
 _ROUGH = 10
+#: With fewer questions whose runs differ, its interval covers .34 to .75.
+_FEW_DIFFERENT = 5
 _SCATTERED = (
     "labels are on single runs: errors about one question repeat, so all runs of a labelled "
     "question need a label"
@@ -228,6 +230,10 @@ def estimate_runs(
         warnings.append(
             f"how often the gate flips is rough with fewer than {_ROUGH} runs of a question"
         )
+    differing = min(int(((runs.passes > 0) & (runs.passes < runs.n)).sum()) for _, runs in tables)
+    if gate is not None and differing < _FEW_DIFFERENT:
+        few = f"only {count(differing, 'question')} with runs that differ"
+        warnings.append(f"{few}: how often the gate flips can be larger than its interval")
     return RunsEstimate(
         confidence_level=level,
         k=k,

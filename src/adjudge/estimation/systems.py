@@ -8,6 +8,7 @@ number is 1 where they agree with people. What cannot be paired is counted.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from adjudge.data.scores import is_scores, scores_as_grades
 from adjudge.data.source import Reading, Source, open_table, open_values
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
+from adjudge.statistics.clusters import freedom_of, pulls
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: What the numbers are: verdicts of 0 and 1, probabilities, scores, preferences between pairs, or
@@ -90,7 +92,8 @@ class Systems:
 
     `zero_one`: every number is one verdict of 0 or 1 (of preferences: no probability), so that
     differences are -1, 0 or 1. `paired_by` is the column of questions, None if systems share none.
-    `clusters` are codes of questions that belong together. `drawn_at_random` is true if every label
+    `clusters` are codes of questions that belong together; `freedom` is the most degrees of freedom
+    that they leave the judge's and people's differences. `drawn_at_random` is true if every label
     is recorded as drawn at random, `labels_given` if the rows have any, used or not, and
     `all_accepted` if a policy accepted every verdict.
     """
@@ -104,6 +107,7 @@ class Systems:
     clusters: IntArray | None
     paired_by: str | None
     clustered_by: str | None
+    freedom: tuple[float, float] = (math.inf, math.inf)
     measure: Measure
     zero_one: bool
     people_zero_one: bool
@@ -204,8 +208,10 @@ class Systems:
         zero_one = self.zero_one and clustered_by is None
         judge = judge[at]
         human = human[at]
+        freedom = self.freedom
         if clustered_by is not None:
             with_label = people[at[first]]
+            freedom = freedom_of(rows), freedom_of(rows[with_label[rows]])
             judge = _of_clusters(judge, rows, with_label)
             human = _of_clusters(human, rows, with_label)
         return replace(
@@ -216,6 +222,7 @@ class Systems:
             questions=tuple(self.questions[place] for place in at[first]),
             clusters=None,
             clustered_by=clustered_by,
+            freedom=freedom,
             zero_one=zero_one,
             people_zero_one=self.people_zero_one and clustered_by is None,
             dropped=merge_dropped(dropped),
@@ -570,10 +577,10 @@ def _means(
 def _of_clusters(values: FloatArray, rows: IntArray, kind: BoolArray) -> FloatArray:
     """A number of each cluster and system, of which the mean is that of the clusters' questions.
 
-    t + (S - t n)/k, with S the sum of its n questions, t the mean of all questions and k the
-    questions per cluster: a mean of cluster means would be one of other questions where longer
-    clusters differ. Clusters with and without labels (`kind`) have a t and a k each. `values` has a
-    line for each question, `rows` its cluster.
+    t + w (S - t n)/k, with S the sum of its n questions, t the mean of all questions, k the
+    questions per cluster and w its pull (`pulls`), less the mean of these: a mean of cluster means
+    would be one of other questions where longer clusters differ. Clusters with and without labels
+    (`kind`) have a t, a k and a w each. `values` has a line for each question, `rows` its cluster.
     """
     filled = ~np.isnan(values)
     sums = np.zeros((len(kind), values.shape[1]))
@@ -586,8 +593,10 @@ def _of_clusters(values: FloatArray, rows: IntArray, kind: BoolArray) -> FloatAr
         total = n.sum(axis=0)
         per_cluster = total / np.maximum((n > 0).sum(axis=0), 1)
         mean = sums[clusters].sum(axis=0) / np.maximum(total, 1)
-        number = mean + (sums[clusters] - mean * n) / np.maximum(per_cluster, 1)
-        numbers[clusters] = np.where(n > 0, number, np.nan)
+        pull = pulls(rows, clusters[rows])[clusters]
+        apart = pull[:, None] * (sums[clusters] - mean * n) / np.maximum(per_cluster, 1)
+        centre = apart.sum(axis=0) / np.maximum((n > 0).sum(axis=0), 1)
+        numbers[clusters] = np.where(n > 0, mean + apart - centre, np.nan)
     return numbers
 
 

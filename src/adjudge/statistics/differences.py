@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
@@ -45,6 +45,10 @@ class Gap:
         low = max(self.centre - reach, -bound)
         high = min(self.centre + reach, bound)
         return Interval(low, high, level=confidence_level)
+
+    def limited(self, freedom: float) -> Gap:
+        """The same with at most so many degrees of freedom."""
+        return replace(self, freedom=min(self.freedom, freedom))
 
     @property
     def statistic(self) -> float:
@@ -83,8 +87,10 @@ def paired_gap(d: FloatArray, *, zero_one: bool) -> Gap:
 def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
     """Difference of means of other questions each: Welch's t, for 0 and 1 Agresti and Caffo's.
 
-    With 0 and 1 a success and a failure are added to each side, and the interval is normal. Fewer
-    than 30 on a side give no number.
+    With 0 and 1 a success and a failure are added to each side, and the interval is normal. If more
+    than half of a side's scores are one number, or fewer than 10 decide their variance, both sides
+    have pseudo scores (`labelled_mean`): without, 30 scores of which 97 % are equal, against 300,
+    cover .62. Fewer than 30 on a side give no number.
 
     >>> gap = unpaired_gap(np.repeat([1.0, 0.0], [50, 50]), np.repeat([1.0, 0.0], [70, 30]),
     ...                    zero_one=True)
@@ -99,13 +105,15 @@ def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
         share_b = (float(b.sum()) + 1) / (len(b) + 2)
         variance = share_a * (1 - share_a) / (len(a) + 2) + share_b * (1 - share_b) / (len(b) + 2)
         return Gap(estimate, share_b - share_a, math.sqrt(variance), n=n)
+    if any(mostly_alike(side) or _effective(side) < _FEW_DIFFERENT for side in (a, b)):
+        ends = float(min(a.min(), b.min())), float(max(a.max(), b.max()))
+        return difference_of_means(*(labelled_mean(side, side, ends=ends) for side in (a, b)))
     variance_a = float(a.var(ddof=1)) / len(a)
     variance_b = float(b.var(ddof=1)) / len(b)
     variance = variance_a + variance_b
     # Welch and Satterthwaite's degrees of freedom.
     below = variance_a**2 / (len(a) - 1) + variance_b**2 / (len(b) - 1)
-    freedom = variance**2 / below if below > 0 else math.inf
-    return Gap(estimate, estimate, math.sqrt(variance), freedom, n)
+    return Gap(estimate, estimate, math.sqrt(variance), variance**2 / below, n)
 
 
 def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Gap:

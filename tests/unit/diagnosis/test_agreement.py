@@ -127,7 +127,7 @@ def test_columns_of_text_are_counted_as_lists_are() -> None:
 def test_single_rows_are_counted_by_kind_and_give_the_same_numbers(level: str) -> None:
     """A second rater who never answers: then every row has its own table."""
     rng = np.random.default_rng(5)
-    human = rng.integers(0, 250 if level == "interval" else 3, 400).tolist()
+    human = rng.integers(0, 250 if level == "interval" else 25, 400).tolist()
     judge = [
         value if right else 1 for value, right in zip(human, rng.random(400) < 0.7, strict=True)
     ]

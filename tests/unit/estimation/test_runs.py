@@ -149,3 +149,15 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert picture.stat().st_size > 1000
     result = estimate_runs(rows, gate=0.6)
     assert terminal_lines(result)[0] == out.splitlines()[0]
+
+
+def test_a_gate_with_few_questions_that_differ_is_doubted() -> None:
+    """Its rate of flips comes from them alone: with 1.5 of 30 on average it covers 0.67."""
+    runs = {"prompt_id": [i // 10 for i in range(300)], "judge": [1.0] * 290 + [1.0, 0.0] * 5}
+    warnings = estimate_runs(runs, gate=0.98).warnings
+    assert warnings == (
+        "only 1 question with runs that differ: how often the gate flips can be larger than its "
+        "interval",
+    )
+    runs["judge"] = [1.0, 0.0] * 25 + [1.0] * 250
+    assert estimate_runs(runs, gate=0.98).warnings == ()
