@@ -22,6 +22,7 @@ from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.compare import best_of
 from adjudge.estimation.comparison import BestJudge
+from adjudge.estimation.systems import of_clusters
 from adjudge.evaluation.rows import (
     CHANCE,
     JUDGE,
@@ -507,14 +508,15 @@ def _best(
     )
     wide = wide.drop_nulls()
     scores = wide.select(names).to_numpy()
-    zero_one = True
+    zero_one = bool(np.isin(scores, (0.0, 1.0)).all())
     if read.cluster is not None:
-        first = frame.unique("id", keep="first", maintain_order=True).select("id", read.cluster)
-        clusters = code_clusters(wide.join(first, on="id", how="left")[read.cluster])
-        sizes = np.bincount(clusters)
-        zero_one = bool((sizes == 1).all())
-        sums = [np.bincount(clusters, weights=column) / sizes for column in scores.T]
-        scores = np.stack(sums, axis=1)
+        together = pl.col(read.cluster).first().alias("__together")
+        first = frame.group_by("id", maintain_order=True).agg(together)
+        clusters = code_clusters(wide.join(first, on="id", how="left")["__together"])
+        size = int(clusters.max(initial=-1)) + 1
+        if size < len(scores):
+            zero_one = False
+            scores = of_clusters(scores, clusters, np.ones(size, dtype=np.bool_))
     if len(scores) < FEWEST:
         return None, ()
     rng = generator(seed)

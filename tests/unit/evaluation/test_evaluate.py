@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from adjudge import evaluate
+from adjudge import compare, evaluate
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.evaluation import disagreements, measure_scores, prepare_evaluation
@@ -424,3 +424,27 @@ def test_the_command_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert run(["evaluate", str(file), "--fail-below", "0.7"]) == 0
     pl.DataFrame(GRADES).drop("human").write_csv(file)
     assert run(["evaluate", str(file)]) == 2
+
+
+def test_the_best_judge_is_of_the_mean_of_rows_where_prompts_differ_in_size() -> None:
+    # Judge x is better on 40 prompts with one row, y on 20 prompts with 12 rows each.
+    rng = np.random.default_rng(0)
+    rows = []
+    for prompt in range(60):
+        alone = prompt < 40
+        for at in range(1 if alone else 12):
+            human = int(rng.integers(2))
+            for name, share in (("x", 0.9 if alone else 0.6), ("y", 0.7 if alone else 0.8)):
+                verdict = human if rng.random() < share else 1 - human
+                row = {"id": f"{prompt}-{at}", "prompt_id": prompt, "judge_name": name}
+                rows.append({**row, "judge": verdict, "human": human})
+    table = pl.DataFrame(rows)
+    result = evaluate(table)
+    compared = compare(table, judges=True)
+    assert result.clustered_by == compared.clustered_by == "prompt_id"
+    assert result.best is not None
+    assert result.best == compared.best_judge
+    assert {*result.can_be_best} == {*compared.best}
+    mean = {each.judge: each.agreement for each in result.judges}
+    assert result.best.judge == "y"
+    assert result.best.accuracy == pytest.approx(mean["y"])
