@@ -84,7 +84,12 @@ from adjudge.data.steps.labels import (
     take_labels,
 )
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats, once_per_judge
-from adjudge.data.steps.status import FAILURES, mark_failures, remark_rare_words
+from adjudge.data.steps.status import (
+    FAILURES,
+    mark_failures,
+    remark_odd_labels,
+    remark_rare_words,
+)
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray, IntArray
@@ -598,6 +603,9 @@ def _without_failures(frame: pl.DataFrame, table: Table, answers: Answers) -> pl
     if answers.judge in frame.columns:
         classes = [*people, *table.labels_as]
         remark_rare_words(frame[answers.judge], classes, table.name, answers.judge)
+        if people:
+            said = frame[answers.human]
+            remark_odd_labels(said, frame[answers.judge], table.name, answers.human)
     return frame
 
 

@@ -23,6 +23,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.compare import best_of
 from adjudge.estimation.comparison import BestJudge
 from adjudge.estimation.systems import of_clusters
+from adjudge.evaluation.places import remark_places
 from adjudge.evaluation.rows import (
     CHANCE,
     JUDGE,
@@ -206,7 +207,7 @@ def evaluate(
             every judge in the rows.
         protocol: Only this protocol's rows.
         slices: Columns in whose values errors are counted. Default: every column with 2 to 20
-            values.
+            values, without tokens, cost and time of calls.
         labels_by_verdict: State that labels were drawn by verdict, such as all fails and some
             passes. Numbers are then weighted to all rows.
         labels_are_random: State that the labelled rows are a random sample; no test is made.
@@ -277,6 +278,7 @@ def evaluate(
         )
     drawn, warnings = _how_drawn(read, labels_by_verdict, labels_are_random, seed)
     labelled = read.frame.filter(pl.col(LABEL).is_not_null())
+    warnings += remark_places(labelled)
     columns = slice_columns(labelled, slices, without=read.raters)
     measured = tuple(_measure(read, judge, drawn, columns, level, seed) for judge in read.judges)
     best, can_be_best = _best(read, drawn, level, seed)
