@@ -128,7 +128,7 @@ def _judged(table: Table, source: Source, *, model_labels: bool) -> Rows:
     if rows.scale == "scores":
         remedy = "how near judges are to people's scores: adjudge evaluate"
         raise DataError(rows.name, "has scores, not verdicts", column="judge", remedy=remedy)
-    judge = pl.Series([UNNAMED] * len(rows.judge))
+    judge = pl.Series([UNNAMED] * rows.frame.height)
     if rows.groups is not None:
         judge = pl.Series(rows.group_names, dtype=pl.String).gather(rows.groups)
     verdicts, labels = in_words(rows)

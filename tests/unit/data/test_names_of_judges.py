@@ -12,6 +12,7 @@ from adjudge.data.columns import rename_columns
 from adjudge.data.grades import prepare_grades, read_grades
 from adjudge.data.judgments import prepare_judgments
 from adjudge.data.source import Source
+from adjudge.errors import DataError
 from adjudge.evaluation.evaluate import evaluate
 
 LABELS = [1, 1, 0, 0, 1, 0]
@@ -143,3 +144,9 @@ def test_classes_next_to_a_confidence_are_no_judges() -> None:
     judged = rows(judge=["spam", "ham"] * 3, score=[0.9, 0.7, 0.2, 0.4, 0.5, 0.6])
     labels = {"id": [*"abcdef"], "label": ["spam"] * 6}
     assert evaluate(judged, labels=labels).judges[0].agreement == 0.5
+
+
+def test_classes_of_one_judge_cannot_be_compared() -> None:
+    classes = rows(judge=["spam", "ham"] * 3, human=["spam"] * 6)
+    with pytest.raises(DataError, match="has unnamed alone; give rows of two or more judges"):
+        compare(classes, judges=True)

@@ -347,5 +347,5 @@ def test_a_title_without_a_sure_header_says_what_to_do(tmp_path: Path) -> None:
         read_table(path)
     path = tmp_path / "rows.csv"
     path.write_text("Results of May,,\n,,\nid,judge,human\nx,1,0\n")
-    with pytest.raises(FileError, match=f"the first line {remedy}"):
+    with pytest.raises(DataError, match=f"the first line {remedy}"):
         read_table(path)
