@@ -14,7 +14,12 @@ from typing import Any
 
 import polars as pl
 
-from adjudge.data.candidates import judge_candidates, plain_words
+from adjudge.data.candidates import (
+    in_words_of_sides,
+    judge_candidates,
+    plain_words,
+    same_classes,
+)
 from adjudge.data.columns import rename_columns
 from adjudge.data.names import GRADE, columns_here, recognise, shorten
 from adjudge.data.scales import MOST_CLASSES
@@ -25,6 +30,8 @@ _MODEL = re.compile(
     r"(?i)gpt|llm|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-r|judge|model"
     r"|auto|\bo[134]\b"
 )
+#: Names of columns that people are asked to fill: a question, or their feedback.
+_ASKED = re.compile(r"(?i)\?\s*$|feedback|human|expert|reviewer|annotat|rater|label")
 #: Names, such as those of models: at most this many.
 MOST_NAMES = 200
 #: A text column is at least this long on average.
@@ -64,10 +71,12 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
         kind, label = ("pairs", "label")
     here = columns_here(frame.columns)
     people = [column for column in here if recognise([column], kind, [label])]
+    if kind == "pairs" and not people:
+        people = _name_sides(frame, columns, remarks)
     taken = {*columns.values(), *people}
     if _are_battles(frame, columns, remarks):
         return Guess(columns, remarks=remarks)
-    if not recognise(frame.columns, "binary", ["judge", "p_pass"]):
+    if "judge" not in columns and not recognise(frame.columns, "binary", ["judge", "p_pass"]):
         judges = judge_candidates(frame, people[0]) if len(people) == 1 else []
         verdicts = [column for column in _verdict_columns(frame) if column not in taken]
         verdicts = verdicts or [column for column in _class_columns(frame) if column not in taken]
@@ -101,11 +110,52 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
     if len(judges) == 1:
         columns["judge"] = judges[0]
         judges = []
+    if not (people or judges or raters or "human" in columns) and options.get("labels") is None:
+        _name_people(frame, columns, remarks)
     if not (columns.keys() - {"id"} or judges or raters):
         _name_texts(frame, columns, remarks)
     if not (columns or labels_columns or judges):
         return None
     return Guess(columns, labels_columns, judges, raters, remarks)
+
+
+def _name_sides(frame: pl.DataFrame, columns: dict[str, str], remarks: list[str]) -> list[str]:
+    """The one column of pairs in which people name the better answer, and that of a judge."""
+    said = {column: plain_words(frame[column]) for column in columns_here(frame.columns)}
+    sides = [column for column in said if len(said[column]) > 1 and in_words_of_sides(said[column])]
+    known = [column for column in sides if recognise([column], "binary", ["judge"])]
+    unknown = [column for column in sides if column not in known]
+    judges = [column for column in unknown if _MODEL.search(column)]
+    people = [column for column in unknown if column not in judges]
+    if len(people) != 1 or len(known) + len(judges) != 1:
+        return []
+    columns["label"] = people[0]
+    remarks.append(f"{people[0]}: names the better answer; people's?")
+    if judges:
+        columns["judge"] = judges[0]
+        remarks.append(f"{judges[0]}: names the better answer; the judge's?")
+    return people
+
+
+def _name_people(frame: pl.DataFrame, columns: dict[str, str], remarks: list[str]) -> None:
+    """The one column that a form asked people, with the judge's words."""
+    here = columns_here(frame.columns)
+    judges = [column for column in here if recognise([column], "binary", ["judge"])]
+    judges = [columns["judge"]] if "judge" in columns else judges
+    if len(judges) != 1:
+        return
+    verdicts = plain_words(frame[judges[0]])
+    asked = [
+        column
+        for column in here
+        if column != judges[0] and _ASKED.search(column) and not _MODEL.search(column)
+    ]
+    said = {column: plain_words(frame[column]) for column in asked}
+    people = [column for column in asked if 2 <= len(said[column]) <= MOST_CLASSES]
+    people = [column for column in people if same_classes(verdicts, said[column])]
+    if len(people) == 1 and verdicts:
+        columns["human"] = people[0]
+        remarks.append(f"{people[0]}: says what {judges[0]} says; people's?")
 
 
 def _verdict_columns(frame: pl.DataFrame) -> list[str]:

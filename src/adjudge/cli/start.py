@@ -306,8 +306,8 @@ def start(
         return Guide(file=None, answers=tuple(listed), refused={})
     options: dict[str, Any] = {**reading, "labels": labels}
     guide, errors = _read(file, options)
-    only_texts = all(each.rows_kind in _TEXTS for each in guide.read_as)
-    if not only_texts or (guide.answers and not guide.read_as):
+    labelled = any(each.rows_kind not in _TEXTS and each.labels != 0 for each in guide.read_as)
+    if labelled or (guide.answers and not guide.read_as):
         return guide
     error = _unreadable(file, errors)
     if error in errors and not guide.read_as:

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from adjudge.data.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
+from adjudge.data.files import GIVE_ROWS, HEADER_FIRST, LINE_LIMIT, SAVE_AS_UTF8, File
 from adjudge.data.names import drop_gaps
 
 #: Names of columns, or a function that returns them from all names.
@@ -195,6 +195,8 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
         # Its columns repeat for every prompt, and a person's rating replaces the grade.
         problem = "is promptfoo's CSV, which mixes graders and people"
         raise file.error(problem, "export the results as JSON or JSONL")
+    if sum(map(bool, names)) < 2 < len(names):
+        raise file.error("the first line is a title, not the header", HEADER_FIRST)
     for name in names:
         if names.count(name) > 1:
             raise file.error(f"two columns have the name {name!r}", "rename one of them")

@@ -32,6 +32,7 @@ from adjudge.errors import DataError, FileError
 LINE_LIMIT = 64 * 1024 * 1024
 PIECE = 1024 * 1024
 GIVE_ROWS = "give a file with at least one row"
+HEADER_FIRST = "delete the rows above the one with the names of the columns"
 SAVE_AS_UTF8 = "save the file as UTF-8 (in Excel: CSV UTF-8)"
 
 Container = Literal["parquet", "arrow", "workbook", "json_lines", "json_array", "csv", "zip"]
@@ -480,8 +481,12 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
     try:
         _refuse_large_book(path)
         book = fastexcel.read_excel(path)
-        header = book.load_sheet(0, header_row=None, n_rows=1, dtypes="string").to_polars()
-        frame: pl.DataFrame = book.load_sheet(0, schema_sample_rows=None).to_polars()
+        top = book.load_sheet(0, header_row=None, n_rows=_TITLE_ROWS, dtypes="string").to_polars()
+        at = _header_row(path, top)
+        header = top.slice(at, 1)
+        frame: pl.DataFrame = book.load_sheet(
+            0, header_row=_place_in_sheet(path, book, top, at), schema_sample_rows=None
+        ).to_polars()
         with suppress(KeyError, IndexError):  # a book of another program: its sheet is read anyway
             for remark in _remarks_on_sheet(path):
                 logging.getLogger("adjudge.data").warning("%s: %s", path, remark)
@@ -503,6 +508,46 @@ def workbook_frame(path: str | Path) -> pl.DataFrame:
     if frame.height == 0 or frame.width == 0:
         raise FileError(path, "has no rows", remedy="put the table on the first sheet")
     return frame
+
+
+#: A title and notes above the header are at most so many rows, the header included.
+_TITLE_ROWS = 10
+
+
+def _header_row(path: str | Path, top: pl.DataFrame) -> int:
+    """The place of the header: the first row, or the full row of names below a title alone."""
+    rows = [[(cell or "").strip() for cell in row] for row in top.rows()]
+    filled = [sum(map(bool, row)) for row in rows]
+    if not rows or filled[0] > 1 or max(filled) == 1:
+        return 0
+    at = next(place for place, cells in enumerate(filled) if cells > 1)
+    names = [name for name in rows[at] if name]
+    if len(names) < max(filled) or len({*names}) < len(names) or any(map(_is_number, names)):
+        raise FileError(path, "row 1 is a title, not the header", remedy=HEADER_FIRST)
+    logging.getLogger("adjudge.data").warning(
+        "%s: the header is below a title: %s", path, ", ".join(names[:5])
+    )
+    return at
+
+
+def _place_in_sheet(path: str | Path, book: Any, top: pl.DataFrame, at: int) -> int:
+    """The header's row in the sheet: above a title blank rows are not in `top`, but they count."""
+    if at == 0:
+        return 0
+    names = [name for name in top.row(at) if name]
+    for place in range(at, at + _TITLE_ROWS):
+        here = book.load_sheet(0, header_row=place, n_rows=0).to_polars().columns
+        if [name for name in here if name in names] == names:
+            return place
+    raise FileError(path, "row 1 is a title, not the header", remedy=HEADER_FIRST)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 _RELATIONS = "xl/_rels/workbook.xml.rels"

@@ -84,7 +84,12 @@ from adjudge.data.steps.labels import (
     take_labels,
 )
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats, once_per_judge
-from adjudge.data.steps.status import FAILURES, mark_failures, remark_rare_words
+from adjudge.data.steps.status import (
+    FAILURES,
+    mark_failures,
+    remark_odd_labels,
+    remark_rare_words,
+)
 from adjudge.data.tables import Table, TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray, IntArray
@@ -131,8 +136,12 @@ def are_grades(columns: Collection[str]) -> bool:
 def names_sides(table: Table) -> bool:
     """Whether the verdicts of a file without p_pass name one of two answers, as A and B do."""
     usual = {*map(bare_name, ("verdict", *usual_names("judge", "grades")))}
+    if "p_pass" in table.frame.columns:
+        return False
     here = [name for name in table.frame.columns if bare_name(name) in usual]
-    if not here or "p_pass" in table.frame.columns:
+    if len(here) > 1:
+        here = [name for name in here if not _has_names(table, name)]
+    if not here:
         return False
     words = as_text(table.frame[here[0]]).drop_nulls().unique()
     sides = read_words(words, PAIR, table.labels_as).is_in(["A", "B", "tie"]).all()
@@ -144,7 +153,7 @@ def name_the_judge(table: Table) -> Table:
     """The table of grades with its column judge as the judge's name, if it is that.
 
     Next to a verdict under another name it is one if no word in it is a verdict, or a label of
-    people; in a file without labels, if it has one word.
+    people; in a file without labels, if it has one word, or the other column has plain verdicts.
     """
     here = table.frame.columns
     verdicts = ["p_pass", "status", *usual_names("judge", "binary")]
@@ -167,7 +176,18 @@ def _has_names(table: Table, column: str) -> bool:
         return False
     people = [name for name in frame.columns if recognise([name], "binary", ["human"])]
     said = {word for name in people for word in plain_words(frame[name])}
-    return not words & said if said else len(words) == 1
+    if said:
+        return not words & said
+    return len(words) == 1 or _has_plain_verdicts(table, column)
+
+
+def _has_plain_verdicts(table: Table, without: str) -> bool:
+    """Whether another column than this one is a probability of pass, or says pass, fail, A or B."""
+    usual = {*map(bare_name, ("p_pass", *usual_names("judge", "binary")))}
+    plain = {*GRADE.words, *PAIR.words}
+    others = [c for c in table.frame.columns if c != without and bare_name(c) in usual]
+    said = [plain_words(table.frame[column]) for column in others if column != "p_pass"]
+    return "p_pass" in others or any(words and words <= plain for words in said)
 
 
 def verdicts_in_status(table: Table) -> Table:
@@ -583,6 +603,9 @@ def _without_failures(frame: pl.DataFrame, table: Table, answers: Answers) -> pl
     if answers.judge in frame.columns:
         classes = [*people, *table.labels_as]
         remark_rare_words(frame[answers.judge], classes, table.name, answers.judge)
+        if people:
+            said = frame[answers.human]
+            remark_odd_labels(said, frame[answers.judge], table.name, answers.human)
     return frame
 
 

@@ -393,7 +393,8 @@ class IdMaker:
 
     def remark(self, source: str, columns: Sequence[str]) -> None:
         """Log in one line how the ids were made."""
-        again = f"; {self.repeated:,} repeated rows are numbered" if self.repeated else ""
+        numbered = "row is" if self.repeated == 1 else "rows are"
+        again = f"; {self.repeated:,} repeated {numbered} numbered" if self.repeated else ""
         hashed = ", ".join(columns) if columns[0] in TEXTS else "columns"
         made = "no column id: the id of a row is a hash of its"
         LOG.warning("%s: %s %s%s", source, made, hashed, again)

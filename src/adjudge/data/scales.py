@@ -61,6 +61,9 @@ def code_answers(
         problem = "labels picked by a plan are for verdicts of 0 and 1"
         remedy = "name the class that counts as 1: --positive NAME (positive=)"
         raise DataError(name, problem, column="sampling_probability", remedy=remedy)
+    if not words_in(verdict) & words_in(label) and words_in(words[0]) & words_in(words[1]):
+        # Yes and no of a judge are 1 and 0, but not next to people's yes, no and maybe.
+        verdict, label = words
     _refuse_other_words(verdict, label, name, answers.judge, words)
     names, verdicts, codes = code_names(verdict, label)
     if len(names) > MOST_CLASSES:

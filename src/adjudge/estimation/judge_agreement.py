@@ -9,10 +9,10 @@ from typing import Any, Unpack
 import polars as pl
 
 from adjudge.data.candidates import judge_candidates
-from adjudge.data.columns import UNNAMED
+from adjudge.data.columns import UNNAMED, rename_table
 from adjudge.data.grades import in_words, names_sides, prepare_grades
 from adjudge.data.judgments import prepare_judgments
-from adjudge.data.names import recognise, shorten
+from adjudge.data.names import recognise, remark_names, shorten
 from adjudge.data.rows import Rows, code_column, has_values, judge_names, measured, merge_dropped
 from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.steps.labels import take_labels
@@ -104,7 +104,9 @@ def _judged(table: Table, source: Source, *, model_labels: bool) -> Rows:
     """The rows of every judge: id, judge, verdict and, if the table has labels, label."""
     given: dict[str, Any] = {"labels": source.labels, "alike_ids": source.alike_ids}
     numbers = recognise(table.frame.columns, "grades", ["p_pass", "uncertainty"])
-    if is_judged_pairs(table) or names_sides(table) or numbers:
+    sides = names_sides(table)
+    table = _with_label(table) if sides else table
+    if is_judged_pairs(table) or sides or numbers:
         judgments = prepare_judgments(table, doubt_needed=False, **given)
         return Rows(judgments.frame, judgments.dropped)
     table = as_grades(table, None, ("judge", "human"))
@@ -127,7 +129,7 @@ def _judged(table: Table, source: Source, *, model_labels: bool) -> Rows:
     if rows.scale == "scores":
         remedy = "how near judges are to people's scores: adjudge evaluate"
         raise DataError(rows.name, "has scores, not verdicts", column="judge", remedy=remedy)
-    judge = pl.Series([UNNAMED] * len(rows.judge))
+    judge = pl.Series([UNNAMED] * rows.frame.height)
     if rows.groups is not None:
         judge = pl.Series(rows.group_names, dtype=pl.String).gather(rows.groups)
     verdicts, labels = in_words(rows)
@@ -135,3 +137,12 @@ def _judged(table: Table, source: Source, *, model_labels: bool) -> Rows:
     if "human" in here or source.labels is not None:
         frame = frame.with_columns(labels.alias("label"))
     return Rows(frame, rows.dropped)
+
+
+def _with_label(table: Table) -> Table:
+    """Verdicts A and B with people's, which can be in a column `human`, as judgments of pairs."""
+    here = table.frame.columns
+    if "human" not in here or "label" in here:
+        return table
+    remark_names(table.name, {"label": "human"})
+    return rename_table(table, {"label": "human"})

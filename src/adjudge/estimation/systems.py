@@ -178,7 +178,7 @@ class Systems:
         """These systems, ready to compare: on questions that two of them or more answered.
 
         Labels of a question count if all of them are labelled. Questions of one cluster become one
-        (see `_of_clusters`). `dropped` has what these systems leave out.
+        (see `of_clusters`). `dropped` has what these systems leave out.
         """
         columns = [self.names.index(name) for name in names]
         judge = self.judge[:, columns]
@@ -212,8 +212,8 @@ class Systems:
         if clustered_by is not None:
             with_label = people[at[first]]
             freedom = freedom_of(rows), freedom_of(rows[with_label[rows]])
-            judge = _of_clusters(judge, rows, with_label)
-            human = _of_clusters(human, rows, with_label)
+            judge = of_clusters(judge, rows, with_label)
+            human = of_clusters(human, rows, with_label)
         return replace(
             self,
             names=tuple(names),
@@ -574,7 +574,7 @@ def _means(
     return means.reshape(size), int(counts.max(initial=0))
 
 
-def _of_clusters(values: FloatArray, rows: IntArray, kind: BoolArray) -> FloatArray:
+def of_clusters(values: FloatArray, rows: IntArray, kind: BoolArray) -> FloatArray:
     """A number of each cluster and system, of which the mean is that of the clusters' questions.
 
     t + w (S - t n)/k, with S the sum of its n questions, t the mean of all questions, k the

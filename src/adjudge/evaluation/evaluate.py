@@ -22,6 +22,8 @@ from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.compare import best_of
 from adjudge.estimation.comparison import BestJudge
+from adjudge.estimation.systems import of_clusters
+from adjudge.evaluation.places import remark_places
 from adjudge.evaluation.rows import (
     CHANCE,
     JUDGE,
@@ -205,7 +207,7 @@ def evaluate(
             every judge in the rows.
         protocol: Only this protocol's rows.
         slices: Columns in whose values errors are counted. Default: every column with 2 to 20
-            values.
+            values, without tokens, cost and time of calls.
         labels_by_verdict: State that labels were drawn by verdict, such as all fails and some
             passes. Numbers are then weighted to all rows.
         labels_are_random: State that the labelled rows are a random sample; no test is made.
@@ -276,6 +278,7 @@ def evaluate(
         )
     drawn, warnings = _how_drawn(read, labels_by_verdict, labels_are_random, seed)
     labelled = read.frame.filter(pl.col(LABEL).is_not_null())
+    warnings += remark_places(labelled)
     columns = slice_columns(labelled, slices, without=read.raters)
     measured = tuple(_measure(read, judge, drawn, columns, level, seed) for judge in read.judges)
     best, can_be_best = _best(read, drawn, level, seed)
@@ -507,14 +510,15 @@ def _best(
     )
     wide = wide.drop_nulls()
     scores = wide.select(names).to_numpy()
-    zero_one = True
+    zero_one = bool(np.isin(scores, (0.0, 1.0)).all())
     if read.cluster is not None:
-        first = frame.unique("id", keep="first", maintain_order=True).select("id", read.cluster)
-        clusters = code_clusters(wide.join(first, on="id", how="left")[read.cluster])
-        sizes = np.bincount(clusters)
-        zero_one = bool((sizes == 1).all())
-        sums = [np.bincount(clusters, weights=column) / sizes for column in scores.T]
-        scores = np.stack(sums, axis=1)
+        together = pl.col(read.cluster).first().alias("__together")
+        first = frame.group_by("id", maintain_order=True).agg(together)
+        clusters = code_clusters(wide.join(first, on="id", how="left")["__together"])
+        size = int(clusters.max(initial=-1)) + 1
+        if size < len(scores):
+            zero_one = False
+            scores = of_clusters(scores, clusters, np.ones(size, dtype=np.bool_))
     if len(scores) < FEWEST:
         return None, ()
     rng = generator(seed)

@@ -8,6 +8,7 @@ rule bounds by 5 % the chance that any slice is named although none differs.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -32,6 +33,11 @@ MOST_VALUES = 20
 #: Columns that mean something to us, and whose values are kinds of rows.
 _KINDS_OF_ROWS = ("model", "language", "category", "metric", "task", "source")
 _OURS = {bare_name(name) for name in OURS} - {bare_name(name) for name in _KINDS_OF_ROWS}
+#: What a call took and when: columns that a judge's file brings, and that are no kinds of rows.
+_OF_CALLS = re.compile(
+    r"(tokens?|latency|duration|elapsed|runtime|usd|timestamp)(s|ms|sec|seconds|in|out)?$"
+    r"|^tokens|^latency|(^|total|input|output|prompt|completion|judge|call|api)(cost|price)s?$"
+)
 #: The level of the family of all slices.
 LEVEL = 0.05
 
@@ -69,6 +75,8 @@ def slice_columns(
 ) -> list[str]:
     """The columns whose values are slices: those named, else every one with 2 to 20 values.
 
+    What a call took (tokens, cost, time) is a slice only if it is named.
+
     >>> rows = {"id": ["x", "y"], "topic": ["a", "b"], "note": ["same", "same"]}
     >>> slice_columns(pl.DataFrame(rows), None)
     ['topic']
@@ -86,6 +94,8 @@ def slice_columns(
     for column in sorted(theirs, key=lambda name: name not in _KINDS_OF_ROWS):
         values = frame[column]
         if column in without or values.dtype.is_nested() or values.dtype.is_float():
+            continue
+        if _OF_CALLS.search(bare_name(column)):
             continue
         words = as_text(values)
         few = 2 <= words.drop_nulls().n_unique() <= min(MOST_VALUES, frame.height // 2 + 1)

@@ -281,3 +281,34 @@ def test_two_judges_and_two_people_by_their_names(capsys: pytest.CaptureFixture[
 def test_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["start"]) == 0
     assert "adjudge demo --judge simulated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("judge", "asked", "words"),
+    [
+        ("judge", "Which is better?", "AB"),
+        ("GPT-4 says", "Which is better?", "AB"),
+        ("llm_judge", "user feedback", "👍👎"),
+        ("What did the LLM judge say?", "Is the answer correct?", ("Yes", "No")),
+    ],
+)
+def test_what_a_form_asked_people_is_seen(
+    judge: str, asked: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {
+        judge: [words[at % 2] for at in range(40)],
+        asked: [words[at % 3 % 2] for at in range(40)],
+    }
+    texts = {name: [f"{name} {at}" for at in range(40)] for name in ("prompt", "response_a")}
+    pair = {**texts, "response_b": texts["response_a"][::-1]} if words == "AB" else {}
+    path = tmp_path / "form.csv"
+    pl.DataFrame({**pair, **said}).write_csv(path)
+    assert run(["start", str(path)]) == 0
+    listed = capsys.readouterr().out
+    command = next(line for line in listed.splitlines() if line.startswith("adjudge evaluate"))
+    assert asked in command
+    assert run([*shlex.split(command)[1:], "--json"]) == 0
+    [measured] = json.loads(capsys.readouterr().out)["judges"]
+    assert measured["n"] == 40
+    right = sum(a == b for a, b in zip(said[judge], said[asked], strict=True))
+    assert measured["agreement"] == right / 40

@@ -39,7 +39,7 @@ def test_repeated_rows_are_numbered_and_said(caplog: pytest.LogCaptureFixture) -
     assert [pair.id for pair in iter_pairs(twice)][2] == again
     assert caplog.messages[0] == (
         "the dict of columns: no column id: the id of a row is a hash of its prompt, response_a, "
-        "response_b; 1 repeated rows are numbered"
+        "response_b; 1 repeated row is numbered"
     )
 
 

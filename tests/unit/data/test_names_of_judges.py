@@ -7,11 +7,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from adjudge import estimate
+from adjudge import compare, estimate
 from adjudge.data.columns import rename_columns
 from adjudge.data.grades import prepare_grades, read_grades
 from adjudge.data.judgments import prepare_judgments
 from adjudge.data.source import Source
+from adjudge.errors import DataError
 from adjudge.evaluation.evaluate import evaluate
 
 LABELS = [1, 1, 0, 0, 1, 0]
@@ -116,3 +117,36 @@ def test_columns_can_exchange_their_names_in_any_order(names: tuple[str, str]) -
     assert renamed.columns == ["id", "judge_name", "judge"]
     swapped = rename_columns(frame, {"judge": "verdict", "verdict": "judge"}, "rows")
     assert swapped["judge"].to_list() == VERDICTS
+
+
+@pytest.mark.parametrize("words", [("pass", "fail"), ("A", "B")])
+def test_several_judges_whose_labels_are_in_another_file(words: tuple[str, str]) -> None:
+    ids = [str(at) for at in range(40)]
+    right = [words[at % 2] for at in range(40)]
+    wrong = [words[1 - at % 2] if at < 10 else words[at % 2] for at in range(40)]
+    judged = {"id": ids * 2, "judge": ["gpt"] * 40 + ["claude"] * 40, "verdict": right + wrong}
+    labels = {"id": ids, "label": right}
+    found = {each.judge: each.agreement for each in evaluate(judged, labels=labels).judges}
+    assert found == {"gpt": 1.0, "claude": 0.75}
+    compared = compare(judged, labels=labels, judges=True)
+    assert {each.name: each.mean for each in compared.systems} == found
+
+
+def test_judges_of_pairs_without_p_a_are_compared_by_peoples_column_human() -> None:
+    ids = [str(at) for at in range(40)]
+    right = ["AB"[at % 2] for at in range(40)]
+    judged = {"id": ids * 2, "judge": ["x"] * 40 + ["y"] * 40, "verdict": right + ["A"] * 40}
+    compared = compare({**judged, "human": right * 2}, judges=True)
+    assert {each.name: each.mean for each in compared.systems} == {"x": 1.0, "y": 0.5}
+
+
+def test_classes_next_to_a_confidence_are_no_judges() -> None:
+    judged = rows(judge=["spam", "ham"] * 3, score=[0.9, 0.7, 0.2, 0.4, 0.5, 0.6])
+    labels = {"id": [*"abcdef"], "label": ["spam"] * 6}
+    assert evaluate(judged, labels=labels).judges[0].agreement == 0.5
+
+
+def test_classes_of_one_judge_cannot_be_compared() -> None:
+    classes = rows(judge=["spam", "ham"] * 3, human=["spam"] * 6)
+    with pytest.raises(DataError, match="has unnamed alone; give rows of two or more judges"):
+        compare(classes, judges=True)

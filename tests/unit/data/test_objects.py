@@ -16,7 +16,7 @@ import pytest
 from peoples_files import saved_dataset, write_workbook
 
 from adjudge.data import iter_rows, open_pairs, prepare_grades, read_pairs, read_table, write_rows
-from adjudge.errors import DataError
+from adjudge.errors import DataError, FileError
 from adjudge.judges import judge_pairs
 
 COLUMNS = {
@@ -325,3 +325,27 @@ def test_text_as_excel_saves_it(tmp_path: Path) -> None:
     assert (grades.human[0], np.isnan(grades.human[1])) == (0, True)
     path.write_text("sep=;\nid;judge;human\na;1;0\n")
     assert prepare_grades(path).frame.rows() == [("a", "1", "0")]
+
+
+@pytest.mark.parametrize("above", [[["Results of May"]], [["Results of May"], [None] * 3]])
+def test_the_header_of_a_workbook_can_be_below_a_title(
+    above: list[list[Any]], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("fastexcel")
+    table = [["id", "judge", "human"], ["x", 1, 0], ["y", 0, 0]]
+    filled = [["" if cell is None else cell for cell in row] for row in above]
+    path = write_workbook(tmp_path / "book.xlsx", [*filled, *table])
+    assert read_table(path).rows() == [("x", 1, 0), ("y", 0, 0)]
+    assert "the header is below a title: id, judge, human" in caplog.text
+
+
+def test_a_title_without_a_sure_header_says_what_to_do(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    remedy = "is a title, not the header; delete the rows above the one with the names"
+    path = write_workbook(tmp_path / "book.xlsx", [["Results"], ["x", 1, 0], ["y", 0, 0]])
+    with pytest.raises(FileError, match=f"row 1 {remedy}"):
+        read_table(path)
+    path = tmp_path / "rows.csv"
+    path.write_text("Results of May,,\n,,\nid,judge,human\nx,1,0\n")
+    with pytest.raises(DataError, match=f"the first line {remedy}"):
+        read_table(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from adjudge import evaluate
+from adjudge import compare, evaluate
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, DataError
 from adjudge.evaluation import disagreements, measure_scores, prepare_evaluation
@@ -424,3 +425,77 @@ def test_the_command_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert run(["evaluate", str(file), "--fail-below", "0.7"]) == 0
     pl.DataFrame(GRADES).drop("human").write_csv(file)
     assert run(["evaluate", str(file)]) == 2
+
+
+def test_the_best_judge_is_of_the_mean_of_rows_where_prompts_differ_in_size() -> None:
+    # Judge x is better on 40 prompts with one row, y on 20 prompts with 12 rows each.
+    rng = np.random.default_rng(0)
+    rows = []
+    for prompt in range(60):
+        alone = prompt < 40
+        for at in range(1 if alone else 12):
+            human = int(rng.integers(2))
+            for name, share in (("x", 0.9 if alone else 0.6), ("y", 0.7 if alone else 0.8)):
+                verdict = human if rng.random() < share else 1 - human
+                row = {"id": f"{prompt}-{at}", "prompt_id": prompt, "judge_name": name}
+                rows.append({**row, "judge": verdict, "human": human})
+    table = pl.DataFrame(rows)
+    result = evaluate(table)
+    compared = compare(table, judges=True)
+    assert result.clustered_by == compared.clustered_by == "prompt_id"
+    assert result.best is not None
+    assert result.best == compared.best_judge
+    assert {*result.can_be_best} == {*compared.best}
+    mean = {each.judge: each.agreement for each in result.judges}
+    assert result.best.judge == "y"
+    assert result.best.accuracy == pytest.approx(mean["y"])
+
+
+@pytest.mark.parametrize("column", ["order", "swapped"])
+def test_letters_of_the_place_are_named(column: str) -> None:
+    values = ("ab", "ba") if column == "order" else ("false", "true")
+    human = ["AB"[at % 2] for at in range(80)]
+    other = {"A": "B", "B": "A"}
+    of_answer = [other[label] if at % 5 == 0 else label for at, label in enumerate(human)]
+    order = [values[at // 2 % 2] for at in range(80)]
+    of_place = [
+        verdict if shown == values[0] else other[verdict]
+        for verdict, shown in zip(of_answer, order, strict=True)
+    ]
+    table = {"id": [*range(80)], column: order, "human": human}
+    assert evaluate({**table, "verdict": of_answer}).warnings == ()
+    [warning] = evaluate({**table, "verdict": of_place}).warnings
+    assert f"verdicts turn with {column}: right on 80 % of rows with {values[0]}" in warning
+    assert f"where {column} is {values[1]}, write B for A and A for B" in warning
+
+
+def test_what_a_call_took_is_no_slice_unless_it_is_named() -> None:
+    took = ["few", "many"] * 50
+    calls = ("prompt_tokens", "Total Tokens", "cost_usd", "latency_s", "durationMs", "judge_cost")
+    table = {**GRADES, **dict.fromkeys(calls, took), "cost_center": took}
+    assert evaluate(table).slices_by == ("cost_center",)
+    assert evaluate(table, slices=["latency_s"]).slices_by == ("latency_s",)
+
+
+@pytest.mark.parametrize("word", ["-1", "skip", "Can't tell"])
+def test_a_word_that_can_mean_no_label_is_named_with_a_remedy_that_works(
+    word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    human = [word if at % 4 == 0 else str(label) for at, label in enumerate(HUMAN)]
+    path = tmp_path / "grades.csv"
+    pl.DataFrame({**GRADES, "human": human}).write_csv(path)
+    assert run(["evaluate", str(path)]) == 0
+    said = capsys.readouterr().err
+    assert "of 25 rows, which the judge never says" in said
+    remedy = said.split("leave it out: ")[1].split(" (labels_as=)")[0]
+    assert run(["evaluate", str(path), *shlex.split(remedy), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "never says" not in shown.err
+    [judge] = json.loads(shown.out)["judges"]
+    assert (judge["n"], judge["names"]) == (75, ["pass", "fail"])
+
+
+def test_yes_and_no_of_a_judge_are_words_next_to_peoples_maybe() -> None:
+    human = ["Maybe" if at % 10 == 0 else "Yes" if at % 2 else "No" for at in range(60)]
+    judge = one({"judge": ["Yes" if at % 2 else "No" for at in range(60)], "human": human})
+    assert (judge.n, judge.agreement, judge.names) == (60, 0.9, ("Maybe", "No", "Yes"))

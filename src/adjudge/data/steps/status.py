@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
 from adjudge.data.names import (
+    GRADE,
     LOG,
+    PAIR,
     bare_name,
     drop_missing,
     is_missing,
@@ -15,6 +18,7 @@ from adjudge.data.names import (
     refuse_where,
     shorten,
 )
+from adjudge.data.tables import as_text
 from adjudge.errors import DataError
 from adjudge.present.text import count
 from adjudge.records import MEASURED, ROW_STATUSES
@@ -168,3 +172,45 @@ def remark_rare_words(values: pl.Series, people: Collection[str], source: str, c
             "leave it out: --labels-as '%s=' (labels_as=)",
             *(source, column, shorten([repr(word) for word in unlike], 5), unlike[0]),
         )
+
+
+#: More words of people that no judge uses are classes.
+_MOST_ODD = 2
+
+
+def remark_odd_labels(labels: pl.Series, verdicts: pl.Series, source: str, column: str) -> None:
+    """Name labels, such as -1 among 0 and 1, that can mean no label: they are read as classes."""
+    said = _distinct(verdicts)
+    known = next((words for words in (GRADE.words, PAIR.words) if said <= words.keys()), None)
+    people = _distinct(labels)
+    if not said or known is None or not people & known.keys():
+        return
+    odd = {word for word in people - known.keys() if not _is_share(word)}
+    if not 0 < len(odd) <= _MOST_ODD:
+        return
+    rows = pl.Series([plain_word(word) in odd for word in as_text(labels).drop_nulls()])
+    spelled = as_text(labels).drop_nulls().filter(rows).unique().sort().to_list()
+    typed = " ".join(f"--labels-as {shlex.quote(f'{word}=')}" for word in spelled)
+    LOG.warning(
+        "%s: warning: column %s says %s of %s, which the judge never says, and they count as its "
+        "errors; if that is no label, leave it out: %s (labels_as=)",
+        *(source, column, shorten([repr(word) for word in spelled], 5)),
+        *(count(int(rows.sum()), "row"), typed),
+    )
+
+
+def _distinct(values: pl.Series) -> set[str]:
+    """The words of a column, failures aside; none if there are too many."""
+    if values.dtype.is_nested():
+        return set()
+    words = as_text(values).drop_nulls().unique()
+    if len(words) > _MOST_WORDS:
+        return set()
+    return {plain_word(word) for word in words if not is_missing(word)} - FAILURES.keys()
+
+
+def _is_share(word: str) -> bool:
+    try:
+        return 0 <= float(word) <= 1
+    except ValueError:
+        return False
