@@ -31,7 +31,6 @@ from adjudge.data.names import (
     read_choices,
     refuse_values,
     refuse_where,
-    spelled_alike,
     usual_names,
 )
 from adjudge.data.outcomes import (
@@ -50,6 +49,7 @@ from adjudge.data.rows import (
     has_values,
     identities,
     merge_dropped,
+    spelled_alike,
     text_column,
 )
 from adjudge.data.source import Needs, Reading, Source

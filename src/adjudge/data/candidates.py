@@ -6,13 +6,14 @@ Nothing is decided here: the columns are named in a question, or excluded from t
 from __future__ import annotations
 
 import re
+import shlex
 
 import polars as pl
 
-from adjudge.data.names import GRADE, OURS, PAIR, bare_name, is_missing, plain_word
+from adjudge.data.names import GRADE, LOG, OURS, PAIR, bare_name, is_missing, plain_word, shorten
 from adjudge.data.scales import MOST_CLASSES
 from adjudge.data.steps.status import FAILURES
-from adjudge.data.tables import as_text
+from adjudge.data.tables import Table, as_text
 
 #: Parts of names that columns of people have.
 _PERSON = re.compile(
@@ -104,3 +105,13 @@ def people_candidates(frame: pl.DataFrame) -> list[str]:
         and _PERSON.search(column.replace("_", " "))
         and 2 <= len(plain_words(frame[column])) <= MOST_CLASSES
     ]
+
+
+def remark_people(table: Table, human: str) -> None:
+    """Name columns that can be people's labels, if there are no labels."""
+    frame = table.frame
+    if human in frame.columns and frame[human].null_count() < frame.height:
+        return
+    if people := people_candidates(frame):
+        typed = shlex.join(["--raters", ",".join(people)])
+        LOG.warning("%s: if %s are labels of people: %s", table.name, shorten(people), typed)

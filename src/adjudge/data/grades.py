@@ -6,7 +6,6 @@ rates and plans: verdicts and labels of any scale, as arrays.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
@@ -15,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.candidates import people_candidates, plain_words
+from adjudge.data.candidates import plain_words, remark_people
 from adjudge.data.columns import (
     CALL_COLUMNS,
     ID,
@@ -43,7 +42,6 @@ from adjudge.data.names import (
     recognise,
     refuse_values,
     remark_names,
-    shorten,
     usual_names,
 )
 from adjudge.data.rows import (
@@ -79,6 +77,7 @@ from adjudge.data.steps.labels import (
     BY_VERDICT,
     LABELS_OF,
     Labels,
+    all_drawn_at_random,
     origin_of,
     sampling_probabilities,
     take_labels,
@@ -368,7 +367,7 @@ def prepare_grades(
         answers = _answer_columns(table, judge_column, human_column)
         rows = Rows(table.frame, table.dropped)
         if source.labels is None:
-            _remark_people(table, answers.human)
+            remark_people(table, answers.human)
         apart = [option for option in (by, strata) if isinstance(option, str)]
         if not {*apart} <= {*rows.frame.columns}:
             people = {"human": answers.human} if needs_labels and source.labels is None else {}
@@ -406,7 +405,7 @@ def prepare_grades(
         judge=coded.judge,
         human=coded.human,
         sampling_probability=_planned(frame["__chance"]),
-        drawn_at_random=_drawn_at_random(frame, table.name),
+        drawn_at_random=all_drawn_at_random(frame, table.name),
         verdicts=coded.verdicts,
         labels=coded.labels,
         names=coded.names,
@@ -499,16 +498,6 @@ def _cluster(
 def _join_labels(rows: Rows, source: Source, table: Table, answers: Answers) -> Rows:
     _require(rows.frame, table, {"judge": answers.judge}, source.columns)
     return with_labels(rows, source, "values", column=answers.human)
-
-
-def _remark_people(table: Table, human: str) -> None:
-    """Name columns that can be people's labels, if there are no labels."""
-    frame = table.frame
-    if human in frame.columns and frame[human].null_count() < frame.height:
-        return
-    if people := people_candidates(frame):
-        typed = shlex.join(["--raters", ",".join(people)])
-        LOG.warning("%s: if %s are labels of people: %s", table.name, shorten(people), typed)
 
 
 def _refuse_by_verdict(frame: pl.DataFrame, name: str, *, allowed: bool) -> None:
@@ -607,15 +596,6 @@ def _without_failures(frame: pl.DataFrame, table: Table, answers: Answers) -> pl
             said = frame[answers.human]
             remark_odd_labels(said, frame[answers.judge], table.name, answers.human)
     return frame
-
-
-def _drawn_at_random(frame: pl.DataFrame, name: str) -> bool:
-    """Whether there are labels and each is recorded as drawn at random."""
-    labelled = frame["__label"].is_not_null()
-    if "sampled_by" not in frame.columns or not labelled.any():
-        return False
-    ways = tidy(frame["sampled_by"], name, "sampled_by").filter(labelled)
-    return bool((ways == "random").fill_null(False).all())
 
 
 def _table(

@@ -15,29 +15,12 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
-
-
-def spelled_alike(names: Iterable[str]) -> list[str]:
-    """A warning for models whose names differ only in case or blanks: each counts as its own.
-
-    >>> spelled_alike(["GPT-4", "gpt-4 ", "llama"])
-    ["'GPT-4' and 'gpt-4 ' are 2 models here: give one name if they are one"]
-    """
-    spellings: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        spellings.setdefault(" ".join(name.split()).casefold(), []).append(name)
-    several = [alike for alike in spellings.values() if len(alike) > 1]
-    remedy = "give one name if they are one"
-    return [
-        f"{' and '.join(map(repr, alike))} are {len(alike)} models here: {remedy}"
-        for alike in several
-    ]
 
 
 def refuse_values(

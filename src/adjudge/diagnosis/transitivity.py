@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
-from adjudge.data.names import spelled_alike
+from adjudge.data.rows import spelled_alike
 from adjudge.data.source import Reading
 from adjudge.data.tables import TableLike
 from adjudge.data.tournaments import Combine, TournamentRows, Tournaments, prepare_tournaments

@@ -18,8 +18,7 @@ import numpy as np
 
 from adjudge.data.battles import Battles, prepare_battles
 from adjudge.data.families import family_of
-from adjudge.data.names import spelled_alike
-from adjudge.data.rows import merge_dropped
+from adjudge.data.rows import merge_dropped, spelled_alike
 from adjudge.data.tables import TableLike
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking import evaluation

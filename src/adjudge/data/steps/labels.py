@@ -525,3 +525,12 @@ def unmatched_ids(ids: pl.Series, rows: pl.Series, source: str, what: str = "lab
     if alike and what == "labels":
         remedy += f", or match ids that are alike: {_MATCH_ALIKE}"
     return DataError(source, problem, column="id", remedy=remedy)
+
+
+def all_drawn_at_random(frame: pl.DataFrame, name: str) -> bool:
+    """Whether there are labels and each is recorded as drawn at random."""
+    labelled = frame["__label"].is_not_null()
+    if "sampled_by" not in frame.columns or not labelled.any():
+        return False
+    ways = tidy(frame["sampled_by"], name, "sampled_by").filter(labelled)
+    return bool((ways == "random").fill_null(False).all())
