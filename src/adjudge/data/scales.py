@@ -61,7 +61,8 @@ def code_answers(
         problem = "labels picked by a plan are for verdicts of 0 and 1"
         remedy = "name the class that counts as 1: --positive NAME (positive=)"
         raise DataError(name, problem, column="sampling_probability", remedy=remedy)
-    if not words_in(verdict) & words_in(label) and words_in(words[0]) & words_in(words[1]):
+    apart = not words_in(verdict) & words_in(label) and words_in(words[0]) & words_in(words[1])
+    if apart and not words_in(label) <= {"0", "1"}:
         # Yes and no of a judge are 1 and 0, but not next to people's yes, no and maybe.
         verdict, label = words
     _refuse_other_words(verdict, label, name, answers.judge, words)

@@ -7,6 +7,7 @@ what that doubt is worth (`evaluate_doubt`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -46,7 +47,7 @@ from adjudge.selection.doubts.base import DoubtMethod, find_doubt
 from adjudge.selection.evaluating import Evaluation, evaluate_doubt
 from adjudge.selection.splits import ALPHAS
 from adjudge.statistics.by_verdict import LEVEL, Draw, detect_draw, p_within_verdicts
-from adjudge.statistics.clusters import share_interval
+from adjudge.statistics.clusters import freedom_of, share_interval
 from adjudge.statistics.differences import FEWEST, all_gaps, possibly_best
 from adjudge.validation import FloatArray, IntArray, generator, open_unit
 
@@ -511,6 +512,7 @@ def _best(
     wide = wide.drop_nulls()
     scores = wide.select(names).to_numpy()
     zero_one = bool(np.isin(scores, (0.0, 1.0)).all())
+    freedom = math.inf
     if read.cluster is not None:
         together = pl.col(read.cluster).first().alias("__together")
         first = frame.group_by("id", maintain_order=True).agg(together)
@@ -518,6 +520,7 @@ def _best(
         size = int(clusters.max(initial=-1)) + 1
         if size < len(scores):
             zero_one = False
+            freedom = freedom_of(clusters)
             scores = of_clusters(scores, clusters, np.ones(size, dtype=np.bool_))
     if len(scores) < FEWEST:
         return None, ()
@@ -525,7 +528,7 @@ def _best(
     gaps = all_gaps(scores, zero_one=zero_one)
     influence = (scores - scores.mean(axis=0)) / len(scores)
     possible = possibly_best(gaps, influence, rng, confidence_level=level)
-    best = best_of(scores, names, rng, level)
+    best = best_of(scores, names, rng, level, freedom)
     return best, tuple(name for name, keep in zip(names, possible, strict=True) if keep)
 
 

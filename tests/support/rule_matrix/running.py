@@ -20,7 +20,7 @@ from rule_matrix.files import Files, Format, in_folder
 
 #: Keys of --json that are no number or category of the result.
 SOURCES = {"source", "file", "first", "second", "output", "store", "command", "read_as"}
-TIMES = {"asked_at", "elapsed_s", "calls_per_second", "pending_since"}
+TIMES = {"made_at", "asked_at", "elapsed_s", "calls_per_second", "pending_since"}
 DIGESTS = {"digest", "pool_digest", "order_key", "rules_id", "adjudge_version"}
 REMARKS = {"warnings", "notes", "dropped", "assumptions", "why"}
 NOT_COMPARED = SOURCES | TIMES | DIGESTS | REMARKS
