@@ -83,10 +83,10 @@ def in_one_spelling(
     >>> verdict.to_list(), label.to_list()
     (['Good', 'bad'], ['Good', 'Good'])
     """
-    distinct = {*verdict.unique(), *label.unique(), first} - {None}
-    if len({word.lower() for word in distinct}) == len(distinct):
-        return verdict, label
     both = pl.concat([verdict.alias("word"), label.alias("word")]).drop_nulls()
+    distinct = pl.concat([both, pl.Series("word", [first], pl.String).drop_nulls()]).unique()
+    if distinct.str.to_lowercase().n_unique() == len(distinct):
+        return verdict, label
     words = both.value_counts(name="rows").sort(["rows", "word"], descending=[True, False])
     chosen = {} if first is None else {first.lower(): first}
     for word in words["word"]:

@@ -147,7 +147,9 @@ def widen(
         return refusal(TOO_FEW)
     influence = influence_of_rows() if se is None or active is not None else None
     degrees = freedom_of_clusters(sample) or freedom
-    wide = spread(influence, sample.clusters, active, sample.labelled, confidence_level, degrees)
+    # A group of independent rows has sums alone; to read its rows would cut them out of the file.
+    labelled = None if active is None else sample.labelled
+    wide = spread(influence, sample.clusters, active, labelled, confidence_level, degrees)
     if se is None and influence is not None:
         se = math.sqrt(float(influence @ influence))
     se = (se or 0.0) * wide.inflation or floor
