@@ -79,9 +79,12 @@ class PromiseOnCard:
 
 def _matrix_of_codes(card: JudgeCard) -> str | None:
     """The pairs of verdict and label must be those that the agreement counts."""
-    if not card.evaluation.judges:
+    judges = card.evaluation.judges
+    if not judges:
         return None if card.evaluation.scores else "the evaluation is of no judge"
-    [judge] = card.evaluation.judges
+    if len(judges) > 1:
+        return f"the evaluation is of {len(judges)} judges, but a card is of one"
+    [judge] = judges
     if card.labels.n != judge.n:
         return f"labels.n is {card.labels.n}, but the agreement is of {judge.n} labels"
     counted = np.zeros((len(judge.names), len(judge.names) + 1), dtype=int)

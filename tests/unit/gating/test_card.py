@@ -139,6 +139,13 @@ def test_an_edit_with_a_new_digest_contradicts_the_rest(
     assert found in str(check.unreadable)
 
 
+def test_a_card_of_two_judges_is_refused(card: Path) -> None:
+    """A copied judge is a damage that the report of a folder met."""
+    judges = json.loads(card.read_text())["evaluation"]["judges"]
+    edit(card, "evaluation.judges", judges * 2, with_digest=True)
+    assert "a card is of one" in str(verify_card(card, today=DAY).unreadable)
+
+
 def test_the_rows_must_give_the_numbers_and_the_labels_of_the_card(card: Path) -> None:
     assert verify_card(card, graded(), today=DAY).intact
     edit(card, "evaluation.judges.0.agreement", 0.99, with_digest=True)
