@@ -24,7 +24,9 @@ from adjudge.plugins import Builtin, Registry
 
 #: Why a score is not used that has no known author.
 UNSAID = "the log does not say whether a judge or a person gave it"
-#: What to do about it.
+#: Why people's labels are not used whose metric no judge has.
+UNMATCHED = "a human label of a metric that no judge has"
+#: What to do about both.
 ASK_WHO = (
     "say which metric is people's label of which: --human-metric NAME=METRIC; or that none is: "
     "--human-metric none (human_metrics=)"

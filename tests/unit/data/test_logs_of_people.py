@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from runner_logs import LOGS, PEOPLES, READ_AS, load_log, write_log
 
 from adjudge.cli import run
 from adjudge.data import convert_log, open_table
-from adjudge.data.formats import ASK_WHO, UNSAID
+from adjudge.data.formats import ASK_WHO, UNMATCHED, UNSAID
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 
 JUDGE = {"q1": 1, "q2": 1, "q3": 1, "q4": 1, "q5": None, "q6": 0, "q7": 0, "q8": 1}
@@ -270,7 +271,7 @@ def test_an_answer_for_a_part_of_the_metrics_leaves_the_others_unknown() -> None
 
 def test_a_metric_that_the_log_does_not_have_is_named() -> None:
     with pytest.raises(
-        ArgumentError, match=r"'humans'.* metrics of .* are Factuality, ExactMatch|"
+        ArgumentError, match="metrics of .* are ExactMatch, Factuality, Helpful, human"
     ):
         convert_log(LOGS / "braintrust.json", human_metrics={"humans": "Factuality"})
     with pytest.raises(ArgumentError, match="none that people can have given"):
@@ -335,7 +336,8 @@ def test_the_mean_over_judge_and_people_is_never_read_in_opik() -> None:
 
 def test_weave_annotations_have_a_name_of_their_own() -> None:
     made = convert_log(LOGS / "weave.jsonl")
-    assert made.summary.dropped["a human label without a judge's grade"] == 14
+    assert made.summary.dropped[f"correct: {UNMATCHED}"] == 14
+    assert ASK_WHO in made.summary.notes
     frame = convert_log(LOGS / "weave.jsonl", human_metrics={"correct": "correctness"}).rows
     # Texts are references; by hand: 10 passes, 4 fails, one failure; people fail q3 and q6 twice.
     assert (frame["p_pass"].sum(), frame["p_pass"].count()) == (10, 14)
@@ -413,6 +415,7 @@ def test_steps_of_an_agent_are_kept() -> None:
         ("langfuse_v3_core.json", "has no traceId and no subject", "fields=subject"),
         ("langfuse_traces.json", "Langfuse export of traces", "export the scores"),
         ("opik_table.csv", "CSV of opik", "export it as JSON"),
+        ("otel_spans.jsonl", "looks like OpenTelemetry records", "give the log records"),
     ],
 )
 def test_a_file_of_a_known_tool_that_cannot_be_read_says_what_to_export(
@@ -440,6 +443,40 @@ def test_start_asks_whose_the_scores_are(capsys: pytest.CaptureFixture[str]) -> 
     read = [command for command in commands if " estimate " in command]
     assert read
     assert all(command.endswith("--human-metric human=correctness") for command in read)
+
+
+def test_start_asks_about_labels_of_another_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["start", str(LOGS / "weave.jsonl"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)["answers"][0]
+    assert answer["question"] == "Are people's labels of correct about correctness?"
+    assert run(shlex.split(answer["command"])[1:]) == 0
+    assert "How good is the judge" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["langfuse_v2.json", "langsmith_feedback.json", "opik.jsonl"])
+def test_scores_that_a_program_sent_are_a_judges_if_no_person_gave_them(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user's own judge: its tool knows that a program sent the scores, and not for whom."""
+    text = (LOGS / name).read_text(encoding="utf-8")
+    for judge, program in (("EVAL", "API"), ("model", "api"), ("online_scoring", "sdk")):
+        text = text.replace(f'"{judge}"', f'"{program}"')
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    assert run(["evaluate", str(path)]) == 1
+    assert f"{UNSAID}: correctness" in capsys.readouterr().err
+    assert run(["start", str(path), "--json"]) == 0
+    assert "--human-metric none" in capsys.readouterr().out
+    judged = convert_log(path, human_metrics={}).rows.filter(pl.col("metric") == "correctness")
+    before = convert_log(LOGS / name).rows.filter(pl.col("metric") == "correctness")
+    columns = ["id", "p_pass", "human"]
+    assert judged.select(columns).sort("id").equals(before.select(columns).sort("id"))
+
+
+@pytest.mark.parametrize("name", ["deepeval.json", "inspect_agent.eval", "opik_results.json"])
+def test_start_reads_a_log_without_labels(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["start", str(LOGS / name)]) == 0
+    assert "adjudge plan labels" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", PEOPLES)

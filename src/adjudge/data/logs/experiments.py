@@ -53,20 +53,19 @@ def _opinion(
 
 
 # LangSmith feedback (`list_feedback`): every score with its source. `app` is a person who used the
-# page, `api` any program. A failed evaluator has no score and an error in `extra`.
+# page, `auto_eval` an online evaluator, `api` any program. A failed evaluator has no score and an
+# error in `extra`.
 
-_FEEDBACK: Mapping[str, By] = {"model": "judge", "app": "person"}
+_FEEDBACK: Mapping[str, By] = {"model": "judge", "auto_eval": "judge", "app": "person"}
 
 
 def langsmith_feedback(row: Row) -> Iterator[Record]:
     """One opinion per feedback."""
     source = object_in(row.record.get("feedback_source"))
-    kind = str(source.get("type"))
-    by = _FEEDBACK.get(kind, "unsaid")
+    by = _FEEDBACK.get(str(source.get("type")), "unnamed")
     opinion = _opinion(row.text("run_id"), row.get("key"), row.record, {}, by)
-    unknown = f"feedback from {kind}: not known whether of a judge or a person"
     who = name_in(source.get("user_name") or source.get("user_id")) if by == "person" else None
-    yield as_record(replace(opinion, who=who, unused=unknown), row)
+    yield as_record(replace(opinion, who=who), row)
 
 
 LANGSMITH_FEEDBACK = Format(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from adjudge.data.formats import UNSAID, Context, Row, UnusableRow
+from adjudge.data.formats import UNMATCHED, UNSAID, Context, Row, UnusableRow
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import (
     Answer,
@@ -25,9 +25,15 @@ from adjudge.data.logs.values import (
 )
 from adjudge.errors import ArgumentError
 
-#: `unsaid`: this tool never says who gave a score. `unnamed`: it names the model of a judge, and
-#: here it names none.
-By = Literal["judge", "person", "unsaid", "unnamed"]
+#: `unsaid`: this tool never says who gave a score. `unnamed`: it names judges, and here it names
+#: none: a program of the user can have sent it for a judge or a person. `neither`: it is code's.
+By = Literal["judge", "person", "unsaid", "unnamed", "neither"]
+#: Who gave an assessment or annotation, as MLflow, Phoenix and OpenInference write it.
+SOURCES: Mapping[str, By] = {
+    **dict.fromkeys(("LLM", "LLM_JUDGE", "AI_JUDGE"), "judge"),
+    "HUMAN": "person",
+    "CODE": "neither",
+}
 #: People's label of the only metric of an answer, whatever its name is.
 _ONLY = ""
 
@@ -44,8 +50,6 @@ class Opinion(Answer):
     within: str | None = None
     #: Whether it replaced the judge's score, which the person had seen.
     is_edit: bool = False
-    #: Why it is not used if it is `unsaid` and the user does not name its metric as people's.
-    unused: str | None = None
     error: Any = None
     #: The grade, if the tool says more than a number.
     grade: Record | None = None
@@ -65,8 +69,8 @@ def settle(opinion: Opinion, context: Context) -> Opinion:
         return replace(opinion, by="person", who=who, metric=target, grade=None)
     if opinion.by in ("judge", "person"):
         return opinion
-    if opinion.unused is not None:
-        raise UnusableRow(opinion.unused)
+    if opinion.by == "neither":
+        raise UnusableRow("a score of code, neither of a judge nor of a person")
     # Without the user's word it is unknown; a part of it says no more than that.
     if people is None or (people and opinion.by == "unnamed"):
         raise UnusableRow(f"{opinion.metric}: {UNSAID}")
@@ -169,6 +173,7 @@ class _Places:
     def __init__(self, judges: Mapping[tuple[str, str], list[Opinion]]) -> None:
         self._at: dict[str, list[tuple[str, str]]] = {}
         self._within: dict[str, list[tuple[str, str]]] = {}
+        self._metrics = {metric for _, metric in judges}
         for key, (first, *_) in judges.items():
             self._at.setdefault(first.id, []).append(key)
             if first.within is not None:
@@ -190,7 +195,9 @@ class _Places:
                 return matches[0]
             if matches:
                 raise UnusableRow("a human label of a trace with several judged observations")
-        raise UnusableRow("a human label without a judge's grade")
+        if person.metric in (*self._metrics, _ONLY):
+            raise UnusableRow("a human label without a judge's grade")
+        raise UnusableRow(f"{person.metric}: {UNMATCHED}")
 
 
 def _once_each(people: list[Opinion]) -> list[Opinion]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from adjudge.data.formats import Format, Row, UnusableRow, signature
 from adjudge.data.json_files import Record
-from adjudge.data.logs.opinions import By, Opinion, as_record, merge, reason_of
+from adjudge.data.logs.opinions import SOURCES, Opinion, as_record, merge, reason_of
 from adjudge.data.logs.values import as_written, is_missing, list_in, name_in, object_in
 from adjudge.data.turns import prompt_and_response
 
@@ -37,7 +37,6 @@ _ANNOTATION = re.compile(
     r"^(?P<of>trace\.|session\.)?(?:annotations|evaluations)\.(?P<number>\d+)\."
     r"(?:annotation|evaluation)\.(?P<field>\w+)$"
 )
-_ANNOTATORS: Mapping[str, By] = {"LLM": "judge", "HUMAN": "person"}
 
 
 def otlp_opinions(row: Row) -> Iterator[Record | UnusableRow]:
@@ -142,7 +141,6 @@ def _annotations(span: Mapping[str, Any], attributes: Record) -> Iterator[Opinio
             "trace.": about.get("traceId"),
             "session.": attributes.get("session.id"),
         }[of]
-        kind = str(said.get("annotator_kind"))
         score, label, why = (said.get(part) for part in ("score", "label", "explanation"))
         value = label if is_missing(score) else score
         error = (why or "the judge gave no value") if is_missing(value) else None
@@ -152,12 +150,11 @@ def _annotations(span: Mapping[str, Any], attributes: Record) -> Iterator[Opinio
             id=str(subject),
             within=name_in(trace),
             metric=str(said.get("name") or "unnamed"),
-            by=_ANNOTATORS.get(kind, "unsaid"),
+            by=SOURCES.get(str(said.get("annotator_kind")), "unnamed"),
             who=name_in(said.get("identifier")),
             value=value,
             at=str(ended),
             error=error,
-            unused=f"an annotation by {kind}",
             call=reason_of(why),
             columns=_cluster(about),
         )

@@ -9,6 +9,7 @@ from typing import Any
 from adjudge.data.formats import Format, Row, UnusableRow, signature
 from adjudge.data.json_files import Envelope, Record
 from adjudge.data.logs.opinions import (
+    SOURCES,
     By,
     Opinion,
     as_record,
@@ -34,8 +35,6 @@ from adjudge.data.logs.values import (
 # MLflow: traces as `search_traces` returns them, or one trace with `info`. A person who overrides a
 # judge's assessment started from the judge's answer. The judge's verdict is then the overridden
 # assessment, although MLflow marks it as invalid.
-
-_SOURCES: Mapping[str, By] = {"LLM_JUDGE": "judge", "AI_JUDGE": "judge", "HUMAN": "person"}
 
 
 def mlflow_grades(row: Row) -> Iterator[Record | UnusableRow]:
@@ -70,7 +69,7 @@ def _assessment(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion |
     if not isinstance(feedback, Mapping):
         return UnusableRow("an assessment that is not feedback")
     source = object_in(entry.get("source"))
-    by = _SOURCES.get(str(source.get("source_type")), "unsaid")
+    by = SOURCES.get(str(source.get("source_type")), "unnamed")
     error = feedback.get("error")
     return Opinion(
         id=key,
@@ -80,7 +79,6 @@ def _assessment(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion |
         value=feedback.get("value"),
         at=str(entry.get("create_time") or ""),
         error=object_in(error).get("error_message") or error,
-        unused="feedback of neither a judge nor a person",
         call={**reason_of(entry.get("rationale")), **_judge_cost(entry)},
         from_judge=by == "person" and bool(entry.get("overrides")),
         columns=answer,
@@ -108,15 +106,11 @@ MLFLOW = Format(
 )
 
 
-#: Phoenix and OpenInference name who annotated.
-_ANNOTATORS: Mapping[str, By] = {"LLM": "judge", "HUMAN": "person"}
-
 # Phoenix: annotations of spans or traces. The result is an object in JSON, columns in a table.
 
 
 def phoenix_opinions(row: Row) -> Iterator[Record]:
     """One opinion per annotation; a score is used before a label."""
-    kind = row.text("annotator_kind")
     subject = row.any_of("span_id", "trace_id", "session_id")
     if not subject:
         raise row.error("is missing", "span_id", "export annotations of spans or traces")
@@ -129,12 +123,11 @@ def phoenix_opinions(row: Row) -> Iterator[Record]:
     opinion = Opinion(
         id=str(subject),
         metric=str(metric),
-        by=_ANNOTATORS.get(kind, "unsaid"),
+        by=SOURCES.get(row.text("annotator_kind"), "unnamed"),
         who=name_in(who),
         value=label if is_missing(score) else score,
         at=str(row.get("created_at") or ""),
         error=object_in(row.record.get("metadata")).get("error"),
-        unused=f"an annotation by {kind}",
         call=reason_of(why),
     )
     yield as_record(opinion, row)
@@ -158,8 +151,6 @@ PHOENIX = Format(
 # others a number with a word beside it, and a trace. An evaluator has no name; a failed one writes
 # no score. Evaluators mostly score observations and people traces, so they are joined by the trace.
 
-#: Any program can send a score through an API.
-_UNKNOWN = "not known whether of a judge or a person"
 _NO_GRADES = {"CORRECTION": "a correction: not a grade", "TEXT": "a text: not a grade"}
 _LANGFUSE_SOURCES: Mapping[str, By] = {"EVAL": "judge", "ANNOTATION": "person"}
 _WITH_SUBJECT = "export the scores with what they are about: fields=subject,annotation"
@@ -167,7 +158,6 @@ _WITH_SUBJECT = "export the scores with what they are about: fields=subject,anno
 
 def langfuse_opinions(row: Row) -> Iterator[Record]:
     """One opinion per score; for a categorical score its word counts."""
-    source = row.text("source")
     kind = str(row.any_of("dataType", "data_type"))
     # What adjudge wrote comes back from the API with its metadata.
     ours = object_in(row.record.get("metadata"))
@@ -181,7 +171,7 @@ def langfuse_opinions(row: Row) -> Iterator[Record]:
     if kind == "CATEGORICAL":
         value = row.any_of("stringValue", "string_value", "value")
     names = ("authorUserId", "author_user_id", "authorUserName", "author_user_name")
-    by = "judge" if what else _LANGFUSE_SOURCES.get(source, "unsaid")
+    by = "judge" if what else _LANGFUSE_SOURCES.get(row.text("source"), "unnamed")
     prompt_id = trace
     if what:
         prompt_id = name_in(ours.get("prompt_id")) or (None if trace == subject else trace)
@@ -194,7 +184,6 @@ def langfuse_opinions(row: Row) -> Iterator[Record]:
         who=name_in(row.any_of(*names) if by == "person" else ours.get("judge") if what else None),
         value=value,
         at=str(at),
-        unused=f"a score from {source}: {_UNKNOWN}",
         call=reason_of(row.get("comment")),
         columns={} if prompt_id is None else {"prompt_id": prompt_id},
     )
@@ -284,15 +273,13 @@ def _opik_authors(score: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]
 def _opik_opinion(
     key: str, metric: str, author: str, said: Mapping[str, Any], answer: Record
 ) -> Opinion:
-    source = str(said.get("source"))
     return Opinion(
         id=key,
         metric=metric,
-        by=_OPIK_SOURCES.get(source, "unsaid"),
+        by=_OPIK_SOURCES.get(str(said.get("source")), "unnamed"),
         who=author,
         value=said.get("value"),
         at=str(said.get("last_updated_at") or ""),
-        unused=f"a score from {source}: {_UNKNOWN}",
         call=reason_of(said.get("reason")),
         columns=answer,
     )
