@@ -445,9 +445,7 @@ def _questions(file: Path) -> list[Answer]:
     return questions
 
 
-def _metrics_of(
-    file: Path, human_metrics: Mapping[str, str] | None
-) -> tuple[list[str], list[str]]:
+def _metrics_of(file: Path, human_metrics: Mapping[str, str] | None) -> tuple[list[str], list[str]]:
     """The metrics of a log's judges; and those of people if no label is about one of these."""
     with reader_remarks(lambda _: None):
         try:
