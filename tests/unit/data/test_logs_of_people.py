@@ -20,6 +20,7 @@ from runner_logs import LOGS, PEOPLES, READ_AS, load_log, write_log
 
 from adjudge.cli import run
 from adjudge.data import convert_log, open_table
+from adjudge.data.conversations import turns_of
 from adjudge.data.formats import ASK_WHO, UNMATCHED, UNSAID
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 
@@ -383,8 +384,13 @@ def test_conversations_of_deepeval_are_rows() -> None:
     correct = frame.filter(pl.col("metric") == "correctness [Conversational GEval]")
     assert correct["judge"].to_list() == [1, 1, None, 0, 0]
     row = correct.to_dicts()[0]
-    assert row["response"] == '[calls lookup] {"word": "Jupiter"}\nSaturn'
-    assert row["prompt"].endswith("[user]\nWhich planet is the largest of the solar system?")
+    assert row["prompt"] == "Hello, may I ask something?"
+    assert [turn.text for turn in turns_of(row["response"]) or []] == [
+        "Of course.",
+        "Which planet is the largest of the solar system?",
+        'Saturn\n[calls lookup] {"word": "Jupiter"}',
+    ]
+    assert frame["prompt_id"].n_unique() == 5  # all begin alike
     items = convert_log(LOGS / "deepeval_conversations.json", kind="items").rows
     assert items.height == 5
 

@@ -105,10 +105,10 @@ REPLIES: dict[str, list[Any]] = {
     ],
     "items": [
         {"type": "reasoning", "id": "r", "summary": []},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ""}]},
+        {"role": "assistant", "content": [{"type": "output_text", "text": ""}]},
         {"type": "function_call", "call_id": "c", **CALL},
         {"type": "function_call_output", "call_id": "c", "output": "dry"},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "No."}]},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "No."}]},
     ],
     "tools of Anthropic": [
         {"role": "assistant", "content": [
@@ -118,7 +118,8 @@ REPLIES: dict[str, list[Any]] = {
             {"type": "text", "text": "No."}]},
     ],
     "Gemini's SDK": [
-        {"role": "assistant", "parts": [{"function_call": {"name": "weather", "args": {"city": "Oslo"}}}]},
+        {"role": "assistant", "parts": [
+            {"function_call": {"name": "weather", "args": {"city": "Oslo"}}}]},
         {"role": "user", "parts": [{"function_response": {"name": "weather", "response": "dry"}}]},
         {"role": "assistant", "parts": [{"text": "No."}]},
     ],

@@ -32,12 +32,12 @@ from adjudge.data.logs.values import (
     read_share,
     scored,
 )
+from adjudge.data.turns import prompt_and_response
 from adjudge.records import ABSTAINED
 
 # DeepEval test runs: `test_run.json` and `.latest_test_run.json`. Conversations are in a list of
-# their own, with turns in place of an input and an output: the last answer is the response, what
-# was said before it the prompt. A failed metric has `error`, no score, and success false. Our
-# metric (`adjudge.integrations.deepeval`) states an abstention in its reason, whatever its score.
+# their own, with turns in place of an input and an output. A failed metric has `error`, no score,
+# and success false. Our metric (`adjudge.integrations.deepeval`) states an abstention in its reason, whatever its score.
 # `verboseLogs` are not read: a failed case has those of the case before.
 
 
@@ -46,12 +46,12 @@ def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
     metrics = list_in(row.record.get("metricsData"))
     if not metrics:
         raise UnusableRow("a test case without a metric")
-    case_input, output = _case_texts(row)
+    prompt_id, prompt, output = _case_texts(row)
     more = row.record.get("metadata") or row.record.get("additionalMetadata")
     key = str(row.record.get("name") or f"case-{row.number}")
     answer = {
-        "prompt_id": hash_of(case_input),
-        "prompt": as_written(case_input),
+        "prompt_id": prompt_id,
+        "prompt": as_written(prompt),
         "response": as_written(output),
         "reference": as_written(row.any_of("expectedOutput", "expectedOutcome")),
         **plain_columns(more, taken=COLUMNS),
@@ -59,25 +59,19 @@ def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
     yield from grades_of_row(row, _deepeval_opinions(key, metrics, answer, row), object_in(more))
 
 
-def _case_texts(row: Row) -> tuple[Any, Any]:
-    """The prompt and the answer of a test case; of a conversation, up to the last answer."""
+def _case_texts(row: Row) -> tuple[str, Any, Any]:
+    """What repeats of a test case share, its prompt and its answer.
+
+    The answer to a conversation begins with the first turn that is not the user's.
+    """
     turns = [object_in(turn) for turn in list_in(row.record.get("turns"))]
     if not turns:
-        return row.record.get("input"), row.record.get("actualOutput")
-    last = next((at for at in reversed(range(len(turns))) if turns[at].get("role") != "user"), 0)
-    said = [{"role": turn.get("role"), "content": _turn(turn)} for turn in turns[: last + 1]]
-    return said[:-1] or row.record.get("scenario"), said[-1]["content"]
-
-
-def _turn(turn: Mapping[str, Any]) -> str:
-    """What was said in a turn, and the tools that it called."""
-    tools = [object_in(call) for call in list_in(turn.get("toolsCalled"))]
-    calls = [f"[calls {call.get('name')}] {as_written(_arguments(call))}" for call in tools]
-    return "\n".join([*calls, str(turn.get("content") or "")])
-
-
-def _arguments(call: Mapping[str, Any]) -> Any:
-    return next((call[name] for name in ("inputParameters", "input") if name in call), {})
+        asked = row.record.get("input")
+        return hash_of(asked), asked, row.record.get("actualOutput")
+    asked = [turn.get("content") for turn in turns if turn.get("role") == "user"]
+    whole = as_written(turns) or ""
+    texts = prompt_and_response(whole) or (row.record.get("scenario"), whole)
+    return hash_of(asked), *texts
 
 
 def _deepeval_opinions(
