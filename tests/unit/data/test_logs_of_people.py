@@ -505,6 +505,17 @@ def test_a_log_newer_than_its_reader_says_so(
     assert (said in capsys.readouterr().err) == warned
 
 
+def test_results_of_promptfoo_of_a_newer_form_say_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = load_log("promptfoo.json")
+    for version, said in ((3, False), (4, True)):
+        content["results"]["version"] = version
+        made = convert_log(write_log(content, tmp_path / "log.json"))
+        assert made.rows.equals(convert_log(LOGS / "promptfoo.json").rows)
+        assert ("version 4: the newest that was tried is 3" in caplog.text) == said
+
+
 #: What a damaged or unusual log can have in place of any value.
 JUNK = [None, "", 0, -1, 1e400, "x", [], {}, [1], {"a": 1}, True, float("nan"), ["x", {}], [[]]]
 

@@ -37,8 +37,8 @@ from adjudge.records import ABSTAINED
 
 # DeepEval test runs: `test_run.json` and `.latest_test_run.json`. Conversations are in a list of
 # their own, with turns in place of an input and an output. A failed metric has `error`, no score,
-# and success false. Our metric (`adjudge.integrations.deepeval`) states an abstention in its reason, whatever its score.
-# `verboseLogs` are not read: a failed case has those of the case before.
+# and success false. Our metric (`adjudge.integrations.deepeval`) states an abstention in its reason,
+# whatever its score. `verboseLogs` are not read: a failed case has those of the case before.
 
 
 def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
@@ -426,7 +426,12 @@ PROMPTFOO = Format(
     signature=signature("gradingResult testCase"),
     gives={"grades": promptfoo_grades, "items": partial(graded_items, promptfoo_grades)},
     log=True,
-    envelopes=(Envelope(marks=frozenset({"evalId", "results"}), path=("results", "results")),),
+    envelopes=(
+        Envelope(
+            marks=frozenset({"evalId", "results"}), path=("results", "results"), keeps=("version",)
+        ),
+    ),
+    version=("3", lambda output: output.get("version")),
     notes=(
         "labels are people's thumbs: people saw the judge's grade and chose the outputs",
         "outputs of one test share a prompt_id",
