@@ -276,7 +276,7 @@ def test_a_metric_that_the_log_does_not_have_is_named() -> None:
     ):
         convert_log(LOGS / "braintrust.json", human_metrics={"humans": "Factuality"})
     with pytest.raises(ArgumentError, match="none that people can have given"):
-        convert_log(LOGS / "promptfoo.json", human_metrics={"human": ""})
+        convert_log(LOGS / "lm_eval.jsonl", human_metrics={"human": ""})
 
 
 def test_a_name_alone_needs_a_single_metric() -> None:

@@ -13,10 +13,18 @@ from typing import Any
 
 from adjudge.data.formats import Format, Row, Signature, UnusableRow, columns, signature
 from adjudge.data.json_files import Envelope, Record
-from adjudge.data.logs.opinions import By, Opinion, as_record, grades_of_row, merge, reason_of
+from adjudge.data.logs.opinions import (
+    By,
+    Opinion,
+    as_record,
+    grades_of_row,
+    log_of_answers,
+    log_of_opinions,
+    merge,
+    reason_of,
+)
 from adjudge.data.logs.values import (
     COLUMNS,
-    graded_items,
     hash_of,
     is_missing,
     list_in,
@@ -43,7 +51,6 @@ def _opinion(
         id=key,
         metric=str(name or "unnamed"),
         by=by,
-        who=None,
         value=value if is_missing(score) else score,
         at=str(result.get("created_at") or ""),
         error=why,
@@ -68,13 +75,11 @@ def langsmith_feedback(row: Row) -> Iterator[Record]:
     yield as_record(replace(opinion, who=who), row)
 
 
-LANGSMITH_FEEDBACK = Format(
+LANGSMITH_FEEDBACK = log_of_opinions(
     name="langsmith-feedback",
     title="LangSmith feedback",
     signature=signature("key score run_id feedback_source"),
-    gives={"grades": langsmith_feedback},
-    merge={"grades": merge},
-    log=True,
+    opinions=langsmith_feedback,
     notes=("a run has no texts here: join them by the run's id",),
 )
 
@@ -96,19 +101,16 @@ def langsmith_results(row: Row) -> Iterator[Record | UnusableRow]:
         **plain_columns(example.get("metadata"), taken=COLUMNS),
     }
     results = list_in(object_in(row.record.get("evaluation_results")).get("results"))
-    if not results:
-        raise UnusableRow("a run without a score")
     key = str(run.get("id") or f"run-{row.number}")
     opinions = [_opinion(key, one.get("key"), one, answer) for one in map(object_in, results)]
     yield from grades_of_row(row, opinions, object_in(example.get("metadata")))
 
 
-LANGSMITH = Format(
+LANGSMITH = log_of_answers(
     name="langsmith",
     title="LangSmith results",
     signature=signature("run example evaluation_results"),
-    gives={"grades": langsmith_results, "items": partial(graded_items, langsmith_results)},
-    log=True,
+    grades=langsmith_results,
     ids=("run",),
     notes=("repetitions of one example share a prompt_id",),
 )
@@ -132,8 +134,6 @@ def langsmith_table(row: Row) -> Iterator[Record | UnusableRow]:
         "reference": texts("reference."),
     }
     names = [name for name in row.record if name.startswith(_FEEDBACK_COLUMN)]
-    if not names:
-        raise UnusableRow("a run without a score")
     opinions = [
         _opinion(
             row.text("id"), name.removeprefix(_FEEDBACK_COLUMN), {"score": row.get(name)}, answer
@@ -143,12 +143,11 @@ def langsmith_table(row: Row) -> Iterator[Record | UnusableRow]:
     yield from grades_of_row(row, opinions)
 
 
-LANGSMITH_TABLE = Format(
+LANGSMITH_TABLE = log_of_answers(
     name="langsmith-table",
     title="a table of LangSmith results",
     signature=signature("example_id execution_time id"),
-    gives={"grades": langsmith_table, "items": partial(graded_items, langsmith_table)},
-    log=True,
+    grades=langsmith_table,
     notes=("repetitions of one example share a prompt_id", "an empty cell is a failed evaluator"),
 )
 
@@ -169,15 +168,13 @@ def bare_results(row: Row) -> Iterator[Record]:
     yield as_record(_opinion(at, name, result, {}, "judge"), row)
 
 
-OPENEVALS = Format(
+OPENEVALS = log_of_opinions(
     name="openevals",
     title="openevals results",
     signature=Signature(
         columns("key score"), within=columns("key score comment metadata id error")
     ),
-    gives={"grades": bare_results},
-    merge={"grades": merge},
-    log=True,
+    opinions=bare_results,
     ids=(),
     notes=("results have no texts here: join them by an id that you add",),
 )
@@ -222,8 +219,6 @@ def pydantic_grades(row: Row) -> Iterator[Record | UnusableRow]:
             opinion(metric=metric, by=by, who=who, value=None, error=error)
             for metric in _promised(failed)
         ]
-    if not opinions:
-        raise UnusableRow("a case without a score")
     yield from grades_of_row(row, opinions, object_in(row.record.get("metadata")))
 
 
@@ -249,16 +244,15 @@ def _promised(failed: Mapping[str, Any]) -> list[str]:
     return names or [str(failed.get("name") or "unnamed")]
 
 
-PYDANTIC_EVALS = Format(
+PYDANTIC_EVALS = log_of_answers(
     name="pydantic-evals",
     title="a pydantic-evals report",
     signature=signature("inputs assertions scores labels evaluator_failures"),
-    gives={"grades": pydantic_grades, "items": partial(graded_items, pydantic_grades)},
-    log=True,
+    grades=pydantic_grades,
     ids=("name",),
     envelopes=(
         Envelope(
-            marks=frozenset({"cases", "report_evaluator_failures"}),
+            marks=columns("cases report_evaluator_failures"),
             path=("cases",),
             more=("failures",),
         ),
@@ -281,8 +275,6 @@ def opik_results(row: Row) -> Iterator[Record | UnusableRow]:
     }
     key = str(case.get("trace_id") or f"result-{row.number}")
     results = [object_in(one) for one in list_in(row.record.get("score_results"))]
-    if not results:
-        raise UnusableRow("a case without a score")
     seconds = row.record.get("scoring_time")
     # The time of all metrics together.
     took = {"latency_s": seconds} if len(results) == 1 and isinstance(seconds, float) else {}
@@ -296,14 +288,13 @@ def opik_results(row: Row) -> Iterator[Record | UnusableRow]:
     yield from grades_of_row(row, opinions, item)
 
 
-OPIK_RESULTS = Format(
+OPIK_RESULTS = log_of_answers(
     name="opik-results",
     title="Opik results",
     signature=signature("test_case score_results"),
-    gives={"grades": opik_results, "items": partial(graded_items, opik_results)},
-    log=True,
+    grades=opik_results,
     ids=("test_case",),
-    envelopes=(Envelope(marks=frozenset({"test_results"}), path=("test_results",)),),
+    envelopes=(Envelope(marks=columns("test_results"), path=("test_results",)),),
     notes=("trials of one item share a prompt_id",),
 )
 
@@ -329,20 +320,17 @@ def braintrust_results(row: Row) -> Iterator[Record | UnusableRow]:
         **{name: {"score": value} for name, value in scores.items()},
         **{name: {"error": error} for name, error in failures.items()},
     }
-    if not results:
-        raise UnusableRow("a case without a score")
     key = str(row.get("id") or f"{hash_of([asked, row.record.get('output')])}-{row.number}")
     opinions = [_opinion(key, name, result, answer) for name, result in results.items()]
     yield from grades_of_row(row, opinions, metadata)
 
 
-BRAINTRUST = Format(
+BRAINTRUST = log_of_answers(
     name="braintrust",
     title="Braintrust results",
     signature=signature("input output scores", "expected origin classifications"),
-    gives={"grades": braintrust_results, "items": partial(graded_items, braintrust_results)},
-    log=True,
-    envelopes=(Envelope(marks=frozenset({"summary", "results"}), path=("results",)),),
+    grades=braintrust_results,
+    envelopes=(Envelope(marks=columns("summary results"), path=("results",)),),
     notes=("cases with the same input share a prompt_id",),
 )
 
@@ -393,9 +381,7 @@ def _scorers(key: str, name: str, payload: Mapping[str, Any], answer: Record) ->
     reason = reason_of(values.get("reason"))
     for part, value in scores.items():
         metric = name if len(scores) == 1 else f"{name}.{part}"
-        yield Opinion(
-            id=key, metric=metric, by="judge", who=None, value=value, call=reason, columns=answer
-        )
+        yield Opinion(id=key, metric=metric, by="judge", value=value, call=reason, columns=answer)
 
 
 def merge_calls(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
@@ -416,7 +402,6 @@ def merge_calls(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
             id=row["call"],
             metric=min(metrics),
             by="judge",
-            who=None,
             value=None,
             error=why,
             columns=row["answer"],

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adjudge.data.files import Archive
-from adjudge.data.formats import Format, Row, UnusableRow, signature
+from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Envelope, Record
 from adjudge.data.logs.opinions import By, Opinion, grades_of_row, reason_of
 from adjudge.data.logs.values import (
@@ -60,13 +60,10 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
         raise UnusableRow("a sample that was invalidated")
     if row.record.get("error"):
         raise UnusableRow("a sample that failed")
-    scores = row.record.get("scores")
-    if not isinstance(scores, Mapping) or not scores:
-        raise UnusableRow("a sample without scores")
     answer = _answer(row)
     key = answer.pop("id")
     opinions: list[Opinion | UnusableRow] = []
-    for name, score in scores.items():
+    for name, score in object_in(row.record.get("scores")).items():
         if not isinstance(score, Mapping):
             problem = f"the score {name!r} is not an object"
             raise row.error(problem, "scores", "export the log again")
@@ -267,7 +264,7 @@ INSPECT = Format(
     log=True,
     envelopes=(
         Envelope(
-            marks=frozenset({"eval", "status"}),
+            marks=columns("eval status"),
             path=("samples",),
             keeps=("eval", "status"),
             remark=describe_status,

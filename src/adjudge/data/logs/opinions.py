@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
-from adjudge.data.formats import UNMATCHED, UNSAID, Context, Row, UnusableRow
+from adjudge.data.formats import UNMATCHED, UNSAID, Context, Converter, Format, Row, UnusableRow
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import (
     Answer,
     failure,
+    graded_items,
     identify,
     is_missing,
     name_in,
@@ -77,6 +79,17 @@ def settle(opinion: Opinion, context: Context) -> Opinion:
     return replace(opinion, by="judge")
 
 
+def log_of_answers(*, grades: Converter, **more: Any) -> Format:
+    """A log that has all opinions on one answer in one row, with the texts of the answer."""
+    items = partial(graded_items, grades)
+    return Format(gives={"grades": grades, "items": items}, log=True, **more)
+
+
+def log_of_opinions(*, opinions: Converter, **more: Any) -> Format:
+    """A log that has a row for each opinion, without the texts of the answer."""
+    return Format(gives={"grades": opinions}, merge={"grades": merge}, log=True, **more)
+
+
 def as_record(opinion: Opinion, row: Row) -> Record:
     """The opinion, for a log whose opinions on one answer are in several rows."""
     return {"opinion": settle(opinion, row.context)}
@@ -97,7 +110,9 @@ def grades_of_row(
     settled = []
     names = set()
     key = None
+    is_scored = False
     for opinion in opinions:
+        is_scored = True
         if isinstance(opinion, UnusableRow):
             yield opinion
             continue
@@ -107,6 +122,8 @@ def grades_of_row(
             settled.append(settle(opinion, row.context))
         except UnusableRow as reason:
             yield reason
+    if not is_scored:
+        raise UnusableRow("an answer without a score")
     for name, target in (row.context.human_metrics or {}).items():
         if key is not None and name not in names and name in (values or {}):
             row.context.metrics.add(name)

@@ -18,6 +18,9 @@ from adjudge.data.logs.opinions import SOURCES, Opinion, as_record, merge, reaso
 from adjudge.data.logs.values import as_written, is_missing, list_in, name_in, object_in
 from adjudge.data.turns import prompt_and_response
 
+#: Where the log records and the spans of an export are.
+_LOGS = ("resourceLogs", "scopeLogs", "logRecords")
+_SPANS = ("resourceSpans", "scopeSpans", "spans")
 EVENT = "gen_ai.evaluation.result"
 NAME, SCORE, LABEL, WHY = (
     f"gen_ai.evaluation.{part}" for part in ("name", "score.value", "score.label", "explanation")
@@ -41,19 +44,21 @@ _ANNOTATION = re.compile(
 
 def otlp_opinions(row: Row) -> Iterator[Record | UnusableRow]:
     """The opinions and the texts of one export."""
-    for resource in map(object_in, list_in(row.record.get("resourceLogs"))):
-        for scope in map(object_in, list_in(resource.get("scopeLogs"))):
-            for record in map(object_in, list_in(scope.get("logRecords"))):
-                attributes = _attributes(record)
-                name = record.get("eventName") or attributes.get("event.name")
-                if name == EVENT:
-                    yield _usable(row, _result, record, attributes, row)
-                else:
-                    yield UnusableRow("a log record that is no evaluation")
-    for resource in map(object_in, list_in(row.record.get("resourceSpans"))):
-        for scope in map(object_in, list_in(resource.get("scopeSpans"))):
-            for span in map(object_in, list_in(scope.get("spans"))):
-                yield from _of_span(span, row)
+    for record in _within(row.record, *_LOGS):
+        attributes = _attributes(record)
+        name = record.get("eventName") or attributes.get("event.name")
+        if name == EVENT:
+            yield _usable(row, _result, record, attributes, row)
+        else:
+            yield UnusableRow("a log record that is no evaluation")
+    for span in _within(row.record, *_SPANS):
+        yield from _of_span(span, row)
+
+
+def _within(entry: Mapping[str, Any], *keys: str) -> Iterator[Mapping[str, Any]]:
+    """The entries of a list, or of the lists within its entries, and so on."""
+    for inner in map(object_in, list_in(entry.get(keys[0]))):
+        yield from _within(inner, *keys[1:]) if keys[1:] else (inner,)
 
 
 def _of_span(span: Mapping[str, Any], row: Row) -> Iterator[Record | UnusableRow]:
@@ -200,21 +205,19 @@ _FAILED = (2, "STATUS_CODE_ERROR")
 
 def otlp_spans(row: Row) -> Iterator[Record]:
     """What the spans of one export say of a run."""
-    for resource in map(object_in, list_in(row.record.get("resourceSpans"))):
-        for scope in map(object_in, list_in(resource.get("scopeSpans"))):
-            for span in map(object_in, list_in(scope.get("spans"))):
-                said = _attributes(span)
-                instructed = _messages(said.get("gen_ai.system_instructions"))
-                system = [{"role": "system", "parts": instructed}] if instructed else []
-                asked = _messages(said.get("gen_ai.input.messages"))
-                answered = _messages(said.get("gen_ai.output.messages"))
-                failed = object_in(span.get("status")).get("code") in _FAILED
-                yield {
-                    "trace": str(span.get("traceId")),
-                    "messages": [*system, *asked, *answered] if asked or answered else [],
-                    "model": _texts(said).get("model"),
-                    "failed": said.get("gen_ai.tool.call.id") if failed else None,
-                }
+    for span in _within(row.record, *_SPANS):
+        attributes = _attributes(span)
+        instructed = _messages(attributes.get("gen_ai.system_instructions"))
+        system = [{"role": "system", "parts": instructed}] if instructed else []
+        asked = _messages(attributes.get("gen_ai.input.messages"))
+        answered = _messages(attributes.get("gen_ai.output.messages"))
+        failed = object_in(span.get("status")).get("code") in _FAILED
+        yield {
+            "trace": str(span.get("traceId")),
+            "messages": [*system, *asked, *answered] if asked or answered else [],
+            "model": _texts(attributes).get("model"),
+            "failed": attributes.get("gen_ai.tool.call.id") if failed else None,
+        }
 
 
 def merge_runs(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:

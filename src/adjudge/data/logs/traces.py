@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
-from adjudge.data.formats import Format, Row, UnusableRow, signature
+from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Envelope, Record
 from adjudge.data.logs.opinions import (
     SOURCES,
@@ -15,13 +14,13 @@ from adjudge.data.logs.opinions import (
     as_record,
     cost_of,
     grades_of_row,
-    merge,
+    log_of_answers,
+    log_of_opinions,
     reason_of,
 )
 from adjudge.data.logs.values import (
     COLUMNS,
     as_written,
-    graded_items,
     hash_of,
     is_missing,
     list_in,
@@ -46,9 +45,7 @@ def mlflow_grades(row: Row) -> Iterator[Record | UnusableRow]:
     assessments = info.get("assessments")
     if isinstance(assessments, str):
         assessments = row.nested("assessments")
-    if not assessments:
-        raise UnusableRow("a trace without assessments")
-    if not isinstance(assessments, list):
+    if not isinstance(assessments or [], list):
         raise row.error("has no list of assessments", "assessments", "export the traces as JSON")
     key = str(info.get("trace_id") or info.get("request_id") or f"trace-{row.number}")
     prompt = as_written(row.record.get("request", info.get("request_preview")))
@@ -60,7 +57,7 @@ def mlflow_grades(row: Row) -> Iterator[Record | UnusableRow]:
         "response": as_written(row.record.get("response", info.get("response_preview"))),
         **plain_columns(own_tags, taken=COLUMNS),
     }
-    opinions = [_assessment(object_in(entry), key, answer) for entry in assessments]
+    opinions = [_assessment(object_in(entry), key, answer) for entry in assessments or []]
     yield from grades_of_row(row, opinions, tags)
 
 
@@ -89,18 +86,17 @@ def _judge_cost(entry: Mapping[str, Any]) -> Record:
     return cost_of(object_in(entry.get("metadata")).get("mlflow.assessment.judgeCost"))
 
 
-MLFLOW = Format(
+MLFLOW = log_of_answers(
     name="mlflow",
     title="MLflow traces",
     signature=signature(
         "", "assessments info", "trace_id request_id data", without="judge human label p_a"
     ),
-    gives={"grades": mlflow_grades, "items": partial(graded_items, mlflow_grades)},
-    log=True,
+    grades=mlflow_grades,
     ids=("trace_id", "request_id", "info"),
     envelopes=(
-        Envelope(marks=frozenset({"info", "data"})),
-        Envelope(marks=frozenset({"traces"}), path=("traces",)),
+        Envelope(marks=columns("info data")),
+        Envelope(marks=columns("traces"), path=("traces",)),
     ),
     notes=("traces of one request share a prompt_id",),
 )
@@ -133,15 +129,13 @@ def phoenix_opinions(row: Row) -> Iterator[Record]:
     yield as_record(opinion, row)
 
 
-PHOENIX = Format(
+PHOENIX = log_of_opinions(
     name="phoenix",
     title="Phoenix annotations",
     signature=signature("annotator_kind", "name annotation_name", "span_id trace_id session_id"),
-    gives={"grades": phoenix_opinions},
-    merge={"grades": merge},
-    log=True,
+    opinions=phoenix_opinions,
     ids=("id", "span_id", "trace_id", "session_id"),
-    envelopes=(Envelope(marks=frozenset({"data"}), path=("data",), without=frozenset({"info"})),),
+    envelopes=(Envelope(marks=columns("data"), path=("data",), without=columns("info")),),
     notes=("a span has no texts here: join them by the span's id",),
 )
 
@@ -204,13 +198,11 @@ def _langfuse_subject(row: Row) -> tuple[str, str | None]:
     return str(key), None if trace is None else str(trace)
 
 
-LANGFUSE = Format(
+LANGFUSE = log_of_opinions(
     name="langfuse",
     title="Langfuse scores",
     signature=signature("name value source", "dataType data_type"),
-    gives={"grades": langfuse_opinions},
-    merge={"grades": merge},
-    log=True,
+    opinions=langfuse_opinions,
     notes=(
         "a label of a trace counts for its only judged observation",
         "a trace has no texts here: join them by id, the trace's or the observation's",
@@ -245,8 +237,6 @@ def opik_grades(row: Row) -> Iterator[Record | UnusableRow]:
     if trace.get("error_info"):
         raise UnusableRow("a trace with an error")
     scores = list_in(trace.get("feedback_scores"))
-    if not scores:
-        raise UnusableRow("a trace without scores")
     prompt = only_text(trace.get("input"))
     answer = {
         "prompt_id": hash_of(trace.get("input")),
@@ -285,14 +275,13 @@ def _opik_opinion(
     )
 
 
-OPIK = Format(
+OPIK = log_of_answers(
     name="opik",
     title="Opik traces",
     signature=signature("", "feedback_scores trace", "span_feedback_scores spans"),
-    gives={"grades": opik_grades, "items": partial(graded_items, opik_grades)},
-    log=True,
+    grades=opik_grades,
     ids=("id", "trace"),
-    envelopes=(Envelope(marks=frozenset({"trace", "spans", "downloaded_at"})),),
+    envelopes=(Envelope(marks=columns("trace spans downloaded_at")),),
     notes=("traces of one input share a prompt_id",),
 )
 

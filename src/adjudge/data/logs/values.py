@@ -277,7 +277,7 @@ class Answer:
     """An answer of a person or the judge; a judge can give its confidence (`score`)."""
 
     value: Any
-    who: str | None
+    who: str | None = None
     score: float | None = None
     #: Whether a person started from the judge's answer.
     from_judge: bool = False
