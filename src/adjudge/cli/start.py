@@ -471,7 +471,7 @@ def _known(errors: list[AdjudgeError]) -> AdjudgeError | None:
 
 def _unreadable(file: Path) -> AdjudgeError:
     """What a log of a known tool lacks; for any other file, how to name its columns."""
-    if sniff(file) in FORMATS:
+    if (sniff(file) or "") in FORMATS:
         try:
             convert_log(file)
         except AdjudgeError as error:
