@@ -44,7 +44,7 @@ def _opinion(
     key: str, name: object, result: Mapping[str, Any], answer: Record, by: By = "unsaid"
 ) -> Opinion:
     """A result as LangSmith and openevals write it: score, value, comment, and if it failed."""
-    score, value, comment = (result.get(part) for part in ("score", "value", "comment"))
+    score, value, comment = map(result.get, ("score", "value", "comment"))
     failed = object_in(result.get("extra")).get("error") is True or bool(result.get("error"))
     why = (result.get("error") or comment or "the evaluator failed") if failed else None
     return Opinion(
@@ -102,7 +102,7 @@ def langsmith_results(row: Row) -> Iterator[Record | UnusableRow]:
     }
     results = list_in(object_in(row.record.get("evaluation_results")).get("results"))
     key = str(run.get("id") or f"run-{row.number}")
-    opinions = [_opinion(key, one.get("key"), one, answer) for one in map(object_in, results)]
+    opinions = [_opinion(key, r.get("key"), r, answer) for r in map(object_in, results)]
     yield from grades_of_row(row, opinions, object_in(example.get("metadata")))
 
 
@@ -115,32 +115,23 @@ LANGSMITH = log_of_answers(
     notes=("repetitions of one example share a prompt_id",),
 )
 
-_FEEDBACK_COLUMN = "feedback."
-
 
 def langsmith_table(row: Row) -> Iterator[Record | UnusableRow]:
     """As `langsmith_results`, from a column `feedback.NAME` for each evaluator."""
-    if row.get("error"):
-        raise UnusableRow("a run that failed")
 
-    def texts(prefix: str) -> str | None:
-        fields = {k.removeprefix(prefix): v for k, v in row.record.items() if k.startswith(prefix)}
-        return only_text(fields) if fields else None
+    def fields(prefix: str) -> Record | None:
+        here = {k.removeprefix(prefix): v for k, v in row.record.items() if k.startswith(prefix)}
+        return here or None
 
-    answer = {
-        "prompt_id": row.text("example_id"),
-        "prompt": texts("inputs."),
-        "response": texts("outputs."),
-        "reference": texts("reference."),
+    scores = fields("feedback.") or {}
+    results = [{"key": name, "score": row.get(f"feedback.{name}")} for name in scores]
+    question = {"id": row.text("example_id"), "inputs": fields("inputs.")}
+    record = {
+        "run": {"id": row.text("id"), "error": row.get("error"), "outputs": fields("outputs.")},
+        "example": {**question, "outputs": fields("reference.")},
+        "evaluation_results": {"results": results},
     }
-    names = [name for name in row.record if name.startswith(_FEEDBACK_COLUMN)]
-    opinions = [
-        _opinion(
-            row.text("id"), name.removeprefix(_FEEDBACK_COLUMN), {"score": row.get(name)}, answer
-        )
-        for name in names
-    ]
-    yield from grades_of_row(row, opinions)
+    yield from langsmith_results(replace(row, record=record))
 
 
 LANGSMITH_TABLE = log_of_answers(
@@ -240,7 +231,7 @@ def _promised(failed: Mapping[str, Any]) -> list[str]:
     """The metrics that a failed evaluator would have given, by its settings."""
     settings = object_in(object_in(failed.get("source")).get("arguments"))
     outputs = [object_in(settings.get(kind)) for kind in ("assertion", "score")]
-    names = [str(one["evaluation_name"]) for one in outputs if one.get("evaluation_name")]
+    names = [str(out["evaluation_name"]) for out in outputs if out.get("evaluation_name")]
     return names or [str(failed.get("name") or "unnamed")]
 
 
@@ -274,7 +265,7 @@ def opik_results(row: Row) -> Iterator[Record | UnusableRow]:
         **_texts(question, case.get("task_output"), item.get("reference")),
     }
     key = str(case.get("trace_id") or f"result-{row.number}")
-    results = [object_in(one) for one in list_in(row.record.get("score_results"))]
+    results = [object_in(result) for result in list_in(row.record.get("score_results"))]
     seconds = row.record.get("scoring_time")
     # The time of all metrics together.
     took = {"latency_s": seconds} if len(results) == 1 and isinstance(seconds, float) else {}
@@ -346,7 +337,7 @@ def weave_calls(row: Row) -> Iterator[Record | UnusableRow]:
     summary = object_in(object_in(row.record.get("summary")).get("weave"))
     if row.record.get("exception") and row.record.get("parent_id"):
         yield {"failed": row.text("id"), "why": str(row.record["exception"])}
-    feedback = [object_in(one) for one in list_in(summary.get("feedback"))]
+    feedback = [object_in(entry) for entry in list_in(summary.get("feedback"))]
     if not feedback:
         return
     key, inputs = row.text("id"), object_in(row.record.get("inputs"))
@@ -379,8 +370,8 @@ def _scorers(key: str, name: str, payload: Mapping[str, Any], answer: Record) ->
     values = output if isinstance(output, Mapping) else {"": output}
     scores = {k: v for k, v in values.items() if isinstance(v, (bool, int, float))}
     reason = reason_of(values.get("reason"))
-    for part, value in scores.items():
-        metric = name if len(scores) == 1 else f"{name}.{part}"
+    for score, value in scores.items():
+        metric = name if len(scores) == 1 else f"{name}.{score}"
         yield Opinion(id=key, metric=metric, by="judge", value=value, call=reason, columns=answer)
 
 

@@ -154,8 +154,8 @@ def _answer(row: Row) -> Record:
     attached = object_in(row.record.get("attachments"))
     asked = with_attached(row.record.get("input"), attached)
     choice = object_in(next(iter(list_in(output.get("choices"))), None))
-    said = with_attached(object_in(choice.get("message")).get("content"), attached)
-    shown = as_written(said) if are_parts(said) else None
+    answered = with_attached(object_in(choice.get("message")).get("content"), attached)
+    shown = as_written(answered) if are_parts(answered) else None
     return {
         "id": f"{sample}_epoch_{epoch}" if many else sample,
         "prompt_id": sample,
@@ -240,7 +240,7 @@ def _scorer(name: str, first: Mapping[str, Any], task: Mapping[str, Any]) -> tup
         if object_in(message).get("model"):
             return "judge", str(message["model"])
     scorers = [object_in(scorer) for scorer in list_in(task.get("scorers"))]
-    scorer: Mapping[str, Any] = next((one for one in scorers if one.get("name") == name), {})
+    scorer: Mapping[str, Any] = next((s for s in scorers if s.get("name") == name), {})
     model = object_in(scorer.get("options")).get("model")
     model = object_in(model).get("model", model)
     if isinstance(model, str):

@@ -145,7 +145,9 @@ def grades_of(opinions: Iterable[Opinion]) -> Iterator[Record | UnusableRow]:
             people.append(opinion)
     names: dict[str, set[str]] = {}
     for (_, metric), group in judges.items():
-        names.setdefault(metric, set()).update(one.who for one in group if one.who is not None)
+        names.setdefault(metric, set()).update(
+            opinion.who for opinion in group if opinion.who is not None
+        )
     labels: dict[tuple[str, str], list[Opinion]] = {}
     places = _Places(judges)
     for person in people:

@@ -23,7 +23,7 @@ _LOGS = ("resourceLogs", "scopeLogs", "logRecords")
 _SPANS = ("resourceSpans", "scopeSpans", "spans")
 EVENT = "gen_ai.evaluation.result"
 NAME, SCORE, LABEL, WHY = (
-    f"gen_ai.evaluation.{part}" for part in ("name", "score.value", "score.label", "explanation")
+    f"gen_ai.evaluation.{field}" for field in ("name", "score.value", "score.label", "explanation")
 )
 #: What adjudge writes beside the conventions: what a result is about (answer, pair or rate), the
 #: judge, and the prompt of repeats.
@@ -85,13 +85,13 @@ def _usable(row: Row, make: Callable[..., Opinion], *of: Any) -> Record | Unusab
 def _attributes(entry: Mapping[str, Any]) -> Record:
     """Attributes by name; each value is in an object that names its type."""
     listed = map(object_in, list_in(entry.get("attributes")))
-    return {str(one.get("key")): _value(object_in(one.get("value"))) for one in listed}
+    return {str(entry.get("key")): _value(object_in(entry.get("value"))) for entry in listed}
 
 
 def _value(typed: Mapping[str, Any]) -> Any:
     kind, value = next(iter(typed.items()), (None, None))
     if kind == "arrayValue":
-        return [_value(object_in(one)) for one in list_in(object_in(value).get("values"))]
+        return [_value(object_in(inner)) for inner in list_in(object_in(value).get("values"))]
     if kind == "kvlistValue":
         return _attributes({"attributes": object_in(value).get("values")})
     # Whole numbers are text in OTLP's JSON.
@@ -110,8 +110,8 @@ def _result(entry: Mapping[str, Any], attributes: Record, row: Row) -> Opinion:
     subject = attributes.get("gen_ai.response.id") or entry.get("spanId") or entry.get("traceId")
     if not subject:
         raise row.error("is about no span and no response", "resourceLogs", "export them too")
-    own = {k: v for k, v in attributes.items() if _ONES_OWN.search(k) and k != "error.type"}
-    more = "".join(f" ({key} {value})" for key, value in sorted(own.items()))
+    users = {k: v for k, v in attributes.items() if _ONES_OWN.search(k) and k != "error.type"}
+    more = "".join(f" ({key} {value})" for key, value in sorted(users.items()))
     score = attributes.get(SCORE)
     metric = attributes.get(NAME) or "unnamed"
     judge = name_in(attributes.get(JUDGE))
@@ -140,13 +140,13 @@ def _annotations(span: Mapping[str, Any], attributes: Record) -> Iterator[Opinio
     links = [object_in(link) for link in list_in(span.get("links"))]
     is_later = len(links) == 1 and "openinference.span.kind" not in attributes
     about = links[0] if is_later else span
-    for (of, _), said in annotations.items():
+    for (of, _), annotation in annotations.items():
         subject = {
             "": about.get("spanId"),
             "trace.": about.get("traceId"),
             "session.": attributes.get("session.id"),
         }[of]
-        score, label, why = (said.get(part) for part in ("score", "label", "explanation"))
+        score, label, why = map(annotation.get, ("score", "label", "explanation"))
         value = label if is_missing(score) else score
         error = (why or "the judge gave no value") if is_missing(value) else None
         trace = about.get("traceId")
@@ -154,9 +154,9 @@ def _annotations(span: Mapping[str, Any], attributes: Record) -> Iterator[Opinio
         yield Opinion(
             id=str(subject),
             within=name_in(trace),
-            metric=str(said.get("name") or "unnamed"),
-            by=SOURCES.get(str(said.get("annotator_kind")), "unnamed"),
-            who=name_in(said.get("identifier")),
+            metric=str(annotation.get("name") or "unnamed"),
+            by=SOURCES.get(str(annotation.get("annotator_kind")), "unnamed"),
+            who=name_in(annotation.get("identifier")),
             value=value,
             at=str(ended),
             error=error,
@@ -258,8 +258,8 @@ def merge_spans(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
     if not opinions:
         yield UnusableRow("spans without evaluations: give the log records with them")
     yield from merge(
-        {"opinion": replace(one, columns={**one.columns, **texts.get(one.id, {})})}
-        for one in opinions
+        {"opinion": replace(opinion, columns={**opinion.columns, **texts.get(opinion.id, {})})}
+        for opinion in opinions
     )
 
 

@@ -245,9 +245,9 @@ def opik_grades(row: Row) -> Iterator[Record | UnusableRow]:
         **plain_columns(trace.get("metadata"), taken=COLUMNS),
     }
     opinions = [
-        _opik_opinion(str(trace.get("id")), str(score.get("name")), author, said, answer)
+        _opik_opinion(str(trace.get("id")), str(score.get("name")), author, entry, answer)
         for score in map(object_in, scores)
-        for author, said in _opik_authors(score)
+        for author, entry in _opik_authors(score)
     ]
     yield from grades_of_row(row, opinions, object_in(trace.get("metadata")))
 
@@ -257,20 +257,20 @@ def _opik_authors(score: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]
     by_author = object_in(score.get("value_by_author"))
     if not by_author:
         return [(str(score.get("created_by") or "unnamed"), score)]
-    return [(str(author), object_in(said)) for author, said in by_author.items()]
+    return [(str(author), object_in(entry)) for author, entry in by_author.items()]
 
 
 def _opik_opinion(
-    key: str, metric: str, author: str, said: Mapping[str, Any], answer: Record
+    key: str, metric: str, author: str, entry: Mapping[str, Any], answer: Record
 ) -> Opinion:
     return Opinion(
         id=key,
         metric=metric,
-        by=_OPIK_SOURCES.get(str(said.get("source")), "unnamed"),
+        by=_OPIK_SOURCES.get(str(entry.get("source")), "unnamed"),
         who=author,
-        value=said.get("value"),
-        at=str(said.get("last_updated_at") or ""),
-        call=reason_of(said.get("reason")),
+        value=entry.get("value"),
+        at=str(entry.get("last_updated_at") or ""),
+        call=reason_of(entry.get("reason")),
         columns=answer,
     )
 

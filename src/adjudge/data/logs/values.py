@@ -311,4 +311,4 @@ def people_label(
     raters = {answer.who for answer in used}
     rater = raters.pop() if len(raters) == 1 else None
     label = label_of(votes[0][0], rater, from_judge=not independent)
-    return {column if key == "human" else key: said for key, said in label.items()}, reasons
+    return {column if key == "human" else key: value for key, value in label.items()}, reasons
