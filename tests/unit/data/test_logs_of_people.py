@@ -406,6 +406,21 @@ def test_peoples_word_in_the_metadata_of_a_case_can_be_named() -> None:
     assert correct["human"].to_list() == [float(value) for value in by_hand]
 
 
+def test_a_blind_label_in_a_promptfoo_test_counts_before_a_thumb(tmp_path: Path) -> None:
+    content = load_log("promptfoo.json")
+    outputs = content["results"]["results"]
+    frame = convert_log(LOGS / "promptfoo.json").rows
+    thumbs = dict(frame.filter(pl.col("human").is_not_null()).select("id", "human").iter_rows())
+    assert len(thumbs) == 2
+    for output in outputs:
+        output["vars"]["blind"] = not thumbs.get(output["id"], False)
+    path = write_log(content, tmp_path / "x.json")
+    labels = convert_log(path, human_metrics={"blind": ""}).rows
+    assert {key: label == 1 for key, label in labels.select("id", "human").iter_rows()} == {
+        output["id"]: output["vars"]["blind"] for output in outputs
+    }
+
+
 def test_steps_of_an_agent_are_kept() -> None:
     row = convert_log(LOGS / "inspect_agent.eval").rows.to_dicts()[0]
     assert "[calls lookup] {" in row["steps"]

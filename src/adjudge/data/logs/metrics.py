@@ -345,7 +345,8 @@ def promptfoo_grades(row: Row) -> Iterator[Record | UnusableRow]:
     # A thumb is about the complete output: a label of the metric if there is only one.
     for thumb in people[-1:]:
         if len(judged) == 1:
-            opinions.append(opinion(metric=metric, by="person", value=thumb.get("pass")))
+            passed = thumb.get("pass")
+            opinions.append(opinion(metric=metric, by="person", value=passed, is_edit=True))
         else:
             answer["human_overall"] = read_share(thumb.get("pass"))
     if opinions or len(people) == len(components):
