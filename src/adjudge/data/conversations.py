@@ -48,11 +48,7 @@ _SPOKEN_BY = {
     **dict.fromkeys(("observation", "ToolMessage", "FunctionMessage"), "tool"),
     "function_call_output": "tool",
     "SystemMessage": "system",
-    "system": "system",
-    "tool": "tool",
-    "function": "function",
-    "user": "user",
-    "assistant": "assistant",
+    **{role: role for role in ("system", "tool", "function", "user", "assistant")},
 }
 #: Columns of rows, whose `type` says nothing of who speaks.
 _OF_ROWS = frozenset({"prompt", "response", "response_a", "judge"})
