@@ -16,7 +16,9 @@ import polars as pl
 from adjudge.data.formats import (
     ASK_WHO,
     FORMATS,
+    GIVE_SCORES,
     NATIVE,
+    OUTSIDE,
     UNMATCHED,
     UNSAID,
     Context,
@@ -125,7 +127,7 @@ def read_public(
             raise DataError(name, f"{UNSAID}: {', '.join(unsaid)}", remedy=ASK_WHO)
         reasons = ", ".join(f"{n} {reason}" for reason, n in run.dropped.items())
         problem = f"looks like {chosen.title}; no row can be used ({reasons or 'it has none'})"
-        raise DataError(name, problem)
+        raise DataError(name, problem, remedy=GIVE_SCORES if OUTSIDE in run.dropped else None)
     frame = records_frame([record for _, record in converted], name)
     if run.keeps:
         at = [number - 1 for number, _ in converted]

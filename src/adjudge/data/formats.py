@@ -24,6 +24,9 @@ from adjudge.plugins import Builtin, Registry
 
 #: Why a score is not used that has no known author.
 UNSAID = "the log does not say whether a judge or a person gave it"
+#: Why a score of another scale is not used, and what to do about it.
+OUTSIDE = "a score outside 0 to 1"
+GIVE_SCORES = "give scores of another scale as a table with judge_score, and human_score of people"
 #: Why people's labels are not used whose metric no judge has.
 UNMATCHED = "a human label of a metric that no judge has"
 #: What to do about both.

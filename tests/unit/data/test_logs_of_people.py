@@ -421,6 +421,22 @@ def test_a_blind_label_in_a_promptfoo_test_counts_before_a_thumb(tmp_path: Path)
     }
 
 
+def test_scores_of_another_scale_say_what_to_give(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"key": "help", "score": 1 + n % 5 + 0.5, "id": f"q{n}"} for n in range(20)]
+    path = write_log(rows, tmp_path / "x.json")
+    assert run(["estimate", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert "openevals results; no row can be used (20 a score outside 0 to 1)" in error
+    assert "a table with judge_score, and human_score of people" in error
+    # The remedy works.
+    scores = pl.DataFrame(rows).select("id", judge_score="score", human_score=pl.col("score") + 1)
+    scores.write_csv(tmp_path / "scores.csv")
+    assert run(["start", str(tmp_path / "scores.csv")]) == 0
+    assert "adjudge estimate" in capsys.readouterr().out
+
+
 def test_steps_of_an_agent_are_kept() -> None:
     row = convert_log(LOGS / "inspect_agent.eval").rows.to_dicts()[0]
     assert "[calls lookup] {" in row["steps"]
