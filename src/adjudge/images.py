@@ -179,10 +179,10 @@ def _check_url(url: str) -> None:
     if host in os.environ.get(_HOSTS, "").split(","):
         return
     try:
-        found = {ip_address(each[4][0]) for each in socket.getaddrinfo(host, None)}
+        addresses = {ip_address(each[4][0]) for each in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):
         return  # a proxy can know it; without one the request fails
-    if any(not ip.is_global for ip in found):
+    if any(not ip.is_global for ip in addresses):
         problem = f"the image {url} is at a private address"
         remedy = f"save it next to the file, or trust the host: {_HOSTS}={host}"
         raise ImageError(problem, remedy)

@@ -426,7 +426,7 @@ def _questions(file: Path) -> list[Answer]:
     unknown = [name for name in every if name not in known]
     again = f"adjudge start {shlex.quote(str(file))} --human-metric "
     if not unknown:
-        # Labels of people have a name of their own.
+        # People's labels have another name than the judge's metric.
         return [
             Answer(
                 question=f"Are people's labels of {name} about {known[0]}?",

@@ -143,7 +143,7 @@ def _winner_55k(row: Row) -> str:
 
 _NOTES = (_COMPLETE, "prompt_id is a hash of the opening message")
 _BATTLE = "model_a model_b winner conversation_a conversation_b"
-CONVERSATIONS_33K = Format(
+LMARENA_33K = Format(
     name="lmarena-33k",
     title="the Chatbot Arena 33k conversations",
     signature=signature(
@@ -157,7 +157,7 @@ CONVERSATIONS_33K = Format(
     texts=columns("conversation_a conversation_b full_conversation"),
     notes=_NOTES,
 )
-PREFERENCES_55K = Format(
+LMARENA_55K = Format(
     name="lmarena-55k",
     title="the LMArena 55k preferences",
     signature=signature(
@@ -171,8 +171,8 @@ PREFERENCES_55K = Format(
     texts=columns("prompt response_a response_b"),
     notes=_NOTES,
 )
-PREFERENCES_100K = replace(
-    CONVERSATIONS_33K,
+LMARENA_100K = replace(
+    LMARENA_33K,
     name="lmarena-100k",
     title="the LMArena 100k preferences",
     signature=signature(
@@ -181,8 +181,8 @@ PREFERENCES_100K = replace(
         without="judge",
     ),
 )
-PREFERENCES_140K = replace(
-    CONVERSATIONS_33K,
+LMARENA_140K = replace(
+    LMARENA_33K,
     name="lmarena-140k",
     title="the LMArena 140k preferences",
     signature=signature(f"id evaluation_order full_conversation {_BATTLE}"),
