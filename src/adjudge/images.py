@@ -14,12 +14,17 @@ import hashlib
 import os
 import secrets
 import shutil
-import urllib.error
+import socket
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPException, IncompleteRead
 from io import BytesIO
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from adjudge.present.text import safe
 from adjudge.records import Image
@@ -32,6 +37,9 @@ _KINDS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 _TYPES = ("image/png", "image/jpeg", "image/gif", "image/gif")
 _HEAD = 16
 _PATIENCE_S = 30.0
+_PIECE = 1 << 16
+#: Hosts at private addresses that images are fetched from, separated by commas.
+_HOSTS = "ADJUDGE_IMAGE_HOSTS"
 _SCALE = "scale the image down"
 #: On a page, the longer side of an image has at most so many pixels.
 _MOST_PIXELS = 1000
@@ -126,9 +134,10 @@ def fetch(url: str) -> str:
     if known is not None and _place(known).is_file():
         return known
     try:
-        with urllib.request.urlopen(url, timeout=_PATIENCE_S) as answer:  # noqa: S310  (http only)
-            content = answer.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
+        content = _download(url)
+    except ImageError:
+        raise
+    except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
         remedy = "check the address, or save the image next to the file and give its path"
         raise ImageError(f"the image {url} cannot be fetched: {why}", remedy) from None
@@ -136,6 +145,47 @@ def fetch(url: str) -> str:
     with _swapping(_note(url)) as new:
         new.write_text(sha256)
     return sha256
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows to the addresses that a row can name, and to no other."""
+
+    def redirect_request(self, *received: Any) -> urllib.request.Request | None:
+        _check_url(received[-1])
+        return super().redirect_request(*received)
+
+
+def _download(url: str) -> bytes:
+    """What a URL answers, up to what is too large. A broken answer raises."""
+    _check_url(url)
+    ends = time.monotonic() + _PATIENCE_S
+    content = bytearray()
+    with urllib.request.build_opener(_Redirects).open(url, timeout=_PATIENCE_S) as answer:
+        while len(content) <= LARGEST and (piece := answer.read1(_PIECE)):
+            content += piece
+            if time.monotonic() > ends:
+                raise TimeoutError(f"no end after {_PATIENCE_S:.0f} seconds")
+        if not piece and answer.length:
+            raise IncompleteRead(bytes(content), answer.length)
+    return bytes(content)
+
+
+def _check_url(url: str) -> None:
+    """Refuse an address of this machine or a private network: a model can have written the row."""
+    address = urlsplit(url)
+    host = address.hostname or ""
+    if address.scheme not in ("http", "https") or not host:
+        raise ImageError(f"the image {url} is not at an http address", "save it next to the file")
+    if host in os.environ.get(_HOSTS, "").split(","):
+        return
+    try:
+        addresses = {ip_address(each[4][0]) for each in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):
+        return  # a proxy can know it; without one the request fails
+    if any(not ip.is_global for ip in addresses):
+        problem = f"the image {url} is at a private address"
+        remedy = f"save it next to the file, or trust the host: {_HOSTS}={host}"
+        raise ImageError(problem, remedy)
 
 
 def read_image(sha256: str, alt: str = "") -> bytes:

@@ -158,8 +158,8 @@ DESK = Format(
     )
     copy.insert(
         "data/formats.py",
-        '"inspect": Builtin("adjudge.data.logs.inspect:INSPECT"),',
-        '"desk": Builtin("adjudge.data.logs.desk:DESK"),',
+        '("logs.inspect", "inspect"),',
+        '("logs.desk", "desk"),',
     )
     tickets = [
         {

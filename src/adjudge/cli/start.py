@@ -31,6 +31,7 @@ from adjudge.data import (
     prepare_tournaments,
     sniff,
 )
+from adjudge.data.formats import UNMATCHED
 from adjudge.data.names import columns_here, shorten
 from adjudge.data.source import typed_again
 from adjudge.data.tables import TableLike, read_table
@@ -309,9 +310,8 @@ def start(
     labelled = any(each.rows_kind not in _TEXTS and each.labels != 0 for each in guide.read_as)
     if labelled or (guide.answers and not guide.read_as):
         return guide
-    error = _unreadable(file, errors)
-    if error in errors and not guide.read_as:
-        raise error  # a reader knows the file, and says what it lacks
+    if not guide.read_as and (known := _known(errors)) is not None:
+        raise known
     try:
         guess = guess_columns(file, options)
     except AdjudgeError:
@@ -329,7 +329,7 @@ def start(
             first = replace(first, remarks=(*guess.remarks, *first.remarks))
             return replace(guessed, read_as=(first, *guessed.read_as[1:]))
     if not guide.read_as:
-        raise error
+        raise _unreadable(file)
     return guide
 
 
@@ -421,21 +421,19 @@ def _how_good(
 
 def _questions(file: Path) -> list[Answer]:
     """What only the user knows of a log: whose the scores are of which it does not say it."""
-    metrics: list[list[str]] = []
-    answers: tuple[Mapping[str, str] | None, ...] = ({}, None)
-    for human_metrics in answers:
-        with reader_remarks(lambda _: None):
-            try:
-                made = convert_log(file, human_metrics=human_metrics).summary
-            except AdjudgeError:
-                metrics.append([])
-                continue
-        metrics.append([row.metric for row in made.metrics if row.metric is not None])
-    every, known = metrics
-    unknown = [name for name in dict.fromkeys(every) if name not in known]
-    if not unknown:
-        return []
+    every, _ = _metrics_of(file, {})
+    known, unmatched = _metrics_of(file, None)
+    unknown = [name for name in every if name not in known]
     again = f"adjudge start {shlex.quote(str(file))} --human-metric "
+    if not unknown:
+        # People's labels have another name than the judge's metric.
+        return [
+            Answer(
+                question=f"Are people's labels of {name} about {known[0]}?",
+                command=again + shlex.quote(f"{name}={known[0]}"),
+            )
+            for name in unmatched
+        ]
     # An example of an answer: names that say it first.
     named = sorted(unknown, key=lambda name: "human" not in name.lower())
     others = [name for name in (*known, *unknown) if name != named[0]]
@@ -447,13 +445,36 @@ def _questions(file: Path) -> list[Answer]:
     return questions
 
 
-def _unreadable(file: Path, errors: list[AdjudgeError]) -> AdjudgeError:
-    """What all readers say, or one that knew the columns; else how to name the columns."""
+def _metrics_of(file: Path, human_metrics: Mapping[str, str] | None) -> tuple[list[str], list[str]]:
+    """The metrics of a log's judges; and those of people if no label is about one of these."""
+    with reader_remarks(lambda _: None):
+        try:
+            made = convert_log(file, human_metrics=human_metrics).summary
+        except AdjudgeError:
+            return [], []
+    metrics = [row.metric for row in made.metrics if row.metric is not None]
+    reasons = () if any(row.labels for row in made.metrics) else made.dropped
+    names = [reason.removesuffix(f": {UNMATCHED}") for reason in reasons if UNMATCHED in reason]
+    return list(dict.fromkeys(metrics)), names
+
+
+def _known(errors: list[AdjudgeError]) -> AdjudgeError | None:
+    """What all readers say, or one that knew the file and says what it lacks."""
     for error in errors:
         if getattr(error, "argument", None) == "human_metrics":
             return error
     for error in errors:
         if len({*map(str, errors)}) == 1 or getattr(error, "row", None) is not None:
+            return error
+    return None
+
+
+def _unreadable(file: Path) -> AdjudgeError:
+    """What a log of a known tool lacks; for any other file, how to name its columns."""
+    if (sniff(file) or "") in FORMATS:
+        try:
+            convert_log(file)
+        except AdjudgeError as error:
             return error
     here = shorten(columns_here(read_table(file).columns))
     return DataError(

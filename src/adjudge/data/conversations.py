@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from adjudge.data.parts import (
@@ -43,22 +44,23 @@ _ROLES = frozenset({"system", "developer", "user", "human", "customer", *TOOLS, 
 _SPOKEN_BY = {
     **dict.fromkeys(("human", "HumanMessage", "HumanMessageChunk"), "user"),
     **dict.fromkeys(("gpt", "chatgpt", "bard", "bing", "ai", "AIMessage"), "assistant"),
-    **dict.fromkeys(("AIMessageChunk", "function_call"), "assistant"),
+    **dict.fromkeys(("AIMessageChunk", "function_call", "reasoning"), "assistant"),
     **dict.fromkeys(("observation", "ToolMessage", "FunctionMessage"), "tool"),
     "function_call_output": "tool",
     "SystemMessage": "system",
-    "system": "system",
-    "tool": "tool",
-    "function": "function",
-    "user": "user",
-    "assistant": "assistant",
+    **{role: role for role in ("system", "tool", "function", "user", "assistant")},
 }
 #: Columns of rows, whose `type` says nothing of who speaks.
 _OF_ROWS = frozenset({"prompt", "response", "response_a", "judge"})
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _CALLS = ("tool_use", "tool_call", "function_call", "functionCall")
-_RESULTS = ("tool_result", "tool_call_response", "function_call_output", "functionResponse")
-_THOUGHTS = ("thinking", "reasoning")
+_RESULTS = (
+    *("tool_result", "tool_call_response", "function_call_output"),
+    *("functionResponse", "function_response"),
+)
+_THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
+#: Gemini's parts have their type as a key.
+_AS_KEYS = ("functionCall", "function_call", "functionResponse", "function_response")
 _LONGEST_NAME = 60
 _NAMED = "|".join(sorted(_ROLES))
 _HEADING = re.compile(
@@ -120,7 +122,19 @@ def render_conversation(messages: Sequence[Mapping[str, Any]]) -> str:
     4
     """
     calls: dict[str, str] = {}
-    turns = [turn for at, message in enumerate(messages, 1) for turn in _turns(message, at, calls)]
+    turns: list[Turn] = []
+    was_item = False
+    for at, message in enumerate(messages, 1):
+        # OpenAI's Responses have what one reply thinks, says and calls as items of their own.
+        is_item = "role" not in message and message.get("type") in (*_CALLS, *_THOUGHTS)
+        for turn in _turns(message, at, calls):
+            last = turns[-1] if turns and (is_item or was_item) else None
+            if last is not None and last.role == turn.role == "assistant":
+                text = "\n".join(filter(None, (last.text, turn.text)))
+                turns[-1] = last._replace(text=text)
+            else:
+                turns.append(turn)
+        was_item = is_item
     if len(turns) == 1:
         return unflatten(turns[0].text)
     return write_turns(turns)
@@ -198,7 +212,7 @@ def _role(message: Mapping[str, Any]) -> str | None:
     kind = message.get("type")
     if kind == "constructor" and isinstance(message.get("id"), list) and message["id"]:
         kind = message["id"][-1]
-    fields = ("content", "data", "kwargs", "call_id")
+    fields = ("content", "data", "kwargs", "call_id", "summary")
     is_row = not _OF_ROWS.isdisjoint(message)
     if is_row or not isinstance(kind, str) or all(message.get(name) is None for name in fields):
         return None
@@ -214,15 +228,18 @@ def _turns(message: Mapping[str, Any], at: int, calls: dict[str, str]) -> Iterat
     for within in ("kwargs", "data"):
         if isinstance(message.get(within), Mapping):
             message = message[within]
-    if message.get("type") in (*_CALLS, *_RESULTS):
+    if message.get("type") in (*_CALLS, *_RESULTS, *_THOUGHTS):
         message = {"content": [message]}
     if "value" in message and "from" in message:
-        message = {"content": message["value"]}
+        message = _of_sharegpt(message)
     named = message.get("tool_calls") or message.get("toolsCalled") or []
+    if isinstance(called := message.get("function_call"), Mapping):
+        named = [called]
     if not isinstance(named, list):
         raise NotTextError(f"message {at} has tool_calls that are not a list")
     content = message.get("content")
-    content = message.get("parts") if content is None else content
+    for other in ("parts", "refusal"):
+        content = message.get(other) if content is None else content
     if content is None and not named and not message.get("error"):
         raise NotTextError(f"message {at} has no content")
     parts = content if isinstance(content, list) else [] if content is None else [content]
@@ -251,6 +268,17 @@ def _turns(message: Mapping[str, Any], at: int, calls: dict[str, str]) -> Iterat
         yield _turn(role, name, said, failed)
 
 
+def _of_sharegpt(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message of ShareGPT; a call of a tool is JSON in its text."""
+    text = message["value"]
+    if str(message["from"]).lower() == "function_call":
+        with suppress(ValueError, RecursionError):
+            called = json.loads(text)
+            if isinstance(called, dict) and isinstance(called.get("name"), str):
+                return {"function_call": called}
+    return {"content": text}
+
+
 def _turn(role: str, name: object, said: Sequence[str], failed: bool) -> Turn:
     """A turn of one role, whose heading is one short line."""
     text = "\n".join(filter(None, said))
@@ -259,7 +287,7 @@ def _turn(role: str, name: object, said: Sequence[str], failed: bool) -> Turn:
 
 def _result(part: Mapping[str, Any], at: int, calls: Mapping[str, str]) -> Turn:
     """What a tool returned, as a part of a message."""
-    part = part.get("functionResponse", part)
+    part = _inner(part)
     key = str(part.get("tool_use_id") or part.get("call_id") or part.get("id"))
     names = ("content", "response", "result", "output")
     value = next((part[name] for name in names if part.get(name) is not None), "")
@@ -292,13 +320,22 @@ def _within(name: str) -> str | None:
 
 
 def _kind(part: Any) -> str:
-    """The type of a part; Gemini's parts have their type as a key."""
+    """The type of a part, in the words of `_CALLS`, `_RESULTS`, `_THOUGHTS` and `_TEXT_PARTS`."""
     if not isinstance(part, Mapping):
         return "text"
-    for kind in ("functionCall", "functionResponse"):
+    for kind in _AS_KEYS:
         if isinstance(part.get(kind), Mapping):
             return kind
-    return str(part.get("type") or "text")
+    if part.get("thought") is True:
+        return "thinking"
+    kind = str(part.get("type") or "text")
+    # Anthropic names the tools of its own servers, as in web_search_tool_result.
+    return next((usual for usual in ("tool_use", "tool_result") if kind.endswith(usual)), kind)
+
+
+def _inner(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A call or a result without Gemini's key around it."""
+    return next((part[kind] for kind in _AS_KEYS if isinstance(part.get(kind), Mapping)), part)
 
 
 def _part(part: Any, at: int, calls: dict[str, str]) -> str:
@@ -313,12 +350,26 @@ def _part(part: Any, at: int, calls: dict[str, str]) -> str:
         raise NotTextError(f"message {at} contains {type(part).__name__}, not text")
     kind = _kind(part)
     if kind in _CALLS:
-        return _call(part.get("functionCall", part), at, calls)
-    names = (kind, "content", "text") if kind in _THOUGHTS else ("text", "content")
+        return _call(_inner(part), at, calls)
+    if kind in _THOUGHTS:
+        return _thought(part, kind)
+    names = ("refusal",) if kind == "refusal" else ("text", "content")
     text = next((part[name] for name in names if isinstance(part.get(name), str)), None)
-    if kind not in (*_TEXT_PARTS, *_THOUGHTS) or text is None:
+    if kind not in (*_TEXT_PARTS, "refusal") or text is None:
         raise NotTextError(f"message {at} contains a part of type {_name(kind)!r}, not text")
-    return f"[thinks] {plain(text)}" if kind in _THOUGHTS else plain(text)
+    return plain(text)
+
+
+def _thought(part: Mapping[str, Any], kind: str) -> str:
+    """What a model thought, as far as its provider shows it."""
+    for name in (kind, "content", "text", "summary"):
+        words = part.get(name)
+        if isinstance(words, list):
+            texts = (one.get("text") for one in words if isinstance(one, Mapping))
+            words = "\n".join(text for text in texts if isinstance(text, str))
+        if isinstance(words, str) and words:
+            return f"[thinks] {plain(words)}"
+    return ""
 
 
 def _call(call: Any, at: int, calls: dict[str, str]) -> str:

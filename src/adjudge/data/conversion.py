@@ -16,7 +16,10 @@ import polars as pl
 from adjudge.data.formats import (
     ASK_WHO,
     FORMATS,
+    GIVE_SCORES,
     NATIVE,
+    OUTSIDE,
+    UNMATCHED,
     UNSAID,
     Context,
     Format,
@@ -123,13 +126,17 @@ def read_public(
         if unsaid:
             raise DataError(name, f"{UNSAID}: {', '.join(unsaid)}", remedy=ASK_WHO)
         reasons = ", ".join(f"{n} {reason}" for reason, n in run.dropped.items())
-        raise DataError(name, f"no row can be used ({reasons or 'it has none'})")
+        problem = f"looks like {chosen.title}; no row can be used ({reasons or 'it has none'})"
+        raise DataError(name, problem, remedy=GIVE_SCORES if OUTSIDE in run.dropped else None)
     frame = records_frame([record for _, record in converted], name)
     if run.keeps:
         at = [number - 1 for number, _ in converted]
         new = [column.gather(at) for column in kept if column.name not in frame.columns]
         frame = frame.hstack(new)
-    ask = (ASK_WHO,) if any(UNSAID in reason for reason in run.dropped) else ()
+    unmatched = any(UNMATCHED in reason for reason in run.dropped)
+    unlabelled = all(record.get("human") is None for _, record in converted)
+    asking = any(UNSAID in reason for reason in run.dropped) or (unmatched and unlabelled)
+    ask = (ASK_WHO,) if asking else ()
     notes = (*chosen.notes, *ask)
     table = Table(frame=frame, name=name, kind=wanted, format=chosen.name, notes=notes)
     checked = (reader or resolve_name(_READERS[wanted]))(table)

@@ -293,24 +293,17 @@ def _scores(row: Evaluation) -> Iterator[dict[str, Any]]:
             }
 
 
+#: What a table has of an evaluation.
+_IN_CSV = (
+    *("id", "trace", "name", "judge", "value", "label", "why", "error"),
+    *("uncertainty", "accepted", "low", "high"),
+)
+
+
 def _csv(rows: Sequence[Evaluation], output: Path, dropped: Counter[str]) -> int:
-    frame = pl.DataFrame(
-        {
-            "id": [row.id for row in rows],
-            "trace_id": [row.trace for row in rows],
-            "name": [row.name for row in rows],
-            "judge": [row.judge for row in rows],
-            "value": [row.value for row in rows],
-            "label": [row.label for row in rows],
-            "explanation": [row.why for row in rows],
-            "error": [row.error for row in rows],
-            "uncertainty": [row.uncertainty for row in rows],
-            "accepted": [row.accepted for row in rows],
-            "low": [row.low for row in rows],
-            "high": [row.high for row in rows],
-        }
-    )
-    write_rows(frame.select(c for c in frame.columns if frame[c].null_count() < len(rows)), output)
+    frame = pl.DataFrame({name: [getattr(row, name) for row in rows] for name in _IN_CSV})
+    filled = frame.select(c for c in frame.columns if frame[c].null_count() < len(rows))
+    write_rows(filled.rename({"trace": "trace_id", "why": "explanation"}, strict=False), output)
     return len(rows)
 
 

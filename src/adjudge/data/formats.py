@@ -24,7 +24,12 @@ from adjudge.plugins import Builtin, Registry
 
 #: Why a score is not used that has no known author.
 UNSAID = "the log does not say whether a judge or a person gave it"
-#: What to do about it.
+#: Why a score of another scale is not used, and what to do about it.
+OUTSIDE = "a score outside 0 to 1"
+GIVE_SCORES = "give scores of another scale as a table with judge_score, and human_score of people"
+#: Why people's labels are not used whose metric no judge has.
+UNMATCHED = "a human label of a metric that no judge has"
+#: What to do about both.
 ASK_WHO = (
     "say which metric is people's label of which: --human-metric NAME=METRIC; or that none is: "
     "--human-metric none (human_metrics=)"
@@ -285,55 +290,32 @@ class NativeFormat:
         return f"use such a file with {self.used_by}"
 
 
-#: Public data sets. A file looks like the first one whose signature fits.
-_PUBLIC = {
-    "lmarena-55k": Builtin("adjudge.data.public.battles:PREFERENCES_55K"),
-    "lmarena-140k": Builtin("adjudge.data.public.battles:PREFERENCES_140K"),
-    "lmarena-100k": Builtin("adjudge.data.public.battles:PREFERENCES_100K"),
-    "lmarena-33k": Builtin("adjudge.data.public.battles:CONVERSATIONS_33K"),
-    "mt-bench": Builtin("adjudge.data.public.battles:MT_BENCH"),
-    "comparia": Builtin("adjudge.data.public.battles:COMPARIA"),
-    "rewardbench-2": Builtin("adjudge.data.public.pairs:REWARDBENCH_2"),
-    "rewardbench": Builtin("adjudge.data.public.pairs:REWARDBENCH"),
-    "alpaca-eval": Builtin("adjudge.data.public.pairs:ALPACA_EVAL"),
-    "llmbar": Builtin("adjudge.data.public.pairs:LLMBAR"),
-    "arena-hard": Builtin("adjudge.data.public.battles:ARENA_HARD"),
-    "summeval": Builtin("adjudge.data.public.pairs:SUMMEVAL"),
-    "softelo": Builtin("adjudge.data.public.battles:SOFTELO"),
-    "trust-or-escalate": Builtin("adjudge.data.public.pairs:TRUST_OR_ESCALATE"),
-    "chosen-rejected": Builtin("adjudge.data.public.pairs:CHOSEN_REJECTED"),
+#: Our formats by module, where `lm-eval` is LM_EVAL. A file looks like the first one whose
+#: signature fits: public data sets, then logs, of which some can have a column of messages.
+_MODULES = (
+    ("public.battles", "lmarena-55k lmarena-140k lmarena-100k lmarena-33k mt-bench comparia"),
+    ("public.pairs", "rewardbench-2 rewardbench alpaca-eval llmbar"),
+    ("public.battles", "arena-hard"),
+    ("public.pairs", "summeval"),
+    ("public.battles", "softelo"),
+    ("public.pairs", "trust-or-escalate chosen-rejected"),
+    ("logs.inspect", "inspect"),
+    ("logs.metrics", "promptfoo deepeval lm-eval"),
+    ("logs.traces", "mlflow langfuse langfuse-traces opik opik-table"),
+    ("logs.experiments", "langsmith-feedback langsmith langsmith-table openevals autoevals"),
+    ("logs.experiments", "pydantic-evals opik-results braintrust weave"),
+    ("logs.telemetry", "otlp"),
+    ("logs.traces", "phoenix"),
+    ("logs.labelling", "label-studio label-studio-min argilla"),
+    ("logs.metrics", "ragas"),
+    ("public.battles", "judgearena"),
+    ("public.pairs", "messages"),
+)
+_OURS = {
+    name: Builtin(f"adjudge.data.{module}:{name.upper().replace('-', '_')}")
+    for module, names in _MODULES
+    for name in names.split()
 }
-#: Logs of other tools.
-_RUNNERS = {
-    "inspect": Builtin("adjudge.data.logs.inspect:INSPECT"),
-    "promptfoo": Builtin("adjudge.data.logs.metrics:PROMPTFOO"),
-    "deepeval": Builtin("adjudge.data.logs.metrics:DEEPEVAL"),
-    "lm-eval": Builtin("adjudge.data.logs.metrics:LM_EVAL"),
-    "mlflow": Builtin("adjudge.data.logs.traces:MLFLOW"),
-    "langfuse": Builtin("adjudge.data.logs.traces:LANGFUSE"),
-    "langfuse-traces": Builtin("adjudge.data.logs.traces:LANGFUSE_TRACES"),
-    "opik": Builtin("adjudge.data.logs.traces:OPIK"),
-    "opik-table": Builtin("adjudge.data.logs.traces:OPIK_TABLE"),
-    "langsmith-feedback": Builtin("adjudge.data.logs.experiments:LANGSMITH_FEEDBACK"),
-    "langsmith": Builtin("adjudge.data.logs.experiments:LANGSMITH"),
-    "langsmith-table": Builtin("adjudge.data.logs.experiments:LANGSMITH_TABLE"),
-    "openevals": Builtin("adjudge.data.logs.experiments:OPENEVALS"),
-    "autoevals": Builtin("adjudge.data.logs.experiments:AUTOEVALS"),
-    "pydantic-evals": Builtin("adjudge.data.logs.experiments:PYDANTIC_EVALS"),
-    "opik-results": Builtin("adjudge.data.logs.experiments:OPIK_RESULTS"),
-    "braintrust": Builtin("adjudge.data.logs.experiments:BRAINTRUST"),
-    "weave": Builtin("adjudge.data.logs.experiments:WEAVE"),
-    "otlp": Builtin("adjudge.data.logs.telemetry:OTLP"),
-    "phoenix": Builtin("adjudge.data.logs.traces:PHOENIX"),
-    "label-studio": Builtin("adjudge.data.logs.labelling:LABEL_STUDIO"),
-    "label-studio-min": Builtin("adjudge.data.logs.labelling:LABEL_STUDIO_MIN"),
-    "argilla": Builtin("adjudge.data.logs.labelling:ARGILLA"),
-    "ragas": Builtin("adjudge.data.logs.metrics:RAGAS"),
-    "judgearena": Builtin("adjudge.data.public.battles:JUDGEARENA"),
-    # Last, because a log can have a column of messages too.
-    "messages": Builtin("adjudge.data.public.pairs:MESSAGES"),
-}
-_OURS = {**_PUBLIC, **_RUNNERS}
 #: Every format that is not native, by the name that --format takes.
 FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _OURS)
 

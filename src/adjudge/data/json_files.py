@@ -249,9 +249,9 @@ def enveloped(file: File, envelope: Envelope) -> Iterator[tuple[int, Any, str]]:
     header: dict[str, Any] = {}
     row = 0
     for depth, wanted in enumerate(envelope.path):
-        last = depth == len(envelope.path) - 1
-        names = (wanted, *(envelope.more if last else ()))
-        if not _find_key(window, names, envelope.keeps if depth == 0 else (), header):
+        is_last = depth == len(envelope.path) - 1
+        names = (wanted, *(envelope.more if is_last else ()))
+        if not _find_key(window, names, envelope.keeps, header):
             name = ".".join(envelope.path)
             raise file.error(f"has no list {name}", "export the log with its samples")
     if has_half_characters(header):

@@ -20,7 +20,9 @@ from adjudge.data import (
     write_rows,
 )
 from adjudge.data.formats import NATIVE, Format, load_format
+from adjudge.data.turns import Units, split_all
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
+from adjudge.records import Pair
 
 #: Second shapes of a format that has a fixture of its own name too.
 VARIANTS = {"arena-hard-v2": "arena-hard", "softelo-full": "softelo"}
@@ -119,7 +121,7 @@ def test_lmarena_33k() -> None:
     )
     assert pairs[0].prompt_id == pairs[3].prompt_id != pairs[1].prompt_id
     assert [pair.extra["exchanges"] for pair in pairs] == [1, 1, 2, 1]
-    assert pairs[2].response_a == "1 2\n\n[user]\nAnd 3?\n\n[assistant]\n3"
+    assert pairs[2].response_a == "[assistant]\n1 2\n\n[user]\nAnd 3?\n\n[assistant]\n3"
 
 
 def test_lmarena_100k_and_140k() -> None:
@@ -136,11 +138,20 @@ def test_lmarena_100k_and_140k() -> None:
     assert [pair.extra["evaluation_order"] for pair in pairs] == [1, 1, 2]
 
 
+def test_turns_of_an_arena_are_compared_one_by_one() -> None:
+    turns = list(split_all(open_pairs(FILES["lmarena-33k"]), Units("turn"), "arena"))
+    assert [turn.id.partition("#")[2] for turn in turns] == ["1", "1", "1", "2", "1"]
+    (second,) = [turn for turn in turns if turn.id.endswith("#2")]
+    assert isinstance(second, Pair)
+    assert "And 3?" in second.response_a
+    assert second.response_a.endswith("[assistant]\n3")
+
+
 def test_lmarena_55k() -> None:
     one, two = open_pairs(FILES["lmarena-55k"])
     assert (one.label, one.response_a, one.response_b) == ("A", "7", "")
     assert (two.label, two.extra["exchanges"]) == ("tie", 2)
-    assert two.response_b == "Hey\n\n[user]\nMore?\n\n[assistant]\nNo"
+    assert two.response_b == "[assistant]\nHey\n\n[user]\nMore?\n\n[assistant]\nNo"
     frame = open_battles(FILES["lmarena-55k"]).frame
     assert frame["winner"].to_list() == ["model_a", "tie"]
 
@@ -163,7 +174,7 @@ def test_mt_bench_votes_pairs_and_labels() -> None:
     assert (one.prompt, one.extra["exchanges"]) == ("Write a haiku.", 1)
     assert one.extra["raters"] == 3  # two for red; one, with the sides swapped, for blue
     assert two.label is None  # a tie and a vote for blue: no majority
-    assert two.response_a == "Snow\n\n[user]\nShorter.\n\n[assistant]\nSno"
+    assert two.response_a == "[assistant]\nSnow\n\n[user]\nShorter.\n\n[assistant]\nSno"
     labels = open_labels(FILES["mt-bench"]).frame
     assert labels["label"].to_list() == ["B", "B", "A", "tie", "A"]
     assert labels["id"].unique().sort().to_list() == sorted([one.id, two.id])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from runner_logs import LOGS, PEOPLES, READ_AS, load_log, write_log
 
 from adjudge.cli import run
 from adjudge.data import convert_log, open_table
-from adjudge.data.formats import ASK_WHO, UNSAID
+from adjudge.data.conversations import turns_of
+from adjudge.data.formats import ASK_WHO, UNMATCHED, UNSAID
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 
 JUDGE = {"q1": 1, "q2": 1, "q3": 1, "q4": 1, "q5": None, "q6": 0, "q7": 0, "q8": 1}
@@ -270,11 +272,11 @@ def test_an_answer_for_a_part_of_the_metrics_leaves_the_others_unknown() -> None
 
 def test_a_metric_that_the_log_does_not_have_is_named() -> None:
     with pytest.raises(
-        ArgumentError, match=r"'humans'.* metrics of .* are Factuality, ExactMatch|"
+        ArgumentError, match="metrics of .* are ExactMatch, Factuality, Helpful, human"
     ):
         convert_log(LOGS / "braintrust.json", human_metrics={"humans": "Factuality"})
     with pytest.raises(ArgumentError, match="none that people can have given"):
-        convert_log(LOGS / "promptfoo.json", human_metrics={"human": ""})
+        convert_log(LOGS / "lm_eval.jsonl", human_metrics={"human": ""})
 
 
 def test_a_name_alone_needs_a_single_metric() -> None:
@@ -335,7 +337,8 @@ def test_the_mean_over_judge_and_people_is_never_read_in_opik() -> None:
 
 def test_weave_annotations_have_a_name_of_their_own() -> None:
     made = convert_log(LOGS / "weave.jsonl")
-    assert made.summary.dropped["a human label without a judge's grade"] == 14
+    assert made.summary.dropped[f"correct: {UNMATCHED}"] == 14
+    assert ASK_WHO in made.summary.notes
     frame = convert_log(LOGS / "weave.jsonl", human_metrics={"correct": "correctness"}).rows
     # Texts are references; by hand: 10 passes, 4 fails, one failure; people fail q3 and q6 twice.
     assert (frame["p_pass"].sum(), frame["p_pass"].count()) == (10, 14)
@@ -381,8 +384,13 @@ def test_conversations_of_deepeval_are_rows() -> None:
     correct = frame.filter(pl.col("metric") == "correctness [Conversational GEval]")
     assert correct["judge"].to_list() == [1, 1, None, 0, 0]
     row = correct.to_dicts()[0]
-    assert row["response"] == '[calls lookup] {"word": "Jupiter"}\nSaturn'
-    assert row["prompt"].endswith("[user]\nWhich planet is the largest of the solar system?")
+    assert row["prompt"] == "Hello, may I ask something?"
+    assert [turn.text for turn in turns_of(row["response"]) or []] == [
+        "Of course.",
+        "Which planet is the largest of the solar system?",
+        'Saturn\n[calls lookup] {"word": "Jupiter"}',
+    ]
+    assert frame["prompt_id"].n_unique() == 5  # all begin alike
     items = convert_log(LOGS / "deepeval_conversations.json", kind="items").rows
     assert items.height == 5
 
@@ -396,6 +404,37 @@ def test_peoples_word_in_the_metadata_of_a_case_can_be_named() -> None:
         for case in load_log("deepeval_conversations.json")["conversationalTestCases"]
     ]
     assert correct["human"].to_list() == [float(value) for value in by_hand]
+
+
+def test_a_blind_label_in_a_promptfoo_test_counts_before_a_thumb(tmp_path: Path) -> None:
+    content = load_log("promptfoo.json")
+    outputs = content["results"]["results"]
+    frame = convert_log(LOGS / "promptfoo.json").rows
+    thumbs = dict(frame.filter(pl.col("human").is_not_null()).select("id", "human").iter_rows())
+    assert len(thumbs) == 2
+    for output in outputs:
+        output["vars"]["blind"] = not thumbs.get(output["id"], False)
+    path = write_log(content, tmp_path / "x.json")
+    labels = convert_log(path, human_metrics={"blind": ""}).rows
+    assert {key: label == 1 for key, label in labels.select("id", "human").iter_rows()} == {
+        output["id"]: output["vars"]["blind"] for output in outputs
+    }
+
+
+def test_scores_of_another_scale_say_what_to_give(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"key": "help", "score": 1 + n % 5 + 0.5, "id": f"q{n}"} for n in range(20)]
+    path = write_log(rows, tmp_path / "x.json")
+    assert run(["estimate", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert "openevals results; no row can be used (20 a score outside 0 to 1)" in error
+    assert "a table with judge_score, and human_score of people" in error
+    # The remedy works.
+    scores = pl.DataFrame(rows).select("id", judge_score="score", human_score=pl.col("score") + 1)
+    scores.write_csv(tmp_path / "scores.csv")
+    assert run(["start", str(tmp_path / "scores.csv")]) == 0
+    assert "adjudge estimate" in capsys.readouterr().out
 
 
 def test_steps_of_an_agent_are_kept() -> None:
@@ -413,6 +452,7 @@ def test_steps_of_an_agent_are_kept() -> None:
         ("langfuse_v3_core.json", "has no traceId and no subject", "fields=subject"),
         ("langfuse_traces.json", "Langfuse export of traces", "export the scores"),
         ("opik_table.csv", "CSV of opik", "export it as JSON"),
+        ("otel_spans.jsonl", "looks like OpenTelemetry records", "give the log records"),
     ],
 )
 def test_a_file_of_a_known_tool_that_cannot_be_read_says_what_to_export(
@@ -442,6 +482,40 @@ def test_start_asks_whose_the_scores_are(capsys: pytest.CaptureFixture[str]) -> 
     assert all(command.endswith("--human-metric human=correctness") for command in read)
 
 
+def test_start_asks_about_labels_of_another_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["start", str(LOGS / "weave.jsonl"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)["answers"][0]
+    assert answer["question"] == "Are people's labels of correct about correctness?"
+    assert run(shlex.split(answer["command"])[1:]) == 0
+    assert "How good is the judge" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["langfuse_v2.json", "langsmith_feedback.json", "opik.jsonl"])
+def test_scores_that_a_program_sent_are_a_judges_if_no_person_gave_them(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user's own judge: its tool knows that a program sent the scores, and not for whom."""
+    text = (LOGS / name).read_text(encoding="utf-8")
+    for judge, program in (("EVAL", "API"), ("model", "api"), ("online_scoring", "sdk")):
+        text = text.replace(f'"{judge}"', f'"{program}"')
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    assert run(["evaluate", str(path)]) == 1
+    assert f"{UNSAID}: correctness" in capsys.readouterr().err
+    assert run(["start", str(path), "--json"]) == 0
+    assert "--human-metric none" in capsys.readouterr().out
+    judged = convert_log(path, human_metrics={}).rows.filter(pl.col("metric") == "correctness")
+    before = convert_log(LOGS / name).rows.filter(pl.col("metric") == "correctness")
+    columns = ["id", "p_pass", "human"]
+    assert judged.select(columns).sort("id").equals(before.select(columns).sort("id"))
+
+
+@pytest.mark.parametrize("name", ["deepeval.json", "inspect_agent.eval", "opik_results.json"])
+def test_start_reads_a_log_without_labels(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["start", str(LOGS / name)]) == 0
+    assert "adjudge plan labels" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", PEOPLES)
 def test_texts_can_be_judged_without_saying_whose_the_scores_are(name: str) -> None:
     if name != "otel_events.jsonl":
@@ -460,6 +534,17 @@ def test_a_log_newer_than_its_reader_says_so(
     assert run(["estimate", str(path), "--by", "metric"]) in (0, 2)
     said = "An Inspect log of version 0.4.0: the newest that was tried is 0.3.285"
     assert (said in capsys.readouterr().err) == warned
+
+
+def test_results_of_promptfoo_of_a_newer_form_say_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = load_log("promptfoo.json")
+    for version, said in ((3, False), (4, True)):
+        content["results"]["version"] = version
+        made = convert_log(write_log(content, tmp_path / "log.json"))
+        assert made.rows.equals(convert_log(LOGS / "promptfoo.json").rows)
+        assert ("version 4: the newest that was tried is 3" in caplog.text) == said
 
 
 #: What a damaged or unusual log can have in place of any value.

@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 from runner_logs import LOGS, READ_AS, load_log, write_log
 
 from adjudge.data import convert_log, open_table, sniff, write_rows
+from adjudge.data.formats import UNMATCHED, UNSAID
 from adjudge.data.grades import prepare_grades
 from adjudge.data.tables import first_row
 from adjudge.errors import DataError
@@ -241,7 +242,8 @@ def test_a_score_that_only_a_person_gave_has_no_judge(tmp_path: Path) -> None:
 
     path = changed("inspect.json", lambda content: change(content["samples"][0]), tmp_path)
     made = convert_log(path)
-    assert made.summary.dropped == {"a human label without a judge's grade": 1}
+    (reason,) = made.summary.dropped
+    assert reason.endswith(UNMATCHED)
     assert "mine" not in made.rows["metric"].to_list()
 
 
@@ -330,14 +332,14 @@ def test_what_is_neither_a_judges_nor_a_persons_is_counted(tmp_path: Path) -> No
 
     made = convert_log(changed("mlflow.json", change, tmp_path))
     assert made.summary.dropped == {
-        "feedback of neither a judge nor a person": 1,
+        "a score of code, neither of a judge nor of a person": 1,
         "an assessment that is not feedback": 1,
     }
 
 
 def test_a_score_of_unknown_origin_and_a_name_of_its_own_in_langfuse() -> None:
     made = convert_log(LOGS / "langfuse.json")
-    assert made.summary.dropped == {"a score from API: not known whether of a judge or a person": 1}
+    assert made.summary.dropped == {f"clicks: {UNSAID}": 1}
     assert sorted(made.rows["metric"].unique()) == ["correctness", "tone"]
 
 

@@ -95,6 +95,63 @@ def test_the_same_run_in_the_shapes_of_six_tools(shape: str, tmp_path: Path) -> 
     assert read.extra == {"team": "x"}
 
 
+CALL = {"name": "weather", "arguments": ASKED}
+REPLIES: dict[str, list[Any]] = {
+    # OpenAI's older calls, and its Responses, where one reply is several items.
+    "older calls": [
+        {"role": "assistant", "content": None, "function_call": CALL},
+        {"role": "function", "name": "weather", "content": "dry"},
+        {"role": "assistant", "content": "No."},
+    ],
+    "items": [
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"role": "assistant", "content": [{"type": "output_text", "text": ""}]},
+        {"type": "function_call", "call_id": "c", **CALL},
+        {"type": "function_call_output", "call_id": "c", "output": "dry"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "No."}]},
+    ],
+    "tools of Anthropic": [
+        {"role": "assistant", "content": [
+            {"type": "redacted_thinking", "data": "x"},
+            {"type": "server_tool_use", "id": "c", "name": "weather", "input": {"city": "Oslo"}},
+            {"type": "weather_tool_result", "tool_use_id": "c", "content": "dry"},
+            {"type": "text", "text": "No."}]},
+    ],
+    "Gemini's SDK": [
+        {"role": "assistant", "parts": [
+            {"function_call": {"name": "weather", "args": {"city": "Oslo"}}}]},
+        {"role": "user", "parts": [{"function_response": {"name": "weather", "response": "dry"}}]},
+        {"role": "assistant", "parts": [{"text": "No."}]},
+    ],
+    "ShareGPT": [
+        {"from": "function_call", "value": json.dumps(CALL)},
+        {"from": "observation", "value": "dry"},
+        {"from": "gpt", "value": "No."},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", REPLIES)
+def test_a_reply_with_a_tool_is_two_turns_in_every_shape(shape: str) -> None:
+    turns = turns_of(render_conversation(REPLIES[shape])) or []
+    assert [turn.text for turn in turns] == [f"[calls weather] {ASKED}", "dry", "No."]
+    assert [turn.role in ("tool", "function") for turn in turns] == [False, True, False]
+
+
+def test_what_one_reply_thinks_and_calls_is_one_step() -> None:
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Which city?"}]}
+    run = render_conversation([*SHAPES["responses"][:1], thought, *SHAPES["responses"][1:]])
+    steps = list(Units("step").split(item(run)))
+    assert [step.extra["tool"] for step in steps] == ["weather", None]
+    assert "[thinks] Which city?\n[calls weather]" in steps[0].response
+
+
+def test_a_refusal_is_what_the_model_said() -> None:
+    for refusal in ({"content": [{"type": "refusal", "refusal": "I will not."}]},
+                    {"content": None, "refusal": "I will not."}):  # fmt: skip
+        assert render_conversation([{"role": "assistant", **refusal}]) == "I will not."
+
+
 def test_sharegpt_and_gemini_have_turns_too() -> None:
     shared = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes?"}]
     assert turns_of(render_conversation(shared)) == [Turn("user", "Hi"), Turn("assistant", "Yes?")]

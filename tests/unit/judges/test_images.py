@@ -7,6 +7,7 @@ import json
 import math
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from adjudge.data.pairs import iter_items, iter_pairs, read_items, read_pairs
 from adjudge.data.parts import images_of, parts_of
 from adjudge.data.shown import hash_texts
 from adjudge.errors import ArgumentError, DataError
-from adjudge.images import LARGEST, MOST, read_image
+from adjudge.images import LARGEST, MOST, ImageError, fetch, fetched, read_image
 from adjudge.judges.backends._image_tokens import OPENAI, claude_tokens
 from adjudge.judges.backends.anthropic import AnthropicBackend
 from adjudge.judges.backends.openai import OpenAIBackend
@@ -332,16 +333,31 @@ def test_a_server_that_sends_the_question_back_leaves_no_image_in_the_store(
 
 
 @pytest.fixture
-def image_host() -> Iterator[HTTPServer]:
+def image_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[HTTPServer]:
     content = draw_shape("circle")
+    #: Status, headers and body by path; any other path is not there.
+    answers: dict[str, tuple[int, dict[str, str], bytes]] = {
+        "/circle.png": (200, {}, content),
+        "/page": (200, {}, b"<html></html>"),
+        "/huge": (200, {}, content + bytes(LARGEST)),
+        "/half": (200, {"Content-Length": str(len(content) + 1)}, content),
+        "/moved": (302, {"Location": "/circle.png"}, b""),
+        "/inside": (302, {"Location": "http://127.0.0.2/circle.png"}, b""),
+        "/file": (302, {"Location": "file:///etc/hostname"}, b""),
+        "/ftp": (302, {"Location": "ftp://127.0.0.1/circle.png"}, b""),
+    }
+    monkeypatch.setenv("ADJUDGE_IMAGE_HOSTS", "127.0.0.1")
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.server.asked.append(self.path)  # type: ignore[attr-defined]
-            good = self.path == "/circle.png"
-            self.send_response(200 if good else 404)
+            status, headers, body = answers.get(self.path, (404, {}, b"gone"))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content if good else b"gone")
+            with suppress(OSError):  # nobody reads to the end of what is too large
+                self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None: ...
 
@@ -379,6 +395,38 @@ def test_a_url_is_fetched_only_if_the_user_says_so(
     write_rows(path, [{**row, "response_a": [{**part, "image_url": gone}]}])
     with pytest.raises(DataError, match=r"row 1, .*gone.png cannot be fetched: Not Found; check"):
         judge_pairs(path, fetch_images=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("page", "is not a PNG, JPEG, GIF or WebP"),
+        ("huge", "is too large"),
+        ("half", r"cannot be fetched: IncompleteRead.*1 more expected"),
+        ("inside", "is at a private address"),
+        ("file", "cannot be fetched: .*not allowed"),
+        ("ftp", "is not at an http address"),
+        ("a b", "cannot be fetched: URL can't contain control characters"),
+    ],
+)
+def test_what_a_url_answers_is_checked(image_host: Any, path: str, problem: str) -> None:
+    url = f"http://127.0.0.1:{image_host.server_port}/"
+    with pytest.raises(ImageError, match=problem):
+        fetch(url + path)
+    assert fetched(url + path) is None
+    assert fetch(url + "moved") == fetch(url + "circle.png")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "2130706433", "[::1]", "169.254.169.254"])
+def test_a_row_cannot_ask_a_private_address(
+    image_host: Any, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row can be the answer of a model: it must not reach what only this machine can."""
+    monkeypatch.delenv("ADJUDGE_IMAGE_HOSTS")
+    with pytest.raises(ImageError, match="is at a private address") as error:
+        fetch(f"http://{host}:{image_host.server_port}/circle.png")
+    assert error.value.remedy.endswith(f"ADJUDGE_IMAGE_HOSTS={host.strip('[]')}")
+    assert image_host.asked == []
 
 
 def test_people_are_not_asked_about_an_image_that_was_not_fetched(tmp_path: Path) -> None:

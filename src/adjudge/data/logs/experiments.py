@@ -13,10 +13,18 @@ from typing import Any
 
 from adjudge.data.formats import Format, Row, Signature, UnusableRow, columns, signature
 from adjudge.data.json_files import Envelope, Record
-from adjudge.data.logs.opinions import By, Opinion, as_record, grades_of_row, merge, reason_of
+from adjudge.data.logs.opinions import (
+    By,
+    Opinion,
+    as_record,
+    grades_of_row,
+    log_of_answers,
+    log_of_opinions,
+    merge,
+    reason_of,
+)
 from adjudge.data.logs.values import (
     COLUMNS,
-    graded_items,
     hash_of,
     is_missing,
     list_in,
@@ -36,14 +44,13 @@ def _opinion(
     key: str, name: object, result: Mapping[str, Any], answer: Record, by: By = "unsaid"
 ) -> Opinion:
     """A result as LangSmith and openevals write it: score, value, comment, and if it failed."""
-    score, value, comment = (result.get(part) for part in ("score", "value", "comment"))
+    score, value, comment = map(result.get, ("score", "value", "comment"))
     failed = object_in(result.get("extra")).get("error") is True or bool(result.get("error"))
     why = (result.get("error") or comment or "the evaluator failed") if failed else None
     return Opinion(
         id=key,
         metric=str(name or "unnamed"),
         by=by,
-        who=None,
         value=value if is_missing(score) else score,
         at=str(result.get("created_at") or ""),
         error=why,
@@ -53,29 +60,26 @@ def _opinion(
 
 
 # LangSmith feedback (`list_feedback`): every score with its source. `app` is a person who used the
-# page, `api` any program. A failed evaluator has no score and an error in `extra`.
+# page, `auto_eval` an online evaluator, `api` any program. A failed evaluator has no score and an
+# error in `extra`.
 
-_FEEDBACK: Mapping[str, By] = {"model": "judge", "app": "person"}
+_FEEDBACK: Mapping[str, By] = {"model": "judge", "auto_eval": "judge", "app": "person"}
 
 
 def langsmith_feedback(row: Row) -> Iterator[Record]:
     """One opinion per feedback."""
     source = object_in(row.record.get("feedback_source"))
-    kind = str(source.get("type"))
-    by = _FEEDBACK.get(kind, "unsaid")
+    by = _FEEDBACK.get(str(source.get("type")), "unnamed")
     opinion = _opinion(row.text("run_id"), row.get("key"), row.record, {}, by)
-    unknown = f"feedback from {kind}: not known whether of a judge or a person"
     who = name_in(source.get("user_name") or source.get("user_id")) if by == "person" else None
-    yield as_record(replace(opinion, who=who, unused=unknown), row)
+    yield as_record(replace(opinion, who=who), row)
 
 
-LANGSMITH_FEEDBACK = Format(
+LANGSMITH_FEEDBACK = log_of_opinions(
     name="langsmith-feedback",
     title="LangSmith feedback",
     signature=signature("key score run_id feedback_source"),
-    gives={"grades": langsmith_feedback},
-    merge={"grades": merge},
-    log=True,
+    opinions=langsmith_feedback,
     notes=("a run has no texts here: join them by the run's id",),
 )
 
@@ -97,59 +101,44 @@ def langsmith_results(row: Row) -> Iterator[Record | UnusableRow]:
         **plain_columns(example.get("metadata"), taken=COLUMNS),
     }
     results = list_in(object_in(row.record.get("evaluation_results")).get("results"))
-    if not results:
-        raise UnusableRow("a run without a score")
     key = str(run.get("id") or f"run-{row.number}")
-    opinions = [_opinion(key, one.get("key"), one, answer) for one in map(object_in, results)]
+    opinions = [_opinion(key, r.get("key"), r, answer) for r in map(object_in, results)]
     yield from grades_of_row(row, opinions, object_in(example.get("metadata")))
 
 
-LANGSMITH = Format(
+LANGSMITH = log_of_answers(
     name="langsmith",
     title="LangSmith results",
     signature=signature("run example evaluation_results"),
-    gives={"grades": langsmith_results, "items": partial(graded_items, langsmith_results)},
-    log=True,
+    grades=langsmith_results,
     ids=("run",),
     notes=("repetitions of one example share a prompt_id",),
 )
 
-_FEEDBACK_COLUMN = "feedback."
-
 
 def langsmith_table(row: Row) -> Iterator[Record | UnusableRow]:
     """As `langsmith_results`, from a column `feedback.NAME` for each evaluator."""
-    if row.get("error"):
-        raise UnusableRow("a run that failed")
 
-    def texts(prefix: str) -> str | None:
-        fields = {k.removeprefix(prefix): v for k, v in row.record.items() if k.startswith(prefix)}
-        return only_text(fields) if fields else None
+    def fields(prefix: str) -> Record | None:
+        here = {k.removeprefix(prefix): v for k, v in row.record.items() if k.startswith(prefix)}
+        return here or None
 
-    answer = {
-        "prompt_id": row.text("example_id"),
-        "prompt": texts("inputs."),
-        "response": texts("outputs."),
-        "reference": texts("reference."),
+    scores = fields("feedback.") or {}
+    results = [{"key": name, "score": row.get(f"feedback.{name}")} for name in scores]
+    question = {"id": row.text("example_id"), "inputs": fields("inputs.")}
+    record = {
+        "run": {"id": row.text("id"), "error": row.get("error"), "outputs": fields("outputs.")},
+        "example": {**question, "outputs": fields("reference.")},
+        "evaluation_results": {"results": results},
     }
-    names = [name for name in row.record if name.startswith(_FEEDBACK_COLUMN)]
-    if not names:
-        raise UnusableRow("a run without a score")
-    opinions = [
-        _opinion(
-            row.text("id"), name.removeprefix(_FEEDBACK_COLUMN), {"score": row.get(name)}, answer
-        )
-        for name in names
-    ]
-    yield from grades_of_row(row, opinions)
+    yield from langsmith_results(replace(row, record=record))
 
 
-LANGSMITH_TABLE = Format(
+LANGSMITH_TABLE = log_of_answers(
     name="langsmith-table",
     title="a table of LangSmith results",
     signature=signature("example_id execution_time id"),
-    gives={"grades": langsmith_table, "items": partial(graded_items, langsmith_table)},
-    log=True,
+    grades=langsmith_table,
     notes=("repetitions of one example share a prompt_id", "an empty cell is a failed evaluator"),
 )
 
@@ -170,15 +159,13 @@ def bare_results(row: Row) -> Iterator[Record]:
     yield as_record(_opinion(at, name, result, {}, "judge"), row)
 
 
-OPENEVALS = Format(
+OPENEVALS = log_of_opinions(
     name="openevals",
     title="openevals results",
     signature=Signature(
         columns("key score"), within=columns("key score comment metadata id error")
     ),
-    gives={"grades": bare_results},
-    merge={"grades": merge},
-    log=True,
+    opinions=bare_results,
     ids=(),
     notes=("results have no texts here: join them by an id that you add",),
 )
@@ -223,8 +210,6 @@ def pydantic_grades(row: Row) -> Iterator[Record | UnusableRow]:
             opinion(metric=metric, by=by, who=who, value=None, error=error)
             for metric in _promised(failed)
         ]
-    if not opinions:
-        raise UnusableRow("a case without a score")
     yield from grades_of_row(row, opinions, object_in(row.record.get("metadata")))
 
 
@@ -246,20 +231,19 @@ def _promised(failed: Mapping[str, Any]) -> list[str]:
     """The metrics that a failed evaluator would have given, by its settings."""
     settings = object_in(object_in(failed.get("source")).get("arguments"))
     outputs = [object_in(settings.get(kind)) for kind in ("assertion", "score")]
-    names = [str(one["evaluation_name"]) for one in outputs if one.get("evaluation_name")]
+    names = [str(out["evaluation_name"]) for out in outputs if out.get("evaluation_name")]
     return names or [str(failed.get("name") or "unnamed")]
 
 
-PYDANTIC_EVALS = Format(
+PYDANTIC_EVALS = log_of_answers(
     name="pydantic-evals",
     title="a pydantic-evals report",
     signature=signature("inputs assertions scores labels evaluator_failures"),
-    gives={"grades": pydantic_grades, "items": partial(graded_items, pydantic_grades)},
-    log=True,
+    grades=pydantic_grades,
     ids=("name",),
     envelopes=(
         Envelope(
-            marks=frozenset({"cases", "report_evaluator_failures"}),
+            marks=columns("cases report_evaluator_failures"),
             path=("cases",),
             more=("failures",),
         ),
@@ -281,9 +265,7 @@ def opik_results(row: Row) -> Iterator[Record | UnusableRow]:
         **_texts(question, case.get("task_output"), item.get("reference")),
     }
     key = str(case.get("trace_id") or f"result-{row.number}")
-    results = [object_in(one) for one in list_in(row.record.get("score_results"))]
-    if not results:
-        raise UnusableRow("a case without a score")
+    results = [object_in(result) for result in list_in(row.record.get("score_results"))]
     seconds = row.record.get("scoring_time")
     # The time of all metrics together.
     took = {"latency_s": seconds} if len(results) == 1 and isinstance(seconds, float) else {}
@@ -297,14 +279,13 @@ def opik_results(row: Row) -> Iterator[Record | UnusableRow]:
     yield from grades_of_row(row, opinions, item)
 
 
-OPIK_RESULTS = Format(
+OPIK_RESULTS = log_of_answers(
     name="opik-results",
     title="Opik results",
     signature=signature("test_case score_results"),
-    gives={"grades": opik_results, "items": partial(graded_items, opik_results)},
-    log=True,
+    grades=opik_results,
     ids=("test_case",),
-    envelopes=(Envelope(marks=frozenset({"test_results"}), path=("test_results",)),),
+    envelopes=(Envelope(marks=columns("test_results"), path=("test_results",)),),
     notes=("trials of one item share a prompt_id",),
 )
 
@@ -330,20 +311,17 @@ def braintrust_results(row: Row) -> Iterator[Record | UnusableRow]:
         **{name: {"score": value} for name, value in scores.items()},
         **{name: {"error": error} for name, error in failures.items()},
     }
-    if not results:
-        raise UnusableRow("a case without a score")
     key = str(row.get("id") or f"{hash_of([asked, row.record.get('output')])}-{row.number}")
     opinions = [_opinion(key, name, result, answer) for name, result in results.items()]
     yield from grades_of_row(row, opinions, metadata)
 
 
-BRAINTRUST = Format(
+BRAINTRUST = log_of_answers(
     name="braintrust",
     title="Braintrust results",
     signature=signature("input output scores", "expected origin classifications"),
-    gives={"grades": braintrust_results, "items": partial(graded_items, braintrust_results)},
-    log=True,
-    envelopes=(Envelope(marks=frozenset({"summary", "results"}), path=("results",)),),
+    grades=braintrust_results,
+    envelopes=(Envelope(marks=columns("summary results"), path=("results",)),),
     notes=("cases with the same input share a prompt_id",),
 )
 
@@ -359,7 +337,7 @@ def weave_calls(row: Row) -> Iterator[Record | UnusableRow]:
     summary = object_in(object_in(row.record.get("summary")).get("weave"))
     if row.record.get("exception") and row.record.get("parent_id"):
         yield {"failed": row.text("id"), "why": str(row.record["exception"])}
-    feedback = [object_in(one) for one in list_in(summary.get("feedback"))]
+    feedback = [object_in(entry) for entry in list_in(summary.get("feedback"))]
     if not feedback:
         return
     key, inputs = row.text("id"), object_in(row.record.get("inputs"))
@@ -392,11 +370,9 @@ def _scorers(key: str, name: str, payload: Mapping[str, Any], answer: Record) ->
     values = output if isinstance(output, Mapping) else {"": output}
     scores = {k: v for k, v in values.items() if isinstance(v, (bool, int, float))}
     reason = reason_of(values.get("reason"))
-    for part, value in scores.items():
-        metric = name if len(scores) == 1 else f"{name}.{part}"
-        yield Opinion(
-            id=key, metric=metric, by="judge", who=None, value=value, call=reason, columns=answer
-        )
+    for score, value in scores.items():
+        metric = name if len(scores) == 1 else f"{name}.{score}"
+        yield Opinion(id=key, metric=metric, by="judge", value=value, call=reason, columns=answer)
 
 
 def merge_calls(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
@@ -417,7 +393,6 @@ def merge_calls(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
             id=row["call"],
             metric=min(metrics),
             by="judge",
-            who=None,
             value=None,
             error=why,
             columns=row["answer"],

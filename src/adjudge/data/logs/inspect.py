@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adjudge.data.files import Archive
-from adjudge.data.formats import Format, Row, UnusableRow, signature
+from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Envelope, Record
 from adjudge.data.logs.opinions import By, Opinion, grades_of_row, reason_of
 from adjudge.data.logs.values import (
@@ -60,13 +60,10 @@ def grades(row: Row) -> Iterator[Record | UnusableRow]:
         raise UnusableRow("a sample that was invalidated")
     if row.record.get("error"):
         raise UnusableRow("a sample that failed")
-    scores = row.record.get("scores")
-    if not isinstance(scores, Mapping) or not scores:
-        raise UnusableRow("a sample without scores")
     answer = _answer(row)
     key = answer.pop("id")
     opinions: list[Opinion | UnusableRow] = []
-    for name, score in scores.items():
+    for name, score in object_in(row.record.get("scores")).items():
         if not isinstance(score, Mapping):
             problem = f"the score {name!r} is not an object"
             raise row.error(problem, "scores", "export the log again")
@@ -157,8 +154,8 @@ def _answer(row: Row) -> Record:
     attached = object_in(row.record.get("attachments"))
     asked = with_attached(row.record.get("input"), attached)
     choice = object_in(next(iter(list_in(output.get("choices"))), None))
-    said = with_attached(object_in(choice.get("message")).get("content"), attached)
-    shown = as_written(said) if are_parts(said) else None
+    answered = with_attached(object_in(choice.get("message")).get("content"), attached)
+    shown = as_written(answered) if are_parts(answered) else None
     return {
         "id": f"{sample}_epoch_{epoch}" if many else sample,
         "prompt_id": sample,
@@ -243,7 +240,7 @@ def _scorer(name: str, first: Mapping[str, Any], task: Mapping[str, Any]) -> tup
         if object_in(message).get("model"):
             return "judge", str(message["model"])
     scorers = [object_in(scorer) for scorer in list_in(task.get("scorers"))]
-    scorer: Mapping[str, Any] = next((one for one in scorers if one.get("name") == name), {})
+    scorer: Mapping[str, Any] = next((s for s in scorers if s.get("name") == name), {})
     model = object_in(scorer.get("options")).get("model")
     model = object_in(model).get("model", model)
     if isinstance(model, str):
@@ -267,7 +264,7 @@ INSPECT = Format(
     log=True,
     envelopes=(
         Envelope(
-            marks=frozenset({"eval", "status"}),
+            marks=columns("eval status"),
             path=("samples",),
             keeps=("eval", "status"),
             remark=describe_status,

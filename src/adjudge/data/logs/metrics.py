@@ -13,14 +13,13 @@ from typing import Any
 from adjudge.data.conversations import from_text
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Envelope, Record
-from adjudge.data.logs.opinions import Opinion, cost_of, grades_of_row, reason_of
+from adjudge.data.logs.opinions import Opinion, cost_of, grades_of_row, log_of_answers, reason_of
 from adjudge.data.logs.values import (
     COLUMNS,
     abstention,
     as_written,
     decided,
     failure,
-    graded_items,
     hash_of,
     identify,
     is_missing,
@@ -32,26 +31,24 @@ from adjudge.data.logs.values import (
     read_share,
     scored,
 )
+from adjudge.data.turns import prompt_and_response
 from adjudge.records import ABSTAINED
 
 # DeepEval test runs: `test_run.json` and `.latest_test_run.json`. Conversations are in a list of
-# their own, with turns in place of an input and an output: the last answer is the response, what
-# was said before it the prompt. A failed metric has `error`, no score, and success false. Our
-# metric (`adjudge.integrations.deepeval`) states an abstention in its reason, whatever its score.
-# `verboseLogs` are not read: a failed case has those of the case before.
+# their own, with turns in place of an input and an output. A failed metric has `error`, no score,
+# and success false. Our metric (`adjudge.integrations.deepeval`) states an abstention in its
+# reason, whatever its score. `verboseLogs` are not read: a failed case has those of the one before.
 
 
 def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
     """One row per test case and metric."""
     metrics = list_in(row.record.get("metricsData"))
-    if not metrics:
-        raise UnusableRow("a test case without a metric")
-    case_input, output = _case_texts(row)
+    prompt_id, prompt, output = _case_texts(row)
     more = row.record.get("metadata") or row.record.get("additionalMetadata")
     key = str(row.record.get("name") or f"case-{row.number}")
     answer = {
-        "prompt_id": hash_of(case_input),
-        "prompt": as_written(case_input),
+        "prompt_id": prompt_id,
+        "prompt": as_written(prompt),
         "response": as_written(output),
         "reference": as_written(row.any_of("expectedOutput", "expectedOutcome")),
         **plain_columns(more, taken=COLUMNS),
@@ -59,25 +56,19 @@ def deepeval_grades(row: Row) -> Iterator[Record | UnusableRow]:
     yield from grades_of_row(row, _deepeval_opinions(key, metrics, answer, row), object_in(more))
 
 
-def _case_texts(row: Row) -> tuple[Any, Any]:
-    """The prompt and the answer of a test case; of a conversation, up to the last answer."""
+def _case_texts(row: Row) -> tuple[str, Any, Any]:
+    """What repeats of a test case share, its prompt and its answer.
+
+    The answer to a conversation begins with the first turn that is not the user's.
+    """
     turns = [object_in(turn) for turn in list_in(row.record.get("turns"))]
     if not turns:
-        return row.record.get("input"), row.record.get("actualOutput")
-    last = next((at for at in reversed(range(len(turns))) if turns[at].get("role") != "user"), 0)
-    said = [{"role": turn.get("role"), "content": _turn(turn)} for turn in turns[: last + 1]]
-    return said[:-1] or row.record.get("scenario"), said[-1]["content"]
-
-
-def _turn(turn: Mapping[str, Any]) -> str:
-    """What was said in a turn, and the tools that it called."""
-    tools = [object_in(call) for call in list_in(turn.get("toolsCalled"))]
-    calls = [f"[calls {call.get('name')}] {as_written(_arguments(call))}" for call in tools]
-    return "\n".join([*calls, str(turn.get("content") or "")])
-
-
-def _arguments(call: Mapping[str, Any]) -> Any:
-    return next((call[name] for name in ("inputParameters", "input") if name in call), {})
+        asked = row.record.get("input")
+        return hash_of(asked), asked, row.record.get("actualOutput")
+    asked = [turn.get("content") for turn in turns if turn.get("role") == "user"]
+    whole = as_written(turns) or ""
+    texts = prompt_and_response(whole) or (row.record.get("scenario"), whole)
+    return hash_of(asked), *texts
 
 
 def _deepeval_opinions(
@@ -119,17 +110,16 @@ def _abstained(data: Mapping[str, Any]) -> Record | None:
 
 
 _CONVERSATIONS = ("conversationalTestCases",)
-DEEPEVAL = Format(
+DEEPEVAL = log_of_answers(
     name="deepeval",
     title="a DeepEval test run",
     signature=signature("metricsData", "input turns"),
-    gives={"grades": deepeval_grades, "items": partial(graded_items, deepeval_grades)},
-    log=True,
+    grades=deepeval_grades,
     ids=("name",),
     envelopes=(
-        Envelope(marks=frozenset({"testCases"}), path=("testCases",), more=_CONVERSATIONS),
+        Envelope(marks=columns("testCases"), path=("testCases",), more=_CONVERSATIONS),
         Envelope(
-            marks=frozenset({"testRunData"}),
+            marks=columns("testRunData"),
             path=("testRunData", "testCases"),
             more=_CONVERSATIONS,
         ),
@@ -206,16 +196,15 @@ def _lm_eval_model(source: str) -> str | None:
     return name_in(object_in(named).get("model_name"))
 
 
-LM_EVAL = Format(
+LM_EVAL = log_of_answers(
     name="lm-eval",
     title="lm-eval samples",
     signature=signature("doc_id doc target resps filtered_resps"),
-    gives={"grades": lm_eval_grades, "items": partial(graded_items, lm_eval_grades)},
-    log=True,
+    grades=lm_eval_grades,
     ids=("doc_id",),
     envelopes=(
         Envelope(
-            marks=frozenset({"results", "group_subtasks"}),
+            marks=columns("results group_subtasks"),
             refusal=(
                 "is a summary of lm-eval, without rows",
                 "give the samples_*.jsonl next to it, which --log_samples writes",
@@ -336,12 +325,9 @@ def promptfoo_grades(row: Row) -> Iterator[Record | UnusableRow]:
             compares = _assertion_type(component) in _COMPARISONS
             why = "compares answers and grades none" if compares else "not graded by a model"
             yield UnusableRow(f"assertion {_assertion_type(component)}: {why}")
-    answer = _promptfoo_answer(row)
-    label: Record = {}
-    if people:
-        # A thumb is about the complete output: a label of the metric if there is only one.
-        share = read_share(people[-1].get("pass"))
-        label = label_of(share) if len(judged) == 1 else {"human_overall": share}
+    answer, values = _promptfoo_answer(row)
+    opinion = partial(Opinion, id=answer.pop("id"), columns=answer)
+    opinions: list[Opinion | UnusableRow] = []
     names: Counter[str] = Counter()
     for component in judged:
         assertion = object_in(component.get("assertion"))
@@ -349,15 +335,22 @@ def promptfoo_grades(row: Row) -> Iterator[Record | UnusableRow]:
         names[metric] += 1
         if names[metric] > 1:
             metric = f"{metric} {names[metric]}"
+        grader = _assertion_grader(assertion, row)
         try:
-            yield {
-                **answer,
-                **identify(metric, _assertion_grader(assertion, row)),
-                **_judged_assertion(component, assertion),
-                **label,
-            }
+            grade = _judged_assertion(component, assertion)
         except UnusableRow as reason:
-            yield reason
+            opinions.append(reason)
+            continue
+        opinions.append(opinion(metric=metric, by="judge", who=grader, value=None, grade=grade))
+    # A thumb is about the complete output: a label of the metric if there is only one.
+    for thumb in people[-1:]:
+        if len(judged) == 1:
+            passed = thumb.get("pass")
+            opinions.append(opinion(metric=metric, by="person", value=passed, is_edit=True))
+        else:
+            answer["human_overall"] = read_share(thumb.get("pass"))
+    if opinions or len(people) == len(components):
+        yield from grades_of_row(row, opinions, values)
 
 
 def _assertions(grading: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -407,14 +400,16 @@ def _assertion_grader(assertion: Mapping[str, Any], row: Row) -> str:
     return str(provider) if isinstance(provider, str) else "promptfoo's grader"
 
 
-def _promptfoo_answer(row: Row) -> Record:
+def _promptfoo_answer(row: Row) -> tuple[Record, Record]:
+    """The columns about the output, and the values of its test."""
     test = object_in(row.record.get("testCase"))
-    variables = row.record.get("vars")
+    variables = object_in(row.record.get("vars"))
+    more = object_in(test.get("metadata"))
     number = row.record.get("testIdx")
     provider = object_in(row.record.get("provider"))
     prompt = object_in(row.record.get("prompt"))
     output = object_in(row.record.get("response")).get("output")
-    return {
+    answer = {
         "id": str(row.record.get("id") or f"row-{row.number}"),
         "prompt_id": hash_of(variables or test.get("vars") or number),
         "model": provider.get("label") or provider.get("id"),
@@ -422,17 +417,20 @@ def _promptfoo_answer(row: Row) -> Record:
         "response": as_written(output),
         "template": prompt.get("label"),
         "test": number,
-        **plain_columns(variables, test.get("metadata"), taken=(*COLUMNS, "template", "test")),
+        **plain_columns(variables, more, taken=(*COLUMNS, "template", "test")),
     }
+    return answer, {**variables, **more}
 
 
-PROMPTFOO = Format(
+PROMPTFOO = log_of_answers(
     name="promptfoo",
     title="promptfoo results",
     signature=signature("gradingResult testCase"),
-    gives={"grades": promptfoo_grades, "items": partial(graded_items, promptfoo_grades)},
-    log=True,
-    envelopes=(Envelope(marks=frozenset({"evalId", "results"}), path=("results", "results")),),
+    grades=promptfoo_grades,
+    envelopes=(
+        Envelope(marks=columns("evalId results"), path=("results", "results"), keeps=("version",)),
+    ),
+    version=("3", lambda output: output.get("version")),
     notes=(
         "labels are people's thumbs: people saw the judge's grade and chose the outputs",
         "outputs of one test share a prompt_id",

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
-from adjudge.data.formats import UNSAID, Context, Row, UnusableRow
+from adjudge.data.formats import UNMATCHED, UNSAID, Context, Converter, Format, Row, UnusableRow
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import (
     Answer,
     failure,
+    graded_items,
     identify,
     is_missing,
     name_in,
@@ -25,9 +27,15 @@ from adjudge.data.logs.values import (
 )
 from adjudge.errors import ArgumentError
 
-#: `unsaid`: this tool never says who gave a score. `unnamed`: it names the model of a judge, and
-#: here it names none.
-By = Literal["judge", "person", "unsaid", "unnamed"]
+#: `unsaid`: this tool never says who gave a score. `unnamed`: it names judges, and here it names
+#: none: a program of the user can have sent it for a judge or a person. `neither`: it is code's.
+By = Literal["judge", "person", "unsaid", "unnamed", "neither"]
+#: Who gave an assessment or annotation, as MLflow, Phoenix and OpenInference write it.
+SOURCES: Mapping[str, By] = {
+    **dict.fromkeys(("LLM", "LLM_JUDGE", "AI_JUDGE"), "judge"),
+    "HUMAN": "person",
+    "CODE": "neither",
+}
 #: People's label of the only metric of an answer, whatever its name is.
 _ONLY = ""
 
@@ -44,8 +52,6 @@ class Opinion(Answer):
     within: str | None = None
     #: Whether it replaced the judge's score, which the person had seen.
     is_edit: bool = False
-    #: Why it is not used if it is `unsaid` and the user does not name its metric as people's.
-    unused: str | None = None
     error: Any = None
     #: The grade, if the tool says more than a number.
     grade: Record | None = None
@@ -65,12 +71,23 @@ def settle(opinion: Opinion, context: Context) -> Opinion:
         return replace(opinion, by="person", who=who, metric=target, grade=None)
     if opinion.by in ("judge", "person"):
         return opinion
-    if opinion.unused is not None:
-        raise UnusableRow(opinion.unused)
+    if opinion.by == "neither":
+        raise UnusableRow("a score of code, neither of a judge nor of a person")
     # Without the user's word it is unknown; a part of it says no more than that.
     if people is None or (people and opinion.by == "unnamed"):
         raise UnusableRow(f"{opinion.metric}: {UNSAID}")
     return replace(opinion, by="judge")
+
+
+def log_of_answers(*, grades: Converter, **more: Any) -> Format:
+    """A log that has all opinions on one answer in one row, with the texts of the answer."""
+    items = partial(graded_items, grades)
+    return Format(gives={"grades": grades, "items": items}, log=True, **more)
+
+
+def log_of_opinions(*, opinions: Converter, **more: Any) -> Format:
+    """A log that has a row for each opinion, without the texts of the answer."""
+    return Format(gives={"grades": opinions}, merge={"grades": merge}, log=True, **more)
 
 
 def as_record(opinion: Opinion, row: Row) -> Record:
@@ -93,7 +110,9 @@ def grades_of_row(
     settled = []
     names = set()
     key = None
+    is_scored = False
     for opinion in opinions:
+        is_scored = True
         if isinstance(opinion, UnusableRow):
             yield opinion
             continue
@@ -103,6 +122,8 @@ def grades_of_row(
             settled.append(settle(opinion, row.context))
         except UnusableRow as reason:
             yield reason
+    if not is_scored:
+        raise UnusableRow("an answer without a score")
     for name, target in (row.context.human_metrics or {}).items():
         if key is not None and name not in names and name in (values or {}):
             row.context.metrics.add(name)
@@ -124,7 +145,9 @@ def grades_of(opinions: Iterable[Opinion]) -> Iterator[Record | UnusableRow]:
             people.append(opinion)
     names: dict[str, set[str]] = {}
     for (_, metric), group in judges.items():
-        names.setdefault(metric, set()).update(one.who for one in group if one.who is not None)
+        names.setdefault(metric, set()).update(
+            opinion.who for opinion in group if opinion.who is not None
+        )
     labels: dict[tuple[str, str], list[Opinion]] = {}
     places = _Places(judges)
     for person in people:
@@ -169,6 +192,7 @@ class _Places:
     def __init__(self, judges: Mapping[tuple[str, str], list[Opinion]]) -> None:
         self._at: dict[str, list[tuple[str, str]]] = {}
         self._within: dict[str, list[tuple[str, str]]] = {}
+        self._metrics = {metric for _, metric in judges}
         for key, (first, *_) in judges.items():
             self._at.setdefault(first.id, []).append(key)
             if first.within is not None:
@@ -190,7 +214,9 @@ class _Places:
                 return matches[0]
             if matches:
                 raise UnusableRow("a human label of a trace with several judged observations")
-        raise UnusableRow("a human label without a judge's grade")
+        if person.metric in (*self._metrics, _ONLY):
+            raise UnusableRow("a human label without a judge's grade")
+        raise UnusableRow(f"{person.metric}: {UNMATCHED}")
 
 
 def _once_each(people: list[Opinion]) -> list[Opinion]:

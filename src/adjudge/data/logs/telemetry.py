@@ -14,13 +14,16 @@ from typing import Any
 
 from adjudge.data.formats import Format, Row, UnusableRow, signature
 from adjudge.data.json_files import Record
-from adjudge.data.logs.opinions import By, Opinion, as_record, merge, reason_of
+from adjudge.data.logs.opinions import SOURCES, Opinion, as_record, merge, reason_of
 from adjudge.data.logs.values import as_written, is_missing, list_in, name_in, object_in
 from adjudge.data.turns import prompt_and_response
 
+#: Where the log records and the spans of an export are.
+_LOGS = ("resourceLogs", "scopeLogs", "logRecords")
+_SPANS = ("resourceSpans", "scopeSpans", "spans")
 EVENT = "gen_ai.evaluation.result"
 NAME, SCORE, LABEL, WHY = (
-    f"gen_ai.evaluation.{part}" for part in ("name", "score.value", "score.label", "explanation")
+    f"gen_ai.evaluation.{field}" for field in ("name", "score.value", "score.label", "explanation")
 )
 #: What adjudge writes beside the conventions: what a result is about (answer, pair or rate), the
 #: judge, and the prompt of repeats.
@@ -37,24 +40,25 @@ _ANNOTATION = re.compile(
     r"^(?P<of>trace\.|session\.)?(?:annotations|evaluations)\.(?P<number>\d+)\."
     r"(?:annotation|evaluation)\.(?P<field>\w+)$"
 )
-_ANNOTATORS: Mapping[str, By] = {"LLM": "judge", "HUMAN": "person"}
 
 
 def otlp_opinions(row: Row) -> Iterator[Record | UnusableRow]:
     """The opinions and the texts of one export."""
-    for resource in map(object_in, list_in(row.record.get("resourceLogs"))):
-        for scope in map(object_in, list_in(resource.get("scopeLogs"))):
-            for record in map(object_in, list_in(scope.get("logRecords"))):
-                attributes = _attributes(record)
-                name = record.get("eventName") or attributes.get("event.name")
-                if name == EVENT:
-                    yield _usable(row, _result, record, attributes, row)
-                else:
-                    yield UnusableRow("a log record that is no evaluation")
-    for resource in map(object_in, list_in(row.record.get("resourceSpans"))):
-        for scope in map(object_in, list_in(resource.get("scopeSpans"))):
-            for span in map(object_in, list_in(scope.get("spans"))):
-                yield from _of_span(span, row)
+    for record in _within(row.record, *_LOGS):
+        attributes = _attributes(record)
+        name = record.get("eventName") or attributes.get("event.name")
+        if name == EVENT:
+            yield _usable(row, _result, record, attributes, row)
+        else:
+            yield UnusableRow("a log record that is no evaluation")
+    for span in _within(row.record, *_SPANS):
+        yield from _of_span(span, row)
+
+
+def _within(entry: Mapping[str, Any], *keys: str) -> Iterator[Mapping[str, Any]]:
+    """The entries of a list, or of the lists within its entries, and so on."""
+    for inner in map(object_in, list_in(entry.get(keys[0]))):
+        yield from _within(inner, *keys[1:]) if keys[1:] else (inner,)
 
 
 def _of_span(span: Mapping[str, Any], row: Row) -> Iterator[Record | UnusableRow]:
@@ -81,13 +85,13 @@ def _usable(row: Row, make: Callable[..., Opinion], *of: Any) -> Record | Unusab
 def _attributes(entry: Mapping[str, Any]) -> Record:
     """Attributes by name; each value is in an object that names its type."""
     listed = map(object_in, list_in(entry.get("attributes")))
-    return {str(one.get("key")): _value(object_in(one.get("value"))) for one in listed}
+    return {str(entry.get("key")): _value(object_in(entry.get("value"))) for entry in listed}
 
 
 def _value(typed: Mapping[str, Any]) -> Any:
     kind, value = next(iter(typed.items()), (None, None))
     if kind == "arrayValue":
-        return [_value(object_in(one)) for one in list_in(object_in(value).get("values"))]
+        return [_value(object_in(inner)) for inner in list_in(object_in(value).get("values"))]
     if kind == "kvlistValue":
         return _attributes({"attributes": object_in(value).get("values")})
     # Whole numbers are text in OTLP's JSON.
@@ -106,8 +110,8 @@ def _result(entry: Mapping[str, Any], attributes: Record, row: Row) -> Opinion:
     subject = attributes.get("gen_ai.response.id") or entry.get("spanId") or entry.get("traceId")
     if not subject:
         raise row.error("is about no span and no response", "resourceLogs", "export them too")
-    own = {k: v for k, v in attributes.items() if _ONES_OWN.search(k) and k != "error.type"}
-    more = "".join(f" ({key} {value})" for key, value in sorted(own.items()))
+    users = {k: v for k, v in attributes.items() if _ONES_OWN.search(k) and k != "error.type"}
+    more = "".join(f" ({key} {value})" for key, value in sorted(users.items()))
     score = attributes.get(SCORE)
     metric = attributes.get(NAME) or "unnamed"
     judge = name_in(attributes.get(JUDGE))
@@ -136,14 +140,13 @@ def _annotations(span: Mapping[str, Any], attributes: Record) -> Iterator[Opinio
     links = [object_in(link) for link in list_in(span.get("links"))]
     is_later = len(links) == 1 and "openinference.span.kind" not in attributes
     about = links[0] if is_later else span
-    for (of, _), said in annotations.items():
+    for (of, _), annotation in annotations.items():
         subject = {
             "": about.get("spanId"),
             "trace.": about.get("traceId"),
             "session.": attributes.get("session.id"),
         }[of]
-        kind = str(said.get("annotator_kind"))
-        score, label, why = (said.get(part) for part in ("score", "label", "explanation"))
+        score, label, why = map(annotation.get, ("score", "label", "explanation"))
         value = label if is_missing(score) else score
         error = (why or "the judge gave no value") if is_missing(value) else None
         trace = about.get("traceId")
@@ -151,13 +154,12 @@ def _annotations(span: Mapping[str, Any], attributes: Record) -> Iterator[Opinio
         yield Opinion(
             id=str(subject),
             within=name_in(trace),
-            metric=str(said.get("name") or "unnamed"),
-            by=_ANNOTATORS.get(kind, "unsaid"),
-            who=name_in(said.get("identifier")),
+            metric=str(annotation.get("name") or "unnamed"),
+            by=SOURCES.get(str(annotation.get("annotator_kind")), "unnamed"),
+            who=name_in(annotation.get("identifier")),
             value=value,
             at=str(ended),
             error=error,
-            unused=f"an annotation by {kind}",
             call=reason_of(why),
             columns=_cluster(about),
         )
@@ -203,21 +205,19 @@ _FAILED = (2, "STATUS_CODE_ERROR")
 
 def otlp_spans(row: Row) -> Iterator[Record]:
     """What the spans of one export say of a run."""
-    for resource in map(object_in, list_in(row.record.get("resourceSpans"))):
-        for scope in map(object_in, list_in(resource.get("scopeSpans"))):
-            for span in map(object_in, list_in(scope.get("spans"))):
-                said = _attributes(span)
-                instructed = _messages(said.get("gen_ai.system_instructions"))
-                system = [{"role": "system", "parts": instructed}] if instructed else []
-                asked = _messages(said.get("gen_ai.input.messages"))
-                answered = _messages(said.get("gen_ai.output.messages"))
-                failed = object_in(span.get("status")).get("code") in _FAILED
-                yield {
-                    "trace": str(span.get("traceId")),
-                    "messages": [*system, *asked, *answered] if asked or answered else [],
-                    "model": _texts(said).get("model"),
-                    "failed": said.get("gen_ai.tool.call.id") if failed else None,
-                }
+    for span in _within(row.record, *_SPANS):
+        attributes = _attributes(span)
+        instructed = _messages(attributes.get("gen_ai.system_instructions"))
+        system = [{"role": "system", "parts": instructed}] if instructed else []
+        asked = _messages(attributes.get("gen_ai.input.messages"))
+        answered = _messages(attributes.get("gen_ai.output.messages"))
+        failed = object_in(span.get("status")).get("code") in _FAILED
+        yield {
+            "trace": str(span.get("traceId")),
+            "messages": [*system, *asked, *answered] if asked or answered else [],
+            "model": _texts(attributes).get("model"),
+            "failed": attributes.get("gen_ai.tool.call.id") if failed else None,
+        }
 
 
 def merge_runs(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
@@ -258,8 +258,8 @@ def merge_spans(records: Iterable[Record]) -> Iterator[Record | UnusableRow]:
     if not opinions:
         yield UnusableRow("spans without evaluations: give the log records with them")
     yield from merge(
-        {"opinion": replace(one, columns={**one.columns, **texts.get(one.id, {})})}
-        for one in opinions
+        {"opinion": replace(opinion, columns={**opinion.columns, **texts.get(opinion.id, {})})}
+        for opinion in opinions
     )
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
-from adjudge.data.formats import Format, Row, UnusableRow, signature
+from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Envelope, Record
 from adjudge.data.logs.opinions import (
+    SOURCES,
     By,
     Opinion,
     as_record,
     cost_of,
     grades_of_row,
-    merge,
+    log_of_answers,
+    log_of_opinions,
     reason_of,
 )
 from adjudge.data.logs.values import (
     COLUMNS,
     as_written,
-    graded_items,
     hash_of,
     is_missing,
     list_in,
@@ -35,8 +35,6 @@ from adjudge.data.logs.values import (
 # judge's assessment started from the judge's answer. The judge's verdict is then the overridden
 # assessment, although MLflow marks it as invalid.
 
-_SOURCES: Mapping[str, By] = {"LLM_JUDGE": "judge", "AI_JUDGE": "judge", "HUMAN": "person"}
-
 
 def mlflow_grades(row: Row) -> Iterator[Record | UnusableRow]:
     """One row per trace, assessment name and judge."""
@@ -47,9 +45,7 @@ def mlflow_grades(row: Row) -> Iterator[Record | UnusableRow]:
     assessments = info.get("assessments")
     if isinstance(assessments, str):
         assessments = row.nested("assessments")
-    if not assessments:
-        raise UnusableRow("a trace without assessments")
-    if not isinstance(assessments, list):
+    if not isinstance(assessments or [], list):
         raise row.error("has no list of assessments", "assessments", "export the traces as JSON")
     key = str(info.get("trace_id") or info.get("request_id") or f"trace-{row.number}")
     prompt = as_written(row.record.get("request", info.get("request_preview")))
@@ -61,7 +57,7 @@ def mlflow_grades(row: Row) -> Iterator[Record | UnusableRow]:
         "response": as_written(row.record.get("response", info.get("response_preview"))),
         **plain_columns(own_tags, taken=COLUMNS),
     }
-    opinions = [_assessment(object_in(entry), key, answer) for entry in assessments]
+    opinions = [_assessment(object_in(entry), key, answer) for entry in assessments or []]
     yield from grades_of_row(row, opinions, tags)
 
 
@@ -70,7 +66,7 @@ def _assessment(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion |
     if not isinstance(feedback, Mapping):
         return UnusableRow("an assessment that is not feedback")
     source = object_in(entry.get("source"))
-    by = _SOURCES.get(str(source.get("source_type")), "unsaid")
+    by = SOURCES.get(str(source.get("source_type")), "unnamed")
     error = feedback.get("error")
     return Opinion(
         id=key,
@@ -80,7 +76,6 @@ def _assessment(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion |
         value=feedback.get("value"),
         at=str(entry.get("create_time") or ""),
         error=object_in(error).get("error_message") or error,
-        unused="feedback of neither a judge nor a person",
         call={**reason_of(entry.get("rationale")), **_judge_cost(entry)},
         from_judge=by == "person" and bool(entry.get("overrides")),
         columns=answer,
@@ -91,32 +86,27 @@ def _judge_cost(entry: Mapping[str, Any]) -> Record:
     return cost_of(object_in(entry.get("metadata")).get("mlflow.assessment.judgeCost"))
 
 
-MLFLOW = Format(
+MLFLOW = log_of_answers(
     name="mlflow",
     title="MLflow traces",
     signature=signature(
         "", "assessments info", "trace_id request_id data", without="judge human label p_a"
     ),
-    gives={"grades": mlflow_grades, "items": partial(graded_items, mlflow_grades)},
-    log=True,
+    grades=mlflow_grades,
     ids=("trace_id", "request_id", "info"),
     envelopes=(
-        Envelope(marks=frozenset({"info", "data"})),
-        Envelope(marks=frozenset({"traces"}), path=("traces",)),
+        Envelope(marks=columns("info data")),
+        Envelope(marks=columns("traces"), path=("traces",)),
     ),
     notes=("traces of one request share a prompt_id",),
 )
 
-
-#: Phoenix and OpenInference name who annotated.
-_ANNOTATORS: Mapping[str, By] = {"LLM": "judge", "HUMAN": "person"}
 
 # Phoenix: annotations of spans or traces. The result is an object in JSON, columns in a table.
 
 
 def phoenix_opinions(row: Row) -> Iterator[Record]:
     """One opinion per annotation; a score is used before a label."""
-    kind = row.text("annotator_kind")
     subject = row.any_of("span_id", "trace_id", "session_id")
     if not subject:
         raise row.error("is missing", "span_id", "export annotations of spans or traces")
@@ -129,26 +119,23 @@ def phoenix_opinions(row: Row) -> Iterator[Record]:
     opinion = Opinion(
         id=str(subject),
         metric=str(metric),
-        by=_ANNOTATORS.get(kind, "unsaid"),
+        by=SOURCES.get(row.text("annotator_kind"), "unnamed"),
         who=name_in(who),
         value=label if is_missing(score) else score,
         at=str(row.get("created_at") or ""),
         error=object_in(row.record.get("metadata")).get("error"),
-        unused=f"an annotation by {kind}",
         call=reason_of(why),
     )
     yield as_record(opinion, row)
 
 
-PHOENIX = Format(
+PHOENIX = log_of_opinions(
     name="phoenix",
     title="Phoenix annotations",
     signature=signature("annotator_kind", "name annotation_name", "span_id trace_id session_id"),
-    gives={"grades": phoenix_opinions},
-    merge={"grades": merge},
-    log=True,
+    opinions=phoenix_opinions,
     ids=("id", "span_id", "trace_id", "session_id"),
-    envelopes=(Envelope(marks=frozenset({"data"}), path=("data",), without=frozenset({"info"})),),
+    envelopes=(Envelope(marks=columns("data"), path=("data",), without=columns("info")),),
     notes=("a span has no texts here: join them by the span's id",),
 )
 
@@ -158,8 +145,6 @@ PHOENIX = Format(
 # others a number with a word beside it, and a trace. An evaluator has no name; a failed one writes
 # no score. Evaluators mostly score observations and people traces, so they are joined by the trace.
 
-#: Any program can send a score through an API.
-_UNKNOWN = "not known whether of a judge or a person"
 _NO_GRADES = {"CORRECTION": "a correction: not a grade", "TEXT": "a text: not a grade"}
 _LANGFUSE_SOURCES: Mapping[str, By] = {"EVAL": "judge", "ANNOTATION": "person"}
 _WITH_SUBJECT = "export the scores with what they are about: fields=subject,annotation"
@@ -167,7 +152,6 @@ _WITH_SUBJECT = "export the scores with what they are about: fields=subject,anno
 
 def langfuse_opinions(row: Row) -> Iterator[Record]:
     """One opinion per score; for a categorical score its word counts."""
-    source = row.text("source")
     kind = str(row.any_of("dataType", "data_type"))
     # What adjudge wrote comes back from the API with its metadata.
     ours = object_in(row.record.get("metadata"))
@@ -181,7 +165,7 @@ def langfuse_opinions(row: Row) -> Iterator[Record]:
     if kind == "CATEGORICAL":
         value = row.any_of("stringValue", "string_value", "value")
     names = ("authorUserId", "author_user_id", "authorUserName", "author_user_name")
-    by = "judge" if what else _LANGFUSE_SOURCES.get(source, "unsaid")
+    by = "judge" if what else _LANGFUSE_SOURCES.get(row.text("source"), "unnamed")
     prompt_id = trace
     if what:
         prompt_id = name_in(ours.get("prompt_id")) or (None if trace == subject else trace)
@@ -194,7 +178,6 @@ def langfuse_opinions(row: Row) -> Iterator[Record]:
         who=name_in(row.any_of(*names) if by == "person" else ours.get("judge") if what else None),
         value=value,
         at=str(at),
-        unused=f"a score from {source}: {_UNKNOWN}",
         call=reason_of(row.get("comment")),
         columns={} if prompt_id is None else {"prompt_id": prompt_id},
     )
@@ -215,13 +198,11 @@ def _langfuse_subject(row: Row) -> tuple[str, str | None]:
     return str(key), None if trace is None else str(trace)
 
 
-LANGFUSE = Format(
+LANGFUSE = log_of_opinions(
     name="langfuse",
     title="Langfuse scores",
     signature=signature("name value source", "dataType data_type"),
-    gives={"grades": langfuse_opinions},
-    merge={"grades": merge},
-    log=True,
+    opinions=langfuse_opinions,
     notes=(
         "a label of a trace counts for its only judged observation",
         "a trace has no texts here: join them by id, the trace's or the observation's",
@@ -256,8 +237,6 @@ def opik_grades(row: Row) -> Iterator[Record | UnusableRow]:
     if trace.get("error_info"):
         raise UnusableRow("a trace with an error")
     scores = list_in(trace.get("feedback_scores"))
-    if not scores:
-        raise UnusableRow("a trace without scores")
     prompt = only_text(trace.get("input"))
     answer = {
         "prompt_id": hash_of(trace.get("input")),
@@ -266,9 +245,9 @@ def opik_grades(row: Row) -> Iterator[Record | UnusableRow]:
         **plain_columns(trace.get("metadata"), taken=COLUMNS),
     }
     opinions = [
-        _opik_opinion(str(trace.get("id")), str(score.get("name")), author, said, answer)
+        _opik_opinion(str(trace.get("id")), str(score.get("name")), author, entry, answer)
         for score in map(object_in, scores)
-        for author, said in _opik_authors(score)
+        for author, entry in _opik_authors(score)
     ]
     yield from grades_of_row(row, opinions, object_in(trace.get("metadata")))
 
@@ -278,34 +257,31 @@ def _opik_authors(score: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]
     by_author = object_in(score.get("value_by_author"))
     if not by_author:
         return [(str(score.get("created_by") or "unnamed"), score)]
-    return [(str(author), object_in(said)) for author, said in by_author.items()]
+    return [(str(author), object_in(entry)) for author, entry in by_author.items()]
 
 
 def _opik_opinion(
-    key: str, metric: str, author: str, said: Mapping[str, Any], answer: Record
+    key: str, metric: str, author: str, entry: Mapping[str, Any], answer: Record
 ) -> Opinion:
-    source = str(said.get("source"))
     return Opinion(
         id=key,
         metric=metric,
-        by=_OPIK_SOURCES.get(source, "unsaid"),
+        by=_OPIK_SOURCES.get(str(entry.get("source")), "unnamed"),
         who=author,
-        value=said.get("value"),
-        at=str(said.get("last_updated_at") or ""),
-        unused=f"a score from {source}: {_UNKNOWN}",
-        call=reason_of(said.get("reason")),
+        value=entry.get("value"),
+        at=str(entry.get("last_updated_at") or ""),
+        call=reason_of(entry.get("reason")),
         columns=answer,
     )
 
 
-OPIK = Format(
+OPIK = log_of_answers(
     name="opik",
     title="Opik traces",
     signature=signature("", "feedback_scores trace", "span_feedback_scores spans"),
-    gives={"grades": opik_grades, "items": partial(graded_items, opik_grades)},
-    log=True,
+    grades=opik_grades,
     ids=("id", "trace"),
-    envelopes=(Envelope(marks=frozenset({"trace", "spans", "downloaded_at"})),),
+    envelopes=(Envelope(marks=columns("trace spans downloaded_at")),),
     notes=("traces of one input share a prompt_id",),
 )
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from adjudge.data.columns import input_name
 from adjudge.data.conversations import from_text, from_value
-from adjudge.data.formats import Converter, Row, UnusableRow
+from adjudge.data.formats import OUTSIDE, Converter, Row, UnusableRow
 from adjudge.data.json_files import Record
 from adjudge.data.parts import write_json
 from adjudge.data.rows import FROM_JUDGE, add_absent
@@ -51,7 +51,7 @@ def read_share(value: Any) -> float:
     if not isinstance(value, (bool, int, float)):
         raise UnusableRow("a grade that is neither a number nor a word")
     if not 0 <= value <= 1:
-        raise UnusableRow("a score outside 0 to 1")
+        raise UnusableRow(OUTSIDE)
     return float(value)
 
 
@@ -277,7 +277,7 @@ class Answer:
     """An answer of a person or the judge; a judge can give its confidence (`score`)."""
 
     value: Any
-    who: str | None
+    who: str | None = None
     score: float | None = None
     #: Whether a person started from the judge's answer.
     from_judge: bool = False
@@ -311,4 +311,4 @@ def people_label(
     raters = {answer.who for answer in used}
     rater = raters.pop() if len(raters) == 1 else None
     label = label_of(votes[0][0], rater, from_judge=not independent)
-    return {column if key == "human" else key: said for key, said in label.items()}, reasons
+    return {column if key == "human" else key: value for key, value in label.items()}, reasons

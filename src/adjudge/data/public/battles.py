@@ -13,10 +13,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from adjudge.data.conversations import render_conversation
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Record
 from adjudge.data.logs.values import is_missing
 from adjudge.data.names import quote
+from adjudge.data.parts import has_images
+from adjudge.images import NotTextError
 
 _COMPLETE = "a vote is about the complete conversation: keep exchanges == 1 to judge single answers"
 
@@ -26,43 +29,33 @@ def short_hash(value: str) -> str:
     return hashlib.blake2b(value.encode(), digest_size=8).hexdigest()
 
 
-def content(value: Any, row: Row, column: str) -> str:
-    """A message's text: plain text, or the text parts of a list of parts."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if not isinstance(value, (dict, list)):
-        raise row.error("has a message that is not text", column)
-    parts = []
-    for part in [value] if isinstance(value, dict) else value:
-        if isinstance(part, str):
-            parts.append(part)
-        elif isinstance(part, dict) and part.get("image") is None and part.get("type") != "image":
-            parts.append(str(part.get("text") or ""))
-        else:
-            raise UnusableRow("contains an image")
-    return "\n".join(parts)
+def _written(messages: list[Record]) -> str:
+    """Messages as text: one is its words alone, several are turns."""
+    try:
+        text = render_conversation(messages)
+    except NotTextError:
+        text = None
+    if text is None or has_images(text):  # which these data sets do not have
+        raise UnusableRow("contains an image")
+    return text
 
 
 def _dialogue(row: Row, column: str, turns: int | None) -> tuple[str, str, int]:
-    """The opening message, the answer, and the number of exchanges; `turns` cuts it there.
-
-    In the answer the later user messages are marked.
-    """
+    """The opening message, the answer, and the number of exchanges; `turns` cuts it there."""
     messages = row.nested(column)
     if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
         raise row.error("has no list of messages", column)
     spoken = [
-        (str(turn.get("role")), content(turn.get("content"), row, column))
+        {"role": str(turn.get("role")), "content": turn.get("content") or ""}
         for turn in messages
         if turn.get("role") != "system"
     ]
     if turns is not None:
         spoken = spoken[: 2 * turns]
-    if len(spoken) < 2 or spoken[0][0] != "user":
+    if len(spoken) < 2 or spoken[0]["role"] != "user":
         raise UnusableRow("a conversation has no question with an answer")
-    exchanges = sum(role == "user" for role, _ in spoken)
-    later = [f"[{role}]\n{said}" for role, said in spoken[2:]]
-    return spoken[0][1], "\n\n".join([spoken[1][1], *later]), exchanges
+    exchanges = sum(turn["role"] == "user" for turn in spoken)
+    return _written(spoken[:1]), _written(spoken[1:]), exchanges
 
 
 def _talk(row: Row, turns: int | None = None) -> Record:
@@ -123,18 +116,20 @@ def _arena_winner(row: Row) -> str | None:
 
 def _talk_55k(row: Row) -> Record:
     """The 55k release: prompt and responses are lists of messages as JSON text."""
-    asked, a, b = (
-        ["" if message is None else str(message) for message in row.list_in(column, "messages")]
-        for column in ("prompt", "response_a", "response_b")
-    )
+    asked = row.list_in("prompt", "messages")
 
-    def talk(answers: list[str]) -> str:
-        turns = [answers[0]]
-        for question, answer in zip(asked[1:], answers[1:], strict=False):
-            turns += [f"[user]\n{question}", f"[assistant]\n{answer}"]
-        return "\n\n".join(turns)
+    def said(by: str, message: Any) -> Record:
+        return {"role": by, "content": "" if message is None else str(message)}
 
-    return _texts(asked[0], talk(a), talk(b), len(asked))
+    def answer(column: str) -> str:
+        first, *later = row.list_in(column, "messages")
+        turns = [said("assistant", first)]
+        for question, reply in zip(asked[1:], later, strict=False):
+            turns += [said("user", question), said("assistant", reply)]
+        return _written(turns)
+
+    prompt = _written([said("user", asked[0])])
+    return _texts(prompt, answer("response_a"), answer("response_b"), len(asked))
 
 
 def _winner_55k(row: Row) -> str:
@@ -148,7 +143,7 @@ def _winner_55k(row: Row) -> str:
 
 _NOTES = (_COMPLETE, "prompt_id is a hash of the opening message")
 _BATTLE = "model_a model_b winner conversation_a conversation_b"
-CONVERSATIONS_33K = Format(
+LMARENA_33K = Format(
     name="lmarena-33k",
     title="the Chatbot Arena 33k conversations",
     signature=signature(
@@ -162,7 +157,7 @@ CONVERSATIONS_33K = Format(
     texts=columns("conversation_a conversation_b full_conversation"),
     notes=_NOTES,
 )
-PREFERENCES_55K = Format(
+LMARENA_55K = Format(
     name="lmarena-55k",
     title="the LMArena 55k preferences",
     signature=signature(
@@ -176,8 +171,8 @@ PREFERENCES_55K = Format(
     texts=columns("prompt response_a response_b"),
     notes=_NOTES,
 )
-PREFERENCES_100K = replace(
-    CONVERSATIONS_33K,
+LMARENA_100K = replace(
+    LMARENA_33K,
     name="lmarena-100k",
     title="the LMArena 100k preferences",
     signature=signature(
@@ -186,8 +181,8 @@ PREFERENCES_100K = replace(
         without="judge",
     ),
 )
-PREFERENCES_140K = replace(
-    CONVERSATIONS_33K,
+LMARENA_140K = replace(
+    LMARENA_33K,
     name="lmarena-140k",
     title="the LMArena 140k preferences",
     signature=signature(f"id evaluation_order full_conversation {_BATTLE}"),

@@ -15,7 +15,7 @@ from adjudge.data.conversations import is_conversation, render_conversation
 from adjudge.data.formats import Format, Row, UnusableRow, columns, signature
 from adjudge.data.json_files import Record
 from adjudge.data.names import content_hash, quote
-from adjudge.data.public.battles import content, short_hash
+from adjudge.data.public.battles import short_hash
 from adjudge.data.turns import prompt_and_response
 from adjudge.images import NotTextError
 
@@ -64,7 +64,7 @@ def rewardbench_2_pairs(row: Row) -> Iterator[Record]:
     """RewardBench 2: each right answer with each wrong one; they share a prompt_id."""
     prompt_id = row.text("id")
     rejected, chosen = (
-        [content(response, row, column) for response in row.list_in(column, "responses")]
+        [_write(row, column, [response]) for response in row.list_in(column, "responses")]
         for column in ("rejected", "chosen")
     )
     for i, right in enumerate(chosen):
