@@ -18,7 +18,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge.data.answers import describe_same_answer, same_answers
+from adjudge.data.answers import (
+    describe_same_answer,
+    length_differences,
+    same_answers,
+    style_columns,
+    style_differences,
+)
 from adjudge.data.columns import Column, Layout, check_columns, each
 from adjudge.data.files import Handle
 from adjudge.data.names import (
@@ -57,7 +63,6 @@ from adjudge.data.steps.judges import check_judges
 from adjudge.data.steps.labels import take_labels
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats
 from adjudge.data.steps.status import FAILURES, mark_failures
-from adjudge.data.style import length_differences, style_columns, style_differences
 from adjudge.data.tables import TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.text import count
@@ -233,7 +238,7 @@ class Battles:
     are codes of the column `cluster`, `groups` the values of the grouping column `by`. `weights`
     count each battle more or less (`ranking.shift`; None: all once). `length` is the difference in
     length of the answers, `style` has a column for each feature in `control`, whose kinds are
-    `style_kinds` (`data.style`). `failed` is the status of a
+    `style_kinds` (`data.answers`). `failed` is the status of a
     battle that the judge failed (without a judge: whose vote failed), else empty. `source`
     names the columns of the score (None: the judge gave none), `named` the verdict column that the
     user named, `identities` the judges. `voters` is whose votes `human` are, `of_people` whether

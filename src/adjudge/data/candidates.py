@@ -107,11 +107,8 @@ def people_candidates(frame: pl.DataFrame) -> list[str]:
     ]
 
 
-def remark_people(table: Table, human: str) -> None:
-    """Name columns that can be people's labels, if there are no labels."""
-    frame = table.frame
-    if human in frame.columns and frame[human].null_count() < frame.height:
-        return
-    if people := people_candidates(frame):
+def remark_people(table: Table) -> None:
+    """Name columns of a table without labels that can be people's labels."""
+    if people := people_candidates(table.frame):
         typed = shlex.join(["--raters", ",".join(people)])
         LOG.warning("%s: if %s are labels of people: %s", table.name, shorten(people), typed)

@@ -54,6 +54,7 @@ from adjudge.data.rows import (
     code_column,
     fill_status,
     fill_uncertainty,
+    has_values,
     is_learned,
     measured,
     pass_by_share,
@@ -366,8 +367,8 @@ def prepare_grades(
             table = _table(source, judge, human, judge_column, human_column, rounded=not scores)
         answers = _answer_columns(table, judge_column, human_column)
         rows = Rows(table.frame, table.dropped)
-        if source.labels is None:
-            remark_people(table, answers.human)
+        if source.labels is None and not has_values(rows.frame, answers.human):
+            remark_people(table)
         apart = [option for option in (by, strata) if isinstance(option, str)]
         if not {*apart} <= {*rows.frame.columns}:
             people = {"human": answers.human} if needs_labels and source.labels is None else {}

@@ -19,7 +19,6 @@ from adjudge.data.columns import (
     check_columns,
     each,
 )
-from adjudge.data.formats import kinds_of
 from adjudge.data.labels import with_labels
 from adjudge.data.names import add_documents, refuse_values
 from adjudge.data.rows import (
@@ -221,11 +220,6 @@ def _with_raters(rows: Rows, source: Source) -> Rows:
     frame = joined.frame.with_columns(human_scores=pl.coalesce(people, *own))
     lost = {reason: n for reason, n in joined.dropped.items() if reason != NO_MAJORITY}
     return Rows(frame.drop("__score", LABELS_OF), lost)
-
-
-def is_scores(table: Table) -> bool:
-    """Whether these are scores under our names, or of a format that has scores."""
-    return table.kind == "scores" or "scores" in kinds_of(table.format)
 
 
 def scores_as_grades(

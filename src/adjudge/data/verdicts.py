@@ -9,8 +9,8 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
+from adjudge.data.answers import lengths
 from adjudge.data.columns import Layout, each
-from adjudge.data.conversion import sniff
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
 from adjudge.data.labels import with_labels
@@ -29,8 +29,7 @@ from adjudge.data.source import Reading, Source
 from adjudge.data.steps.judges import check_judges
 from adjudge.data.steps.labels import take_labels
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats
-from adjudge.data.style import lengths
-from adjudge.data.tables import Table, TableLike, as_text, parse_table
+from adjudge.data.tables import Table, TableLike, as_text, parse_table, sniff
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray
 

@@ -50,7 +50,7 @@ from adjudge.data.rows import (
     pass_by_share,
     tidy,
 )
-from adjudge.data.scores import RATER_COLUMN, Scores, is_scores, prepare_scores
+from adjudge.data.scores import RATER_COLUMN, Scores, prepare_scores
 from adjudge.data.source import Source, open_table
 from adjudge.data.steps.labels import (
     BY_SCORE,
@@ -180,7 +180,7 @@ def _has_doubt(table: Table, method: DoubtMethod) -> bool:
 def _has_scores(table: Table, raters: Sequence[str]) -> bool:
     here = table.frame.columns
     by_raters = bool(raters) or any(map(RATER_COLUMN.match, here))
-    return is_scores(table) or (by_raters and bool(recognise(here, "scores", ["judge_score"])))
+    return table.has_scores or (by_raters and bool(recognise(here, "scores", ["judge_score"])))
 
 
 # --- judges in columns ---
