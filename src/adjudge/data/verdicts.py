@@ -123,8 +123,9 @@ def _prepare(
         frame = join_pairs(frame, source.pairs, _FROM_PAIRS)
     distinct = leave_out_repeats(Rows(frame, table.dropped), table.name, apart=["judge"])
     check_judges(distinct.frame, table.name, measure="diagnosis", apart=("judge", "protocol"))
-    joined = with_labels(distinct, source, ids_made="id" not in here)
-    taken = take_labels(joined, "label", table.name, model_labels=model_labels)
+    if source.labels is not None:
+        distinct = with_labels(distinct, source, ids_made="id" not in here)
+    taken = take_labels(distinct, "label", table.name, model_labels=model_labels)
     frame = taken.rows.frame
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:

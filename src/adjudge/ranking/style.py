@@ -236,8 +236,6 @@ def _spell_bent(row: StyleRow) -> str:
 
 def style_blocks(rows: Sequence[StyleRow]) -> list[Block]:
     """What style is worth, a line for each feature."""
-    if not rows:
-        return []
     columns: Columns[StyleRow] = {
         "at equal strength": lambda row: row.difference,
         "wins": lambda row: text.percent(row.wins),

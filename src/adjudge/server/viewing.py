@@ -366,9 +366,9 @@ def read_viewing(
                     read = read_items if judged.about == "grades" else read_pairs
                     frame = join_pairs(frame, texts, _TEXTS, read)
                 # After the texts: a label of another text with the id of a row is not of that row.
-                labelled = with_labels(
-                    Rows(frame, judged.dropped), source, judged.about, ids_made=ids_made
-                )
+                labelled = Rows(frame, judged.dropped)
+                if source.labels is not None:
+                    labelled = with_labels(labelled, source, judged.about, ids_made=ids_made)
                 prepared.append(replace(judged, frame=labelled.frame, dropped=labelled.dropped))
             if source.labels is not None:
                 raters = open_labels(source.labels, prepared[-1].about).frame
