@@ -114,7 +114,8 @@ _MODEL_LABELS_ARE_LABELS = Exemption(
     ("labelled_by model",), "a row that a model labelled can be used with --model-labels"
 )
 _ANY_JUDGE = Exemption(
-    ("two of one",), "rows to label are drawn at random, whoever judged them: it takes many judges"
+    ("two of one", "two scales"),
+    "rows to label are drawn at random, whoever judged them: it takes many judges",
 )
 _AUDITS_ARE_DRAWN = Exemption(
     ("sampled_by doubt", "doubt beside random"),
@@ -347,6 +348,15 @@ USES: tuple[Use, ...] = (
         counts={"n_pool"},
         exemptions=(_ROWS_WITHOUT_LABEL, _MODEL_LABELS_ARE_LABELS, _ANY_JUDGE),
         **_VERDICTS,
+    ),
+    Use(
+        "plan labels",
+        "plan labels {rows} --n 10 --json",
+        _rows(grades, labelled=20),
+        name="grades",
+        counts={"n_pool"},
+        exemptions=(_ROWS_WITHOUT_LABEL, _MODEL_LABELS_ARE_LABELS, _ANY_JUDGE),
+        **_GRADES,
     ),
     Use(
         "plan cascade",
