@@ -61,7 +61,7 @@ def prepare_decisions(decisions: TableLike | Source, **reading: Unpack[Reading])
 
     >>> rows = {"id": [1, 2, 3], "verdict": ["a", "b", "timeout"], "accepted": [True, False, True]}
     >>> prepare_decisions(rows).frame.select("verdict", "accepted", "status").rows()
-    [('A', True, None), ('B', False, None), (None, False, 'error')]
+    [('A', True, 'ok'), ('B', False, None), (None, False, 'error')]
     """
     with Source.of(decisions, **reading) as source:
         table = open_table(source.rows)
@@ -72,6 +72,11 @@ def prepare_decisions(decisions: TableLike | Source, **reading: Unpack[Reading])
     if "status" in frame.columns:
         failed = ~pl.col("status").is_in(list(MEASURED)).fill_null(True)
         frame = frame.with_columns(pl.col("accepted") & ~failed)
+        # Audits are written with it, and read again.
+        is_ok = pl.col("accepted") & pl.col("status").is_null()
+        frame = frame.with_columns(
+            pl.when(is_ok).then(pl.lit("ok")).otherwise("status").alias("status")
+        )
     # In grades the column judge is the verdict.
     apart = ["judge"] if about == "pairs" else []
     rows = first_repeats(leave_out_repeats(Rows(frame), table.name, apart=apart))

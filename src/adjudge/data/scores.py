@@ -20,7 +20,7 @@ from adjudge.data.columns import (
     each,
 )
 from adjudge.data.labels import with_labels
-from adjudge.data.names import add_documents, refuse_values
+from adjudge.data.names import add_documents, refuse_values, shorten
 from adjudge.data.rows import (
     Rows,
     add_absent,
@@ -212,7 +212,9 @@ def _with_raters(rows: Rows, source: Source) -> Rows:
     """The rows with all raters' scores of the labels file in place of their own."""
     if rows.frame.get_column("criterion").n_unique() > 1:
         remedy = "keep the rows of the one that people scored"
-        raise DataError(source.name, "has several criteria", column="criterion", remedy=remedy)
+        criteria = shorten(rows.frame["criterion"].unique().sort().to_list(), 5)
+        problem = f"has several criteria: {criteria}"
+        raise DataError(source.name, problem, column="criterion", remedy=remedy)
     # The most frequent score is not needed: all of them are used.
     joined = with_labels(rows, source, "scores", column="__score")
     people = pl.col(LABELS_OF).list.eval(pl.element().cast(pl.Float64))

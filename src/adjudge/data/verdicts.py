@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.answers import lengths
+from adjudge.data.battles import BATTLE_COLUMNS
 from adjudge.data.columns import Layout, each
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
@@ -172,7 +173,9 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
     if kinds != {"battles"}:
         return parse_table(source)
     battles = Source(source).open("battles")
-    frame = battles.frame
+    # Judgments have no model names: only here can sides that are swapped be seen.
+    rows = leave_out_repeats(Rows(battles.frame, battles.dropped), battles.name, apart=["judge"])
+    frame = _with_every_status(rows.frame)
     verdict = next((c for c in VERDICT_COLUMNS if c in frame.columns), None)
     votes = {"label": "winner", "verdict": verdict}
     frame = frame.with_columns(
@@ -180,7 +183,21 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
         for ours, theirs in votes.items()
         if theirs is not None and ours not in named
     )
-    return replace(battles, frame=frame)
+    return replace(battles, frame=frame, dropped=rows.dropped)
+
+
+def _with_every_status(frame: pl.DataFrame) -> pl.DataFrame:
+    """The battles with the status of all rows, if failures have one: judgments lack none."""
+    if "status" not in frame.columns:
+        return frame
+    scores = [name for name in ("score_a", "score_b") if name in frame.columns]
+    others = [
+        name for name in BATTLE_COLUMNS.answers if name in frame.columns and name not in scores
+    ]
+    has_scores = pl.all_horizontal(pl.col(scores).is_not_null()) if scores else pl.lit(False)
+    answered = pl.any_horizontal(has_scores, pl.col(others).is_not_null())
+    status = pl.when(answered).then(pl.lit("ok")).otherwise(pl.lit("error"))
+    return frame.with_columns(pl.coalesce("status", status).alias("status"))
 
 
 def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:

@@ -429,6 +429,7 @@ USES: tuple[Use, ...] = (
         counts={"rows"},
         **_VERDICTS,
     ),
+    Use("diagnose bias", "diagnose bias {rows} --json", _rows(battles), name="battles", **_BATTLES),
     Use(
         "diagnose prompts",
         "diagnose prompts {rows} {other} --json",
