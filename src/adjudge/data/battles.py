@@ -356,6 +356,7 @@ def prepare_battles(
     rows = first_repeats(rows)
     judged = None
     if jury:
+        check_judges(rows.frame, table.name, measure="board", apart=apart, groups=["judge"])
         rows, judged = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
     taken = take_labels(rows, votes, table.name, model_labels=model_labels)

@@ -42,6 +42,7 @@ from adjudge.data.names import (
     recognise,
     refuse_values,
     remark_names,
+    respelled,
     usual_names,
 )
 from adjudge.data.rows import (
@@ -160,7 +161,14 @@ def name_the_judge(table: Table) -> Table:
     other = {*map(bare_name, here)} & {*map(bare_name, verdicts)}
     if not other or "judge_name" in here or not _has_names(table, "judge"):
         return table
-    remark_names(table.name, {"judge_name": "judge"})
+    # Else another spelling of its name would be read as the verdict.
+    spellings = respelled(here).get("judge", [])
+    remark_names(table.name, {"judge_name": spellings[0] if spellings else "judge"})
+    table = replace(
+        table,
+        frame=table.frame.drop(spellings),
+        fields=None if table.fields is None else table.fields.drop(spellings),
+    )
     return rename_table(table, {"judge_name": "judge"})
 
 

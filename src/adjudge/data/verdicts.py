@@ -114,6 +114,7 @@ def _prepare(
             )
             raise DataError(table.name, "has no judgment", remedy=remedy)
         rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
+        rows = _with_every_status(rows, pl.col("p_a").is_not_null())
         table = replace(table, labels_as={})
     rows = add_ids(rows, table.name, _VERDICTS.apart)
     # Its columns have our names now: those of the file that stay are not matched again.
@@ -175,7 +176,12 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
     battles = Source(source).open("battles")
     # Judgments have no model names: only here can sides that are swapped be seen.
     rows = leave_out_repeats(Rows(battles.frame, battles.dropped), battles.name, apart=["judge"])
-    frame = _with_every_status(rows.frame)
+    scores = [name for name in ("score_a", "score_b") if name in rows.frame.columns]
+    others = [name for name in BATTLE_COLUMNS.answers if name in rows.frame.columns]
+    others = [name for name in others if name not in scores]
+    has_scores = pl.all_horizontal(pl.col(scores).is_not_null()) if scores else pl.lit(False)
+    answered = pl.any_horizontal(has_scores, pl.col(others).is_not_null())
+    frame = _with_every_status(rows.frame, answered)
     verdict = next((c for c in VERDICT_COLUMNS if c in frame.columns), None)
     votes = {"label": "winner", "verdict": verdict}
     frame = frame.with_columns(
@@ -186,16 +192,10 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
     return replace(battles, frame=frame, dropped=rows.dropped)
 
 
-def _with_every_status(frame: pl.DataFrame) -> pl.DataFrame:
-    """The battles with the status of all rows, if failures have one: judgments lack none."""
+def _with_every_status(frame: pl.DataFrame, answered: pl.Expr) -> pl.DataFrame:
+    """The rows with the status of each, if only failures have one: they are read again."""
     if "status" not in frame.columns:
         return frame
-    scores = [name for name in ("score_a", "score_b") if name in frame.columns]
-    others = [
-        name for name in BATTLE_COLUMNS.answers if name in frame.columns and name not in scores
-    ]
-    has_scores = pl.all_horizontal(pl.col(scores).is_not_null()) if scores else pl.lit(False)
-    answered = pl.any_horizontal(has_scores, pl.col(others).is_not_null())
     status = pl.when(answered).then(pl.lit("ok")).otherwise(pl.lit("error"))
     return frame.with_columns(pl.coalesce("status", status).alias("status"))
 

@@ -129,6 +129,11 @@ _VOTES_STAY = Exemption(
     "people's ratings are of all votes, also on battles that the judge failed",
     "named",
 )
+_NOT_BY_ALL = Exemption(
+    ("status", "words of a failure"),
+    "a battle that one judge of a jury failed is counted as one that not every judge scored",
+    "equal",
+)
 _VOTES = (
     Exemption(
         ("words of a failure", "other words of a failure"),
@@ -142,6 +147,8 @@ JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
 _VERDICTS: dict[str, Any] = {"answers": PREFERENCE, "people": "label"}
 _GRADES: dict[str, Any] = {"answers": ("judge",), "people": "human"}
 _GRADES_APART: dict[str, Any] = {"answers": ("judge",), "people": "label"}
+#: Verdicts on pairs without a number, next to the judge's name.
+_WORDS: dict[str, Any] = {"answers": ("verdict",), "people": "label"}
 _BATTLES: dict[str, Any] = {"answers": ("score_a", "score_b"), "people": "human_pref"}
 
 
@@ -167,6 +174,16 @@ def _a_file_for_each_system() -> Files:
             "other": [row for row in rows if row["model"] == "new"],
         }
     )
+
+
+def _verdicts() -> Files:
+    numbers = [*PREFERENCE[:3], "protocol"]
+    return Files({"rows": without_columns(judgments(), *numbers)})
+
+
+def _jury() -> Files:
+    second = [{**row, "judge": "g2", "score_a": row["score_a"] + 0.5} for row in battles()]
+    return Files({"rows": [*battles(), *second]})
 
 
 def _two_prompts() -> Files:
@@ -235,6 +252,7 @@ USES: tuple[Use, ...] = (
         **_VERDICTS,
     ),
     Use("evaluate", "evaluate {rows} --json", _rows(grades), name="grades", **_GRADES),
+    Use("evaluate", "evaluate {rows} --json", _verdicts, name="verdicts", **_WORDS),
     Use(
         "evaluate",
         "evaluate {rows} --labels {labels} --json",
@@ -430,11 +448,20 @@ USES: tuple[Use, ...] = (
         **_VERDICTS,
     ),
     Use("diagnose bias", "diagnose bias {rows} --json", _rows(battles), name="battles", **_BATTLES),
+    Use("diagnose bias", "diagnose bias {rows} --json", _verdicts, name="verdicts", **_WORDS),
     Use(
         "diagnose prompts",
         "diagnose prompts {rows} {other} --json",
         _two_prompts,
         answers=PREFERENCE,
+    ),
+    Use(
+        "rank",
+        "rank {rows} --jury --replicates 2 --json",
+        _jury,
+        name="jury",
+        exemptions=(_NOT_BY_ALL,),
+        **_BATTLES,
     ),
     Use(
         "rank",

@@ -23,15 +23,16 @@ def rows(**columns: Any) -> pl.DataFrame:
     return pl.DataFrame({"id": list("abcdef"), **columns})
 
 
+@pytest.mark.parametrize("judge", ["judge", "Judge", " JUDGE "])
 @pytest.mark.parametrize("verdict", ["verdict", "Judge Verdict", "score", "prediction"])
 def test_a_judges_name_is_no_verdict_next_to_one(
-    verdict: str, caplog: pytest.LogCaptureFixture
+    judge: str, verdict: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    named = rows(judge=["gpt-4o"] * 6, **{verdict: VERDICTS}, human=LABELS)
+    named = rows(**{judge: ["gpt-4o"] * 6, verdict: VERDICTS}, human=LABELS)
     grades = prepare_grades(named)
     assert grades.judge.tolist() == VERDICTS
     assert grades.frame["judge_name"].unique().to_list() == ["gpt-4o"]
-    assert "read judge as judge_name" in caplog.text
+    assert f"read {judge} as judge_name" in caplog.text
     plain = evaluate(rows(judge=VERDICTS, human=LABELS))
     assert evaluate(named).judges[0].agreement == plain.judges[0].agreement
 

@@ -90,6 +90,8 @@ def test_failed_battles_scores_and_tournaments_have_no_answer() -> None:
     sides = {"model_a": ["x", "x", "x"], "model_b": ["y", "y", "y"]}
     biased = prepare_verdicts({**sides, **by_words, "score_b": [1, 2, 3]})
     assert (biased.frame["id"].to_list(), biased.dropped) == (["1"], {"status error": 2})
+    biased = prepare_verdicts({"id": [1, 2], "verdict": ["A", "unparsed"]})
+    assert (biased.frame["id"].to_list(), biased.dropped) == (["1"], {"status unparsed": 1})
     sides = {"model_a": ["x", "x"], "model_b": ["y", "y"], "status": status}
     played = prepare_tournaments({**sides, "doc_id": [1, 2], "verdict": ["A", "B"]})
     assert played.dropped == {"status error": 1}
