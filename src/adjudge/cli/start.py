@@ -309,8 +309,8 @@ def start(
     labelled = any(each.rows_kind not in _TEXTS and each.labels != 0 for each in guide.read_as)
     if labelled or (guide.answers and not guide.read_as):
         return guide
-    error = _unreadable(file, errors)
-    if error in errors and not guide.read_as:
+    error = None if guide.read_as else _unreadable(file, errors)
+    if error is not None and error in errors:
         raise error  # a reader knows the file, and says what it lacks
     try:
         guess = guess_columns(file, options)
@@ -328,7 +328,7 @@ def start(
             first = guessed.read_as[0]
             first = replace(first, remarks=(*guess.remarks, *first.remarks))
             return replace(guessed, read_as=(first, *guessed.read_as[1:]))
-    if not guide.read_as:
+    if error is not None:
         raise error
     return guide
 

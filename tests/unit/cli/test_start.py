@@ -137,6 +137,15 @@ def test_verdicts_without_labels_beside_their_texts(capsys: pytest.CaptureFixtur
         assert pl.read_csv("to_label.csv").height == pl.read_csv(file)[:, 0].n_unique()
 
 
+@pytest.mark.parametrize("log", ["deepeval.json", "inspect_agent.eval", "opik_results.json"])
+def test_a_log_without_labels(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(Path(__file__).parents[2] / "fixtures" / "runner_logs" / log)
+    found = guide(capsys, file)
+    assert found["read_as"]
+    [answer] = found["answers"]  # type: ignore[misc]
+    assert answer["command"] == f"adjudge plan labels {shlex.quote(file)} --write-ids to_label.csv"
+
+
 def test_names_of_columns_go_into_the_commands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
