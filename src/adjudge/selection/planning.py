@@ -469,6 +469,10 @@ class LabelPlan(Result):
         return [headline, facts, Note([*notes, *remarks])]
 
 
+#: What judgments need, and a random draw of rows does not.
+_NOT_NEEDED = (None, "p_a", "p_pass", "criterion", "metric")
+
+
 def plan_labels(
     judgments: TableLike | Judgments,
     *,
@@ -526,7 +530,7 @@ def plan_labels(
         frame = prepared.frame
     except DataError as error:
         named = any(option is not None for option in (surest, protocol))
-        other_kind = error.column in (None, "p_a", "p_pass") and error.row is None
+        other_kind = error.column in _NOT_NEEDED and error.row is None
         if named or not other_kind or isinstance(judgments, Judgments):
             raise
         prepared = _verdicts_alone(judgments, judge, error, labels=labels, **reading)
@@ -591,7 +595,7 @@ def _verdicts_alone(rows: TableLike, judge: str | None, error: DataError, **read
                 needs_labels=False,
                 model_labels=True,
                 scores=True,
-                slices=("judge_name", "metric", "criterion"),
+                slices=("judge_name", "protocol", "metric", "criterion"),
                 without=CHOSEN_BY,
                 **reading,
             )
