@@ -131,8 +131,7 @@ _VOTES_STAY = Exemption(
 )
 _NOT_BY_ALL = Exemption(
     ("status", "words of a failure"),
-    "a battle that one judge of a jury failed is counted as one that not every judge scored",
-    "equal",
+    "a battle that one judge of a jury failed, or never saw, is one that not every judge scored",
 )
 _VOTES = (
     Exemption(
@@ -369,7 +368,7 @@ USES: tuple[Use, ...] = (
     ),
     Use(
         "plan labels",
-        "plan labels {rows} --n 10 --json",
+        "plan labels {rows} --cluster none --n 10 --json",
         _rows(grades, labelled=20),
         name="grades",
         counts={"n_pool"},
