@@ -442,11 +442,7 @@ def code_battles(
         if side not in frame.columns:
             raise DataError("battles", "is missing", column=side, remedy="give model_a, model_b")
     other = None if against == "votes" else against
-    named_columns = {"human": human, "verdict": verdict, "score": score, "against": other}
-    for option, named in named_columns.items():
-        if named is not None and named not in frame.columns:
-            here = ", ".join(columns_here(frame.columns))
-            raise ArgumentError(option, named, f"choose a column: {here}")
+    _refuse_absent(frame, human=human, verdict=verdict, score=score, against=other)
     names, a, b = code_names(frame["model_a"], frame["model_b"])
     nameless = (a < 0) | (b < 0)
     itself = (a == b) & ~nameless
@@ -526,6 +522,14 @@ def code_battles(
     return coded.take(~out) if out.any() else coded
 
 
+def _refuse_absent(frame: pl.DataFrame, **named: str | None) -> None:
+    """Refuse an option that names a column that is not there."""
+    for option, column in named.items():
+        if column is not None and column not in frame.columns:
+            here = ", ".join(columns_here(frame.columns))
+            raise ArgumentError(option, column, f"choose a column: {here}")
+
+
 def _failed_status(frame: pl.DataFrame) -> NDArray[np.str_] | None:
     """The status of each battle that the judge failed, and "" of the others."""
     if "status" not in frame.columns:
@@ -587,6 +591,7 @@ def gather_jury(
     `soft-elo` replaces by temperatures fitted to votes.
     """
     refuse_unnamed_members(rows.frame)
+    _refuse_absent(rows.frame, verdict=verdict, score=score)
     # A member answers a battle once, by whatever protocol and in whatever order it was asked.
     rows = leave_out_repeats(rows, "battles", usual=(), apart=["judge"])
     frame = rows.frame.with_columns(as_text(rows.frame["judge"]), as_text(rows.frame["id"]))

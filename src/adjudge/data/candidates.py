@@ -10,9 +10,9 @@ import shlex
 
 import polars as pl
 
-from adjudge.data.names import GRADE, LOG, OURS, PAIR, bare_name, is_missing, plain_word, shorten
+from adjudge.data.names import GRADE, LOG, OURS, PAIR, bare_name, shorten
 from adjudge.data.scales import MOST_CLASSES
-from adjudge.data.steps.status import FAILURES
+from adjudge.data.steps.status import plain_words
 from adjudge.data.tables import Table, as_text
 
 #: Parts of names that columns of people have.
@@ -48,16 +48,6 @@ def judge_candidates(frame: pl.DataFrame, human_column: str = "human") -> list[s
     if not judges and people <= GRADE.words.keys():
         judges = [column for column in free if _holds_shares(frame[column])]
     return judges
-
-
-def plain_words(values: pl.Series, most: int = 2 * MOST_CLASSES) -> set[str]:
-    """The distinct words of a column, failures aside; none if it is nested or has more."""
-    if values.dtype.is_nested():
-        return set()
-    words = as_text(values).drop_nulls().unique()
-    if len(words) > most:
-        return set()
-    return {plain_word(word) for word in words if not is_missing(word)} - FAILURES.keys()
 
 
 def same_classes(said: set[str], people: set[str]) -> bool:

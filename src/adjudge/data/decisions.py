@@ -14,12 +14,12 @@ import polars as pl
 from adjudge.data.columns import Column, Layout
 from adjudge.data.grades import GRADE_COLUMNS, are_grades
 from adjudge.data.judgments import JUDGMENT_COLUMNS
-from adjudge.data.names import GRADE, plain_word
+from adjudge.data.names import GRADE
 from adjudge.data.rows import Rows, truth_column
 from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats
-from adjudge.data.steps.status import FAILURES
-from adjudge.data.tables import Table, TableLike, as_text
+from adjudge.data.steps.status import plain_words
+from adjudge.data.tables import Table, TableLike
 from adjudge.errors import DataError
 from adjudge.records import MEASURED, About
 
@@ -101,6 +101,5 @@ def _are_grades(table: Table) -> bool:
         return True
     if "verdict" not in table.frame.columns or "p_a" in table.frame.columns:
         return False
-    words = as_text(table.frame["verdict"]).drop_nulls().unique()
-    verdicts = {plain_word(word) for word in words} - FAILURES.keys()
+    verdicts = plain_words(table.frame["verdict"])
     return bool(verdicts) and verdicts <= GRADE.words.keys()

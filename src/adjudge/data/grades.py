@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.candidates import plain_words, remark_people
+from adjudge.data.candidates import remark_people
 from adjudge.data.columns import (
     CALL_COLUMNS,
     ID,
@@ -86,8 +86,8 @@ from adjudge.data.steps.labels import (
 )
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats, once_per_judge
 from adjudge.data.steps.status import (
-    FAILURES,
     mark_failures,
+    plain_words,
     remark_odd_labels,
     remark_rare_words,
 )
@@ -205,8 +205,7 @@ def verdicts_in_status(table: Table) -> Table:
     """
     if table.frame.schema.get("status") != pl.String:
         return table
-    status = table.frame["status"]
-    words = {plain_word(word) for word in status.drop_nulls().unique()} - FAILURES.keys()
+    words = plain_words(table.frame["status"])
     if not words or not words <= GRADE.words.keys():
         return table
     other = recognise(table.frame.columns, "grades", ["judge", "p_pass"])

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from adjudge.data.candidates import in_words_of_sides, judge_candidates, plain_words
+from adjudge.data.candidates import in_words_of_sides, judge_candidates
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.grades import (
     Grades,
@@ -59,6 +59,7 @@ from adjudge.data.steps.labels import (
     sampling_probabilities,
     take_labels,
 )
+from adjudge.data.steps.status import plain_words
 from adjudge.data.tables import Table, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection.doubts.base import DoubtMethod
