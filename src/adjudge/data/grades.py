@@ -382,21 +382,12 @@ def prepare_grades(
             needed = {"judge": answers.judge, **people, **{column: column for column in apart}}
             _require(rows.frame, table, needed, source.columns)
         rows = first_repeats(leave_out_repeats(rows, table.name, apart=apart))
-        judges = check_judges(
-            rows.frame,
-            table.name,
-            measure="mean" if table.format == "scores" else "rate",
-            judge="judge_name",
-            apart=[*apart, *(slices or ())],
-            groups=apart,
-            compared=compared,
-        )
+        judges = _check_judges(rows.frame, table, apart, slices or (), compared=compared)
         frame = rows.frame if needs_labels else add_absent(rows.frame, [answers.human])
         # The words of a labels file are read with that file.
         rows = Rows(_in_words(frame, table, answers.human), rows.dropped)
         if source.labels is not None and model is None:
-            _require(rows.frame, table, {"judge": answers.judge}, source.columns)
-            rows = with_labels(rows, source, "values", column=answers.human)
+            rows = _join_labels(rows, source, table, answers)
     frame = _without_failures(rows.frame, table, answers)
     columns = frame.columns
     arrays = {"by": by, "cluster": _cluster(frame, cluster, by, paired=paired), "strata": strata}
@@ -465,6 +456,26 @@ def mixed_models(rows: Grades) -> list[str]:
     return [warning] if models > 1 else []
 
 
+def _check_judges(
+    frame: pl.DataFrame,
+    table: Table,
+    groups: Sequence[str],
+    slices: Sequence[str],
+    *,
+    compared: bool,
+) -> tuple[str, ...]:
+    """Which judge each group has, if they differ; several where a number is of one are refused."""
+    return check_judges(
+        frame,
+        table.name,
+        measure="mean" if table.format == "scores" else "rate",
+        judge="judge_name",
+        apart=[*groups, *slices],
+        groups=groups,
+        compared=compared,
+    )
+
+
 def _notes_of_scales(
     coded: Coded, groups: pl.Series, name: str, answers: Answers, *, compared: bool
 ) -> tuple[str, ...]:
@@ -490,6 +501,11 @@ def _cluster(
     within = [by] if isinstance(by, str) and by in frame.columns and not paired else []
     usual = (*DEFAULT_CLUSTERS, "id")
     return cluster_column(frame, "auto" if cluster is None else None, within=within, usual=usual)
+
+
+def _join_labels(rows: Rows, source: Source, table: Table, answers: Answers) -> Rows:
+    _require(rows.frame, table, {"judge": answers.judge}, source.columns)
+    return with_labels(rows, source, "values", column=answers.human)
 
 
 def _refuse_by_verdict(frame: pl.DataFrame, name: str, *, allowed: bool) -> None:
