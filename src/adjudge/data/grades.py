@@ -161,14 +161,8 @@ def name_the_judge(table: Table) -> Table:
     other = {*map(bare_name, here)} & {*map(bare_name, verdicts)}
     if not other or "judge_name" in here or not _has_names(table, "judge"):
         return table
-    # Else another spelling of its name would be read as the verdict.
-    spellings = respelled(here).get("judge", [])
-    remark_names(table.name, {"judge_name": spellings[0] if spellings else "judge"})
-    table = replace(
-        table,
-        frame=table.frame.drop(spellings),
-        fields=None if table.fields is None else table.fields.drop(spellings),
-    )
+    spelled, *_ = respelled(here).get("judge", ["judge"])
+    remark_names(table.name, {"judge_name": spelled})
     return rename_table(table, {"judge_name": "judge"})
 
 

@@ -37,6 +37,21 @@ def test_a_judges_name_is_no_verdict_next_to_one(
     assert evaluate(named).judges[0].agreement == plain.judges[0].agreement
 
 
+@pytest.mark.parametrize("judge", ["judge", "Judge", "JUDGE"])
+def test_a_judges_name_that_the_caller_names(judge: str) -> None:
+    named = rows(**{judge: ["gpt-4o"] * 6, "verdict": VERDICTS}, human=LABELS)
+    grades = prepare_grades(named, columns={"judge_name": judge})
+    assert grades.judge.tolist() == VERDICTS
+    assert judge not in grades.frame.columns or judge == "judge"
+
+
+def test_another_column_of_that_spelling_stays() -> None:
+    named = rows(Label=LABELS, label=VERDICTS, judge=VERDICTS)
+    grades = prepare_grades(named, columns={"human": "Label"})
+    assert grades.human.tolist() == LABELS
+    assert grades.frame["label"].to_list() == VERDICTS
+
+
 def test_two_names_are_two_judges() -> None:
     named = rows(judge=["gpt", "claude"] * 3, verdict=VERDICTS, human=LABELS)
     with pytest.raises(Exception, match="column judge_name: has 2 judges: claude, gpt"):
