@@ -95,6 +95,7 @@ PASS_WITHOUT = {
         "evaluate",
         "evaluate (labels)",
         "evaluate (grades)",
+        "evaluate (verdicts)",
         "evaluate (scores)",
     },
 }

@@ -18,6 +18,8 @@ SRC = Path(adjudge.__file__).parents[1]
 #: say which labels they use of rows that were prepared.
 CALLERS = {
     "adjudge/auditing.py": {"take_labels"},
+    # Guesses are about the words of a column, failures aside.
+    "adjudge/cli/guessing.py": {"plain_words"},
     "adjudge/estimation/judges.py": {"APART"},
     "adjudge/estimation/judge_agreement.py": {"take_labels"},
     "adjudge/diagnosis/agreement.py": {"LABELS_OF"},
@@ -25,6 +27,7 @@ CALLERS = {
         "BY_SCORE",
         "BY_VERDICT",
         "LABELS_OF",
+        "plain_words",
         "sampling_probabilities",
         "take_labels",
     },
@@ -46,7 +49,7 @@ CALLERS = {
 SETTLERS = {
     "refuse_duplicates": {"columns.py", "scores.py"},
     "read_choices": {"columns.py", "battles.py"},
-    "FAILURES": {"grades.py", "battles.py", "decisions.py", "candidates.py"},
+    "FAILURES": {"battles.py"},
 }
 
 

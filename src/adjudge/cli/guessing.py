@@ -14,15 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from adjudge.data.candidates import (
-    in_words_of_sides,
-    judge_candidates,
-    plain_words,
-    same_classes,
-)
+from adjudge.data.candidates import in_words_of_sides, judge_candidates, same_classes
 from adjudge.data.columns import rename_columns
 from adjudge.data.names import GRADE, columns_here, recognise, shorten
 from adjudge.data.scales import MOST_CLASSES
+from adjudge.data.steps.status import plain_words
 from adjudge.data.tables import as_text, read_table, source_name
 
 #: Parts of names that models have, and people do not.

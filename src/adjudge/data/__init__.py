@@ -1,7 +1,7 @@
 """READ: every kind of rows, opened, checked and prepared; left-out rows are counted."""
 
 from adjudge.data.battles import Battles, prepare_battles, read_battles
-from adjudge.data.conversion import LogRows, LogSummary, convert_log, read_public, sniff
+from adjudge.data.conversion import LogRows, LogSummary, convert_log, read_public
 from adjudge.data.exporting import export_scores
 from adjudge.data.formats import FORMATS, Format, Row, UnusableRow, kinds_of
 from adjudge.data.grades import Grades, prepare_grades, read_grades
@@ -19,7 +19,7 @@ from adjudge.data.pairs import (
 from adjudge.data.rows import Rows
 from adjudge.data.scores import Scores, join_human_scores, prepare_scores, read_scores
 from adjudge.data.source import Reading, Source, open_table
-from adjudge.data.tables import Table, iter_rows, read_table
+from adjudge.data.tables import Table, iter_rows, read_table, sniff
 from adjudge.data.tournaments import prepare_tournaments, read_tournaments
 from adjudge.data.writing import read_result, write_result, write_rows
 

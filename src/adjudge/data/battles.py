@@ -18,7 +18,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge.data.answers import describe_same_answer, same_answers
+from adjudge.data.answers import (
+    describe_same_answer,
+    length_differences,
+    same_answers,
+    style_columns,
+    style_differences,
+)
 from adjudge.data.columns import Column, Layout, check_columns, each
 from adjudge.data.files import Handle
 from adjudge.data.names import (
@@ -57,7 +63,6 @@ from adjudge.data.steps.judges import check_judges
 from adjudge.data.steps.labels import take_labels
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats
 from adjudge.data.steps.status import FAILURES, mark_failures
-from adjudge.data.style import length_differences, style_columns, style_differences
 from adjudge.data.tables import TableLike, as_text, labels_as_of, source_name
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.text import count
@@ -233,7 +238,7 @@ class Battles:
     are codes of the column `cluster`, `groups` the values of the grouping column `by`. `weights`
     count each battle more or less (`ranking.shift`; None: all once). `length` is the difference in
     length of the answers, `style` has a column for each feature in `control`, whose kinds are
-    `style_kinds` (`data.style`). `failed` is the status of a
+    `style_kinds` (`data.answers`). `failed` is the status of a
     battle that the judge failed (without a judge: whose vote failed), else empty. `source`
     names the columns of the score (None: the judge gave none), `named` the verdict column that the
     user named, `identities` the judges. `voters` is whose votes `human` are, `of_people` whether
@@ -351,6 +356,7 @@ def prepare_battles(
     rows = first_repeats(rows)
     judged = None
     if jury:
+        check_judges(rows.frame, table.name, measure="board", apart=apart, groups=["judge"])
         rows, judged = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
     taken = take_labels(rows, votes, table.name, model_labels=model_labels)
@@ -436,11 +442,7 @@ def code_battles(
         if side not in frame.columns:
             raise DataError("battles", "is missing", column=side, remedy="give model_a, model_b")
     other = None if against == "votes" else against
-    named_columns = {"human": human, "verdict": verdict, "score": score, "against": other}
-    for option, named in named_columns.items():
-        if named is not None and named not in frame.columns:
-            here = ", ".join(columns_here(frame.columns))
-            raise ArgumentError(option, named, f"choose a column: {here}")
+    _refuse_absent(frame, human=human, verdict=verdict, score=score, against=other)
     names, a, b = code_names(frame["model_a"], frame["model_b"])
     nameless = (a < 0) | (b < 0)
     itself = (a == b) & ~nameless
@@ -520,6 +522,14 @@ def code_battles(
     return coded.take(~out) if out.any() else coded
 
 
+def _refuse_absent(frame: pl.DataFrame, **named: str | None) -> None:
+    """Refuse an option that names a column that is not there."""
+    for option, column in named.items():
+        if column is not None and column not in frame.columns:
+            here = ", ".join(columns_here(frame.columns))
+            raise ArgumentError(option, column, f"choose a column: {here}")
+
+
 def _failed_status(frame: pl.DataFrame) -> NDArray[np.str_] | None:
     """The status of each battle that the judge failed, and "" of the others."""
     if "status" not in frame.columns:
@@ -581,6 +591,7 @@ def gather_jury(
     `soft-elo` replaces by temperatures fitted to votes.
     """
     refuse_unnamed_members(rows.frame)
+    _refuse_absent(rows.frame, verdict=verdict, score=score)
     # A member answers a battle once, by whatever protocol and in whatever order it was asked.
     rows = leave_out_repeats(rows, "battles", usual=(), apart=["judge"])
     frame = rows.frame.with_columns(as_text(rows.frame["judge"]), as_text(rows.frame["id"]))

@@ -10,9 +10,9 @@ import shlex
 
 import polars as pl
 
-from adjudge.data.names import GRADE, LOG, OURS, PAIR, bare_name, is_missing, plain_word, shorten
+from adjudge.data.names import GRADE, LOG, OURS, PAIR, bare_name, shorten
 from adjudge.data.scales import MOST_CLASSES
-from adjudge.data.steps.status import FAILURES
+from adjudge.data.steps.status import plain_words
 from adjudge.data.tables import Table, as_text
 
 #: Parts of names that columns of people have.
@@ -48,16 +48,6 @@ def judge_candidates(frame: pl.DataFrame, human_column: str = "human") -> list[s
     if not judges and people <= GRADE.words.keys():
         judges = [column for column in free if _holds_shares(frame[column])]
     return judges
-
-
-def plain_words(values: pl.Series, most: int = 2 * MOST_CLASSES) -> set[str]:
-    """The distinct words of a column, failures aside; none if it is nested or has more."""
-    if values.dtype.is_nested():
-        return set()
-    words = as_text(values).drop_nulls().unique()
-    if len(words) > most:
-        return set()
-    return {plain_word(word) for word in words if not is_missing(word)} - FAILURES.keys()
 
 
 def same_classes(said: set[str], people: set[str]) -> bool:
@@ -107,11 +97,8 @@ def people_candidates(frame: pl.DataFrame) -> list[str]:
     ]
 
 
-def remark_people(table: Table, human: str) -> None:
-    """Name columns that can be people's labels, if there are no labels."""
-    frame = table.frame
-    if human in frame.columns and frame[human].null_count() < frame.height:
-        return
-    if people := people_candidates(frame):
+def remark_people(table: Table) -> None:
+    """Name columns of a table without labels that can be people's labels."""
+    if people := people_candidates(table.frame):
         typed = shlex.join(["--raters", ",".join(people)])
         LOG.warning("%s: if %s are labels of people: %s", table.name, shorten(people), typed)

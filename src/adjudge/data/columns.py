@@ -18,6 +18,7 @@ from adjudge.data.formats import looks_like, other_format, refuse_public, wrong_
 from adjudge.data.names import (
     GIVE_IDS,
     LOG,
+    OURS,
     TEXTS,
     Vocabulary,
     add_ids,
@@ -398,10 +399,22 @@ def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) 
 
 
 def rename_table(table: Table, theirs: Mapping[str, str]) -> Table:
-    """The table with its columns under our names, as `rename_columns`."""
-    frame = rename_columns(table.frame, theirs, table.name)
+    """The table with its columns under our names, as `rename_columns`.
+
+    Other spellings of a column that gets another name go: they would be read in its place.
+    """
+    frame = table.frame
+    named = {name: bare_name(name) for name in theirs.values() if name in frame.columns}
+    spelled = [
+        column
+        for column in frame.columns
+        if column not in named
+        for name, bare in named.items()
+        if bare == bare_name(column) and (name in OURS or are_copies(frame[name], frame[column]))
+    ]
+    frame = rename_columns(frame.drop(spelled), theirs, table.name)
     fields = table.fields
-    fields = None if fields is None else rename_columns(fields, theirs, table.name)
+    fields = None if fields is None else rename_columns(fields.drop(spelled), theirs, table.name)
     return replace(table, frame=frame, fields=fields)
 
 

@@ -15,7 +15,6 @@ import polars as pl
 
 from adjudge.data.formats import (
     ASK_WHO,
-    FORMATS,
     GIVE_SCORES,
     NATIVE,
     OUTSIDE,
@@ -26,24 +25,22 @@ from adjudge.data.formats import (
     Kind,
     Row,
     UnusableRow,
-    kinds_of,
     load_format,
     looks_like,
-    looks_usual,
-    wrong_format,
 )
 from adjudge.data.json_files import Record, column_series, records_frame
-from adjudge.data.names import LOG
 from adjudge.data.rows import add_absent
 from adjudge.data.tables import (
     Table,
     TableLike,
+    choose_format,
     first_row,
     in_use,
     is_json,
     iter_rows,
     quick_rows,
     read_table,
+    sniff,
     source_name,
 )
 from adjudge.errors import ArgumentError, DataError
@@ -63,24 +60,6 @@ _READERS: Mapping[Kind, str] = {
     "labels": "adjudge.data.labels:read_log_labels",
     "human_scores": "adjudge.data.scores:read_human_scores",
 }
-
-
-def sniff(source: TableLike, columns: Mapping[str, str] | None = None) -> str | None:
-    """The name of the format that the first row looks like, native or not, or None.
-
-    `columns` maps our column names to the file's.
-
-    >>> sniff([{"input": "Say hi.", "output_1": "hi", "output_2": "bye", "label": 1}])
-    'llmbar'
-    """
-    format = looks_usual(renamed(first_row(source) or (), columns))
-    return None if format is None else format.name
-
-
-def renamed(here: Iterable[str], columns: Mapping[str, str] | None) -> list[str]:
-    """The columns of a file after the caller's renaming."""
-    ours = {their: name for name, their in (columns or {}).items()}
-    return [ours.get(name, name) for name in here]
 
 
 def read_public(
@@ -226,48 +205,6 @@ def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series],
         return [column_series(n, [row.get(n) for row in rows], where) for n in names], rows
     frame = read_table(source, text=run.used, without=run.hidden).drop(run.hidden, strict=False)
     return [frame[name] for name in frame.columns if name not in run.used], quick_rows(frame)
-
-
-def choose_format(
-    source: TableLike,
-    format: str | None,
-    kind: str | None = None,
-    *,
-    named: Mapping[str, str] | None = None,
-) -> Format | None:
-    """The format to convert `source` from, by name or as detected; None if it is native.
-
-    A format is refused if the first row does not match it, or if it has no rows of that `kind`.
-    `named` maps our column names to the file's.
-    """
-    first = first_row(source) or {}
-    columns = renamed(first, named)
-    looks = looks_like(columns)
-    chosen = looks if isinstance(looks, Format) else None
-    if format is not None:
-        if format == kind:
-            return None
-        if format not in FORMATS and kind is not None:
-            able = sorted(name for name in FORMATS if kind in kinds_of(name))
-            raise ArgumentError("format", format, "choose one of " + ", ".join([kind, *able]))
-        chosen = load_format(format)
-        if columns and not chosen.signature.fits(columns):
-            if looks is not None:
-                raise wrong_format(looks, format, source_name(source))
-            needs = sorted(chosen.signature.needs)
-            absent = next((name for name in needs if name not in columns), None)
-            problem, remedy = f"is not {chosen.title}", "its columns are " + ", ".join(needs)
-            raise DataError(source_name(source), problem, column=absent, remedy=remedy)
-    if chosen is not None and kind is not None and kind not in chosen.gives:
-        remedy = "it gives " + " or ".join(chosen.gives)
-        if (main := next(iter(chosen.gives))) in NATIVE:
-            remedy += f": {NATIVE[main].remedy}"
-        raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
-    if chosen is not None and (newer := chosen.newer(first)) is not None:
-        LOG.warning("%s: %s", source_name(source), newer)
-    if chosen is not None and format is None and not chosen.log:
-        LOG.warning("%s: read as %s", source_name(source), chosen.title)
-    return chosen
 
 
 #: The columns of human labels, by kind of rows.

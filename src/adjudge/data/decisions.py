@@ -14,12 +14,12 @@ import polars as pl
 from adjudge.data.columns import Column, Layout
 from adjudge.data.grades import GRADE_COLUMNS, are_grades
 from adjudge.data.judgments import JUDGMENT_COLUMNS
-from adjudge.data.names import GRADE, plain_word
+from adjudge.data.names import GRADE
 from adjudge.data.rows import Rows, truth_column
 from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats
-from adjudge.data.steps.status import FAILURES
-from adjudge.data.tables import Table, TableLike, as_text
+from adjudge.data.steps.status import plain_words
+from adjudge.data.tables import Table, TableLike
 from adjudge.errors import DataError
 from adjudge.records import MEASURED, About
 
@@ -61,7 +61,7 @@ def prepare_decisions(decisions: TableLike | Source, **reading: Unpack[Reading])
 
     >>> rows = {"id": [1, 2, 3], "verdict": ["a", "b", "timeout"], "accepted": [True, False, True]}
     >>> prepare_decisions(rows).frame.select("verdict", "accepted", "status").rows()
-    [('A', True, None), ('B', False, None), (None, False, 'error')]
+    [('A', True, 'ok'), ('B', False, None), (None, False, 'error')]
     """
     with Source.of(decisions, **reading) as source:
         table = open_table(source.rows)
@@ -72,6 +72,11 @@ def prepare_decisions(decisions: TableLike | Source, **reading: Unpack[Reading])
     if "status" in frame.columns:
         failed = ~pl.col("status").is_in(list(MEASURED)).fill_null(True)
         frame = frame.with_columns(pl.col("accepted") & ~failed)
+        # Audits are written with it, and read again.
+        is_ok = pl.col("accepted") & pl.col("status").is_null()
+        frame = frame.with_columns(
+            pl.when(is_ok).then(pl.lit("ok")).otherwise("status").alias("status")
+        )
     # In grades the column judge is the verdict.
     apart = ["judge"] if about == "pairs" else []
     rows = first_repeats(leave_out_repeats(Rows(frame), table.name, apart=apart))
@@ -96,6 +101,5 @@ def _are_grades(table: Table) -> bool:
         return True
     if "verdict" not in table.frame.columns or "p_a" in table.frame.columns:
         return False
-    words = as_text(table.frame["verdict"]).drop_nulls().unique()
-    verdicts = {plain_word(word) for word in words} - FAILURES.keys()
+    verdicts = plain_words(table.frame["verdict"])
     return bool(verdicts) and verdicts <= GRADE.words.keys()

@@ -25,7 +25,6 @@ from typing import IO, Any, Literal, cast
 
 import polars as pl
 
-from adjudge.data.hub import local_file
 from adjudge.errors import DataError, FileError
 
 #: No known table has a longer record. A file with a longer line is broken and refused.
@@ -45,6 +44,8 @@ _ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 #: UTF-16, which Excel calls Unicode text.
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BINARY = ("parquet", "arrow", "workbook")
+#: The beginning of an address on the Hugging Face hub; a `Path` keeps one slash of two.
+_ON_HUB = re.compile(r"hf:/{1,2}(?=[^/])")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,6 +149,16 @@ def open_regular(path: str | Path) -> IO[bytes]:
     except OSError as error:
         problem = f"cannot be opened ({error.strerror})"
         raise FileError(path, problem, remedy="check the path and its permissions") from None
+
+
+def local_file(path: str | Path) -> Path:
+    """The path of a file here: of the fetched rows, if the path is an address on the hub."""
+    address = _ON_HUB.match(str(path))
+    if address is None:
+        return Path(path)
+    from adjudge.data.hub import fetch_rows
+
+    return fetch_rows(str(path)[address.end() :])
 
 
 def read_text(path: str | Path) -> str:

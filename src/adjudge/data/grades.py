@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge.data.candidates import plain_words, remark_people
+from adjudge.data.candidates import remark_people
 from adjudge.data.columns import (
     CALL_COLUMNS,
     ID,
@@ -42,6 +42,7 @@ from adjudge.data.names import (
     recognise,
     refuse_values,
     remark_names,
+    respelled,
     usual_names,
 )
 from adjudge.data.rows import (
@@ -54,6 +55,7 @@ from adjudge.data.rows import (
     code_column,
     fill_status,
     fill_uncertainty,
+    has_values,
     is_learned,
     measured,
     pass_by_share,
@@ -84,8 +86,8 @@ from adjudge.data.steps.labels import (
 )
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats, once_per_judge
 from adjudge.data.steps.status import (
-    FAILURES,
     mark_failures,
+    plain_words,
     remark_odd_labels,
     remark_rare_words,
 )
@@ -159,7 +161,8 @@ def name_the_judge(table: Table) -> Table:
     other = {*map(bare_name, here)} & {*map(bare_name, verdicts)}
     if not other or "judge_name" in here or not _has_names(table, "judge"):
         return table
-    remark_names(table.name, {"judge_name": "judge"})
+    spelled, *_ = respelled(here).get("judge", ["judge"])
+    remark_names(table.name, {"judge_name": spelled})
     return rename_table(table, {"judge_name": "judge"})
 
 
@@ -196,8 +199,7 @@ def verdicts_in_status(table: Table) -> Table:
     """
     if table.frame.schema.get("status") != pl.String:
         return table
-    status = table.frame["status"]
-    words = {plain_word(word) for word in status.drop_nulls().unique()} - FAILURES.keys()
+    words = plain_words(table.frame["status"])
     if not words or not words <= GRADE.words.keys():
         return table
     other = recognise(table.frame.columns, "grades", ["judge", "p_pass"])
@@ -366,8 +368,8 @@ def prepare_grades(
             table = _table(source, judge, human, judge_column, human_column, rounded=not scores)
         answers = _answer_columns(table, judge_column, human_column)
         rows = Rows(table.frame, table.dropped)
-        if source.labels is None:
-            remark_people(table, answers.human)
+        if source.labels is None and not has_values(rows.frame, answers.human):
+            remark_people(table)
         apart = [option for option in (by, strata) if isinstance(option, str)]
         if not {*apart} <= {*rows.frame.columns}:
             people = {"human": answers.human} if needs_labels and source.labels is None else {}

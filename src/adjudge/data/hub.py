@@ -17,8 +17,6 @@ import polars as pl
 from adjudge.data.names import LOG
 from adjudge.errors import FileError
 
-#: A `Path` keeps one slash of two.
-_ON_HUB = re.compile(r"hf:/{1,2}(?=[^/])")
 _NAMED = re.compile(
     r"datasets/(?P<name>[\w.-]+/[\w.-]+)(?:/(?P<config>[\w.-]+))?(?::(?P<split>[\w.-]+))?"
 )
@@ -27,19 +25,14 @@ _FILE = "__file"
 _PATIENCE = {"max_retries": 2, "retry_timeout_ms": 20_000}
 
 
-def local_file(path: str | Path) -> Path:
-    """The path of a file here: of the fetched rows, if the path is an address on the hub."""
-    address = _ON_HUB.match(str(path))
-    return Path(path) if address is None else _fetched(str(path)[address.end() :])
-
-
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="adjudge-hub-")
 
 
 @cache
-def _fetched(address: str) -> Path:
+def fetch_rows(address: str) -> Path:
+    """The path of a file with the rows of this data set, whose address is without hf://."""
     named = _NAMED.fullmatch(address)
     shown = f"hf://{address}"
     if named is None:

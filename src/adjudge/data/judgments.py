@@ -326,7 +326,9 @@ def _read_verdicts(
         # Before the labels, which are compared with the texts of their rows.
         frame = join_pairs(frame, source.pairs, ("prompt", "response_a", "response_b"))
     ids_made = not recognise(table.frame.columns, "judgments", ["id"])
-    rows = with_labels(Rows(frame, rows.dropped), source, about, ids_made=ids_made)
+    rows = Rows(frame, rows.dropped)
+    if source.labels is not None:
+        rows = with_labels(rows, source, about, ids_made=ids_made)
     return Judgments(frame=rows.frame, name=table.name, dropped=rows.dropped, about=about)
 
 

@@ -155,9 +155,7 @@ def with_labels(
     column: str = "label",
     ids_made: bool = False,
 ) -> Rows:
-    """The rows with the labels of the call's labels file, if it has one."""
-    if source.labels is None:
-        return rows
+    """The rows with the labels of the call's labels file."""
     joined = join_labels(
         rows.frame,
         source.labels,

@@ -26,7 +26,7 @@ from adjudge.data.columns import (
     write_nested,
     write_spoken,
 )
-from adjudge.data.conversion import Conversion, choose_format, read_public, sniff
+from adjudge.data.conversion import Conversion, read_public
 from adjudge.data.files import Handle
 from adjudge.data.formats import NATIVE, Context, kinds_of, refuse_public
 from adjudge.data.json_files import Record
@@ -48,7 +48,15 @@ from adjudge.data.rows import LABELS
 from adjudge.data.source import Reading, in_memory, remark_format
 from adjudge.data.steps.labels import unmatched_ids
 from adjudge.data.steps.repeats import SeenIds, say_alike
-from adjudge.data.tables import TableLike, in_use, iter_rows, labels_as_of, source_name
+from adjudge.data.tables import (
+    TableLike,
+    choose_format,
+    in_use,
+    iter_rows,
+    labels_as_of,
+    sniff,
+    source_name,
+)
 from adjudge.data.turns import JUDGED_AS, UNITS, Units, split_all
 from adjudge.errors import DataError
 from adjudge.records import Item, Pair

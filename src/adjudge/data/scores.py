@@ -19,9 +19,8 @@ from adjudge.data.columns import (
     check_columns,
     each,
 )
-from adjudge.data.formats import kinds_of
 from adjudge.data.labels import with_labels
-from adjudge.data.names import add_documents, refuse_values
+from adjudge.data.names import add_documents, refuse_values, shorten
 from adjudge.data.rows import (
     Rows,
     add_absent,
@@ -213,7 +212,9 @@ def _with_raters(rows: Rows, source: Source) -> Rows:
     """The rows with all raters' scores of the labels file in place of their own."""
     if rows.frame.get_column("criterion").n_unique() > 1:
         remedy = "keep the rows of the one that people scored"
-        raise DataError(source.name, "has several criteria", column="criterion", remedy=remedy)
+        criteria = shorten(rows.frame["criterion"].unique().sort().to_list(), 5)
+        problem = f"has several criteria: {criteria}"
+        raise DataError(source.name, problem, column="criterion", remedy=remedy)
     # The most frequent score is not needed: all of them are used.
     joined = with_labels(rows, source, "scores", column="__score")
     people = pl.col(LABELS_OF).list.eval(pl.element().cast(pl.Float64))
@@ -221,11 +222,6 @@ def _with_raters(rows: Rows, source: Source) -> Rows:
     frame = joined.frame.with_columns(human_scores=pl.coalesce(people, *own))
     lost = {reason: n for reason, n in joined.dropped.items() if reason != NO_MAJORITY}
     return Rows(frame.drop("__score", LABELS_OF), lost)
-
-
-def is_scores(table: Table) -> bool:
-    """Whether these are scores under our names, or of a format that has scores."""
-    return table.kind == "scores" or "scores" in kinds_of(table.format)
 
 
 def scores_as_grades(

@@ -17,16 +17,16 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast
 import polars as pl
 
 from adjudge.data.columns import refuse_absent, rename_table
-from adjudge.data.conversion import choose_format, read_public
-from adjudge.data.files import Handle, is_saved
+from adjudge.data.conversion import read_public
+from adjudge.data.files import Handle, is_saved, local_file
 from adjudge.data.formats import NATIVE, Format, Kind, looks_like
-from adjudge.data.hub import local_file
 from adjudge.data.names import LOG, OURS, TEXTS, USUAL, bare_name, recognise
-from adjudge.data.steps.raters import labels_of_raters, with_ids
+from adjudge.data.steps.labels import labels_of_raters, with_ids
 from adjudge.data.tables import (
     Table,
     TableLike,
     by_handle,
+    choose_format,
     first_row,
     in_use,
     is_json,

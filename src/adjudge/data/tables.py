@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,17 @@ from adjudge.data.files import (
     saved_files,
     workbook_frame,
 )
-from adjudge.data.formats import FORMATS, Format, load_format, looks_like, refuse_log
+from adjudge.data.formats import (
+    FORMATS,
+    NATIVE,
+    Format,
+    kinds_of,
+    load_format,
+    looks_like,
+    looks_usual,
+    refuse_log,
+    wrong_format,
+)
 from adjudge.data.json_files import (
     Record,
     check_record,
@@ -39,7 +49,7 @@ from adjudge.data.json_files import (
     object_rows,
     records_frame,
 )
-from adjudge.data.names import only_spellings, respelled, with_our_names
+from adjudge.data.names import LOG, only_spellings, respelled, with_our_names
 from adjudge.errors import ArgumentError, DataError
 
 #: The rows of a slice: each slice opens the file again and unpacks complete pages.
@@ -67,6 +77,11 @@ class Table:
     labels_as: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Columns of people's scores, a rater each, if the caller named them.
     raters: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether these are scores under our names, or of a format that has scores."""
+        return self.kind == "scores" or "scores" in kinds_of(self.format)
 
 
 class PandasFrame(Protocol):
@@ -217,6 +232,66 @@ def first_row(source: TableLike) -> Record | None:
         with handle.open() as file:
             source.first = _named_record(next(_records(handle, file), None))
     return None if source.first is None else dict(source.first)
+
+
+def sniff(source: TableLike, columns: Mapping[str, str] | None = None) -> str | None:
+    """The name of the format that the first row looks like, native or not, or None.
+
+    `columns` maps our column names to the file's.
+
+    >>> sniff([{"input": "Say hi.", "output_1": "hi", "output_2": "bye", "label": 1}])
+    'llmbar'
+    """
+    format = looks_usual(renamed(first_row(source) or (), columns))
+    return None if format is None else format.name
+
+
+def renamed(here: Iterable[str], columns: Mapping[str, str] | None) -> list[str]:
+    """The columns of a file after the caller's renaming."""
+    ours = {their: name for name, their in (columns or {}).items()}
+    return [ours.get(name, name) for name in here]
+
+
+def choose_format(
+    source: TableLike,
+    format: str | None,
+    kind: str | None = None,
+    *,
+    named: Mapping[str, str] | None = None,
+) -> Format | None:
+    """The format to convert `source` from, by name or as detected; None if it is native.
+
+    A format is refused if the first row does not match it, or if it has no rows of that `kind`.
+    `named` maps our column names to the file's.
+    """
+    first = first_row(source) or {}
+    columns = renamed(first, named)
+    looks = looks_like(columns)
+    chosen = looks if isinstance(looks, Format) else None
+    if format is not None:
+        if format == kind:
+            return None
+        if format not in FORMATS and kind is not None:
+            able = sorted(name for name in FORMATS if kind in kinds_of(name))
+            raise ArgumentError("format", format, "choose one of " + ", ".join([kind, *able]))
+        chosen = load_format(format)
+        if columns and not chosen.signature.fits(columns):
+            if looks is not None:
+                raise wrong_format(looks, format, source_name(source))
+            needs = sorted(chosen.signature.needs)
+            absent = next((name for name in needs if name not in columns), None)
+            problem, remedy = f"is not {chosen.title}", "its columns are " + ", ".join(needs)
+            raise DataError(source_name(source), problem, column=absent, remedy=remedy)
+    if chosen is not None and kind is not None and kind not in chosen.gives:
+        remedy = "it gives " + " or ".join(chosen.gives)
+        if (main := next(iter(chosen.gives))) in NATIVE:
+            remedy += f": {NATIVE[main].remedy}"
+        raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
+    if chosen is not None and (newer := chosen.newer(first)) is not None:
+        LOG.warning("%s: %s", source_name(source), newer)
+    if chosen is not None and format is None and not chosen.log:
+        LOG.warning("%s: read as %s", source_name(source), chosen.title)
+    return chosen
 
 
 def _named_record(record: Record | None) -> Record | None:

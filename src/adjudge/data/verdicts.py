@@ -9,8 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
+from adjudge.data.answers import lengths
+from adjudge.data.battles import BATTLE_COLUMNS
 from adjudge.data.columns import Layout, each
-from adjudge.data.conversion import sniff
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.judgments import JUDGMENT_COLUMNS, read_judgments
 from adjudge.data.labels import with_labels
@@ -29,8 +30,7 @@ from adjudge.data.source import Reading, Source
 from adjudge.data.steps.judges import check_judges
 from adjudge.data.steps.labels import take_labels
 from adjudge.data.steps.repeats import first_repeats, leave_out_repeats
-from adjudge.data.style import lengths
-from adjudge.data.tables import Table, TableLike, as_text, parse_table
+from adjudge.data.tables import Table, TableLike, as_text, parse_table, sniff
 from adjudge.errors import ArgumentError, DataError
 from adjudge.validation import FloatArray
 
@@ -114,6 +114,7 @@ def _prepare(
             )
             raise DataError(table.name, "has no judgment", remedy=remedy)
         rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
+        rows = _with_every_status(rows, pl.col("p_a").is_not_null())
         table = replace(table, labels_as={})
     rows = add_ids(rows, table.name, _VERDICTS.apart)
     # Its columns have our names now: those of the file that stay are not matched again.
@@ -124,8 +125,9 @@ def _prepare(
         frame = join_pairs(frame, source.pairs, _FROM_PAIRS)
     distinct = leave_out_repeats(Rows(frame, table.dropped), table.name, apart=["judge"])
     check_judges(distinct.frame, table.name, measure="diagnosis", apart=("judge", "protocol"))
-    joined = with_labels(distinct, source, ids_made="id" not in here)
-    taken = take_labels(joined, "label", table.name, model_labels=model_labels)
+    if source.labels is not None:
+        distinct = with_labels(distinct, source, ids_made="id" not in here)
+    taken = take_labels(distinct, "label", table.name, model_labels=model_labels)
     frame = taken.rows.frame
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
@@ -172,7 +174,14 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
     if kinds != {"battles"}:
         return parse_table(source)
     battles = Source(source).open("battles")
-    frame = battles.frame
+    # Judgments have no model names: only here can sides that are swapped be seen.
+    rows = leave_out_repeats(Rows(battles.frame, battles.dropped), battles.name, apart=["judge"])
+    scores = [name for name in ("score_a", "score_b") if name in rows.frame.columns]
+    others = [name for name in BATTLE_COLUMNS.answers if name in rows.frame.columns]
+    others = [name for name in others if name not in scores]
+    has_scores = pl.all_horizontal(pl.col(scores).is_not_null()) if scores else pl.lit(False)
+    answered = pl.any_horizontal(has_scores, pl.col(others).is_not_null())
+    frame = _with_every_status(rows.frame, answered)
     verdict = next((c for c in VERDICT_COLUMNS if c in frame.columns), None)
     votes = {"label": "winner", "verdict": verdict}
     frame = frame.with_columns(
@@ -180,7 +189,15 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
         for ours, theirs in votes.items()
         if theirs is not None and ours not in named
     )
-    return replace(battles, frame=frame)
+    return replace(battles, frame=frame, dropped=rows.dropped)
+
+
+def _with_every_status(frame: pl.DataFrame, answered: pl.Expr) -> pl.DataFrame:
+    """The rows with the status of each, if only failures have one: they are read again."""
+    if "status" not in frame.columns:
+        return frame
+    status = pl.when(answered).then(pl.lit("ok")).otherwise(pl.lit("error"))
+    return frame.with_columns(pl.coalesce("status", status).alias("status"))
 
 
 def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -259,7 +260,7 @@ def _by_verdict(
     outcomes = []
     for code, name in enumerate(rows.names):
         wider: float | None = 1.0
-        share = column_share(code)
+        share = partial(column_share, code)
         if codes is not None:
             wider = inflation(share, verdicts, labels, codes, classes=size, confidence_level=level)
         value = tables.measure(share, level, wider=wider or 1.0)

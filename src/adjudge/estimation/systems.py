@@ -29,7 +29,7 @@ from adjudge.data.rows import (
     merge_dropped,
     tidy,
 )
-from adjudge.data.scores import is_scores, scores_as_grades
+from adjudge.data.scores import scores_as_grades
 from adjudge.data.source import Reading, Source, open_table, open_values
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import ArgumentError, DataError
@@ -349,7 +349,7 @@ def is_judged_pairs(table: Table) -> bool:
 
 def as_grades(table: Table, labels: TableLike | None, columns: tuple[str, str]) -> Table:
     """Rows under our names; scores in the columns of grades."""
-    if not is_scores(table):
+    if not table.has_scores:
         return replace(load_grades(table, *columns), kind="grades")
     return scores_as_grades(table, labels, human_column=columns[1])
 

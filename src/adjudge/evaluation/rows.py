@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from adjudge.data.candidates import in_words_of_sides, judge_candidates, plain_words
+from adjudge.data.candidates import in_words_of_sides, judge_candidates
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.grades import (
     Grades,
@@ -50,7 +50,7 @@ from adjudge.data.rows import (
     pass_by_share,
     tidy,
 )
-from adjudge.data.scores import RATER_COLUMN, Scores, is_scores, prepare_scores
+from adjudge.data.scores import RATER_COLUMN, Scores, prepare_scores
 from adjudge.data.source import Source, open_table
 from adjudge.data.steps.labels import (
     BY_SCORE,
@@ -59,6 +59,7 @@ from adjudge.data.steps.labels import (
     sampling_probabilities,
     take_labels,
 )
+from adjudge.data.steps.status import plain_words
 from adjudge.data.tables import Table, as_text
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection.doubts.base import DoubtMethod
@@ -180,7 +181,7 @@ def _has_doubt(table: Table, method: DoubtMethod) -> bool:
 def _has_scores(table: Table, raters: Sequence[str]) -> bool:
     here = table.frame.columns
     by_raters = bool(raters) or any(map(RATER_COLUMN.match, here))
-    return is_scores(table) or (by_raters and bool(recognise(here, "scores", ["judge_score"])))
+    return table.has_scores or (by_raters and bool(recognise(here, "scores", ["judge_score"])))
 
 
 # --- judges in columns ---

@@ -56,8 +56,6 @@ MOST_NAMES = 30
 
 def evaluation_blocks(board: Leaderboard) -> list[Block]:
     """Errors, intervals and budgets of every method against people."""
-    if not board.loo:
-        return []
     columns: Columns[LooRow] = {
         "method": lambda row: row.method,
         "models": lambda row: text.number(row.n_models),

@@ -302,7 +302,10 @@ class Leaderboard(Result):
         if self.jury:
             caption = "The jury: the temperature of each judge"
             details.append(table_of(self.jury, beta_columns("judge"), caption=caption))
-        details += evaluation_blocks(self) + group_blocks(self)
+        if self.loo:
+            details += evaluation_blocks(self)
+        if self.groups or self.pooling:
+            details += group_blocks(self)
         blocks += [
             replace(block, detail=True) if isinstance(block, Table | Note) else block
             for block in details
@@ -312,4 +315,6 @@ class Leaderboard(Result):
         advice = [] if self.loo or self.interval == "none" or not self.advice else [self.advice]
         folded = explain(self.assumptions, others=advice, brief=not remarks)
         tone: Tone = "bad" if self.warnings else "plain"
-        return blocks + interval_notes(self) + folded + remarks_of(remarks, tone=tone)
+        if self.held_out:
+            blocks += interval_notes(self)
+        return blocks + folded + remarks_of(remarks, tone=tone)

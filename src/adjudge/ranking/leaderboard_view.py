@@ -211,7 +211,7 @@ def board_tables(board: Leaderboard) -> list[Block]:
         *blocks,
         *_below_the_line(board, "" if ranked else f"{caption}. "),
         *_without_support(board),
-        *style_blocks(board.style),
+        *(style_blocks(board.style) if board.style else ()),
     ]
 
 

@@ -2,7 +2,7 @@
 
     logit P(a wins) = theta_a - theta_b + beta' z,      z = x / its root mean square
 
-x is the difference in style (`data.style`), not centred: sides are not random in every file. The
+x is the difference in style (`data.answers`), not centred: sides are not random in every file. The
 board describes these battles at one common effect of style. It does not say what a model would win
 if it wrote otherwise: effects differ between models.
 """
@@ -236,8 +236,6 @@ def _spell_bent(row: StyleRow) -> str:
 
 def style_blocks(rows: Sequence[StyleRow]) -> list[Block]:
     """What style is worth, a line for each feature."""
-    if not rows:
-        return []
     columns: Columns[StyleRow] = {
         "at equal strength": lambda row: row.difference,
         "wins": lambda row: text.percent(row.wins),

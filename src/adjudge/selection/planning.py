@@ -469,6 +469,10 @@ class LabelPlan(Result):
         return [headline, facts, Note([*notes, *remarks])]
 
 
+#: What judgments need, and a random draw of rows does not.
+_NOT_NEEDED = (None, "p_a", "p_pass", "criterion", "metric")
+
+
 def plan_labels(
     judgments: TableLike | Judgments,
     *,
@@ -526,7 +530,7 @@ def plan_labels(
         frame = prepared.frame
     except DataError as error:
         named = any(option is not None for option in (surest, protocol))
-        other_kind = error.column in (None, "p_a", "p_pass") and error.row is None
+        other_kind = error.column in _NOT_NEEDED and error.row is None
         if named or not other_kind or isinstance(judgments, Judgments):
             raise
         prepared = _verdicts_alone(judgments, judge, error, labels=labels, **reading)
@@ -589,18 +593,24 @@ def _verdicts_alone(rows: TableLike, judge: str | None, error: DataError, **read
                 rows,
                 judge_column=column,
                 needs_labels=False,
+                model_labels=True,
                 scores=True,
-                slices=("judge_name", "metric", "criterion"),
+                slices=("judge_name", "protocol", "metric", "criterion"),
+                without=CHOSEN_BY,
                 **reading,
             )
-        except DataError:
-            continue
+        except DataError as of_grades:
+            if of_grades.row is not None:  # the file has verdicts, and one of its rows is wrong
+                raise
     raise error from None
 
 
 def _grades_without_doubt(grades: Grades, judge: str | None) -> pl.DataFrame:
     """Rows of 0 and 1 in the columns of judgments: a random draw needs no doubt."""
-    frame = grades.frame
+    # Labels that are not used were counted where the grades were read.
+    used = grades.labels >= 0 if grades.scale == "classes" else np.isfinite(grades.human)
+    labels = pl.when(pl.Series(used)).then(pl.col("human").cast(pl.String))
+    frame = grades.frame.with_columns(labels.alias("label"))
     if judge is not None and "judge_name" in frame.columns:
         frame = frame.filter(as_text(frame["judge_name"]) == judge)
     if "id" not in frame.columns and {*TEXTS} & {*frame.columns}:
@@ -608,9 +618,8 @@ def _grades_without_doubt(grades: Grades, judge: str | None) -> pl.DataFrame:
     if "id" not in frame.columns:
         remedy = "name yours: --column id=NAME (columns=): people's labels are joined by it"
         raise DataError(grades.name, "is missing", column="id", remedy=remedy)
-    labels = pl.col("human").cast(pl.String).alias("label")
     names = (pl.lit(UNNAMED).alias(name) for name in ("judge", "protocol"))
-    return frame.with_columns(labels, *names, pl.col("id").cast(pl.String))
+    return frame.with_columns(*names, pl.col("id").cast(pl.String))
 
 
 def cut_at(scores: ArrayLike, share: float | Fraction) -> float:

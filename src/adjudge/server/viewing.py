@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.columns import TEXT_COLUMNS, UNNAMED
-from adjudge.data.conversion import read_public, sniff
+from adjudge.data.conversion import read_public
 from adjudge.data.formats import NATIVE, kinds_of
 from adjudge.data.grades import names_sides
 from adjudge.data.judgments import IS_ERROR, WORDS, Judgments, prepare_judgments
@@ -35,7 +35,7 @@ from adjudge.data.rows import (
 )
 from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.steps.labels import BROUGHT, LABELS_OF
-from adjudge.data.tables import Table, TableLike, as_text
+from adjudge.data.tables import Table, TableLike, as_text, sniff
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 from adjudge.evaluation.rows import in_rows
 from adjudge.policy.result import Policy, PolicyGroup
@@ -366,9 +366,9 @@ def read_viewing(
                     read = read_items if judged.about == "grades" else read_pairs
                     frame = join_pairs(frame, texts, _TEXTS, read)
                 # After the texts: a label of another text with the id of a row is not of that row.
-                labelled = with_labels(
-                    Rows(frame, judged.dropped), source, judged.about, ids_made=ids_made
-                )
+                labelled = Rows(frame, judged.dropped)
+                if source.labels is not None:
+                    labelled = with_labels(labelled, source, judged.about, ids_made=ids_made)
                 prepared.append(replace(judged, frame=labelled.frame, dropped=labelled.dropped))
             if source.labels is not None:
                 raters = open_labels(source.labels, prepared[-1].about).frame

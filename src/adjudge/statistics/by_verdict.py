@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -67,13 +68,13 @@ class Measured(NamedTuple):
 # --- the numbers of a table of two verdicts ---
 
 
-def column_share(label: int) -> Statistic:
+def column_share(label: int, tables: FloatArray) -> FloatArray:
     """Share of rows that people call this class."""
-    return lambda tables: np.asarray(tables[..., label].sum(axis=-1))
+    return np.asarray(tables[..., label].sum(axis=-1))
 
 
 #: Share of rows that people call 1.
-rate = column_share(1)
+rate = partial(column_share, 1)
 
 
 def accuracy(tables: FloatArray) -> FloatArray:
@@ -81,24 +82,24 @@ def accuracy(tables: FloatArray) -> FloatArray:
     return np.asarray(np.trace(tables, axis1=-2, axis2=-1))
 
 
-def _of_verdict(verdict: int) -> Statistic:
+def _of_verdict(verdict: int, tables: FloatArray) -> FloatArray:
     """Share of the rows of a verdict that people call the same."""
-    return lambda tables: tables[..., verdict, verdict] / tables[..., verdict, :].sum(axis=-1)
+    return np.asarray(tables[..., verdict, verdict] / tables[..., verdict, :].sum(axis=-1))
 
 
-def _of_class(label: int) -> Statistic:
+def _of_class(label: int, tables: FloatArray) -> FloatArray:
     """Share of the rows of a human class that the judge calls the same."""
-    return lambda tables: tables[..., label, label] / tables[..., :, label].sum(axis=-1)
+    return np.asarray(tables[..., label, label] / tables[..., :, label].sum(axis=-1))
 
 
 #: PPV: people agree with a 1; NPV: with a 0; sensitivity and specificity: the judge with people's.
 MEASURES: Mapping[str, Statistic] = {
     "rate": rate,
     "accuracy": accuracy,
-    "ppv": _of_verdict(1),
-    "npv": _of_verdict(0),
-    "sensitivity": _of_class(1),
-    "specificity": _of_class(0),
+    "ppv": partial(_of_verdict, 1),
+    "npv": partial(_of_verdict, 0),
+    "sensitivity": partial(_of_class, 1),
+    "specificity": partial(_of_class, 0),
 }
 
 

@@ -114,7 +114,8 @@ _MODEL_LABELS_ARE_LABELS = Exemption(
     ("labelled_by model",), "a row that a model labelled can be used with --model-labels"
 )
 _ANY_JUDGE = Exemption(
-    ("two of one",), "rows to label are drawn at random, whoever judged them: it takes many judges"
+    ("two of one", "two scales"),
+    "rows to label are drawn at random, whoever judged them: it takes many judges",
 )
 _AUDITS_ARE_DRAWN = Exemption(
     ("sampled_by doubt", "doubt beside random"),
@@ -127,6 +128,10 @@ _VOTES_STAY = Exemption(
     ("status", "words of a failure"),
     "people's ratings are of all votes, also on battles that the judge failed",
     "named",
+)
+_NOT_BY_ALL = Exemption(
+    ("status", "words of a failure"),
+    "a battle that one judge of a jury failed, or never saw, is one that not every judge scored",
 )
 _VOTES = (
     Exemption(
@@ -141,6 +146,8 @@ JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
 _VERDICTS: dict[str, Any] = {"answers": PREFERENCE, "people": "label"}
 _GRADES: dict[str, Any] = {"answers": ("judge",), "people": "human"}
 _GRADES_APART: dict[str, Any] = {"answers": ("judge",), "people": "label"}
+#: Verdicts on pairs without a number, next to the judge's name.
+_WORDS: dict[str, Any] = {"answers": ("verdict",), "people": "label"}
 _BATTLES: dict[str, Any] = {"answers": ("score_a", "score_b"), "people": "human_pref"}
 
 
@@ -166,6 +173,16 @@ def _a_file_for_each_system() -> Files:
             "other": [row for row in rows if row["model"] == "new"],
         }
     )
+
+
+def _verdicts() -> Files:
+    numbers = [*PREFERENCE[:3], "protocol"]
+    return Files({"rows": without_columns(judgments(), *numbers)})
+
+
+def _jury() -> Files:
+    second = [{**row, "judge": "g2", "score_a": row["score_a"] + 0.5} for row in battles()]
+    return Files({"rows": [*battles(), *second]})
 
 
 def _two_prompts() -> Files:
@@ -234,6 +251,7 @@ USES: tuple[Use, ...] = (
         **_VERDICTS,
     ),
     Use("evaluate", "evaluate {rows} --json", _rows(grades), name="grades", **_GRADES),
+    Use("evaluate", "evaluate {rows} --json", _verdicts, name="verdicts", **_WORDS),
     Use(
         "evaluate",
         "evaluate {rows} --labels {labels} --json",
@@ -349,6 +367,15 @@ USES: tuple[Use, ...] = (
         **_VERDICTS,
     ),
     Use(
+        "plan labels",
+        "plan labels {rows} --cluster none --n 10 --json",
+        _rows(grades, labelled=20),
+        name="grades",
+        counts={"n_pool"},
+        exemptions=(_ROWS_WITHOUT_LABEL, _MODEL_LABELS_ARE_LABELS, _ANY_JUDGE),
+        **_GRADES,
+    ),
+    Use(
         "plan cascade",
         "plan cascade {rows} --cascade cheap,strong --costs 1,9 --alpha 0.3 --learning-share 0.5"
         " --json",
@@ -419,11 +446,21 @@ USES: tuple[Use, ...] = (
         counts={"rows"},
         **_VERDICTS,
     ),
+    Use("diagnose bias", "diagnose bias {rows} --json", _rows(battles), name="battles", **_BATTLES),
+    Use("diagnose bias", "diagnose bias {rows} --json", _verdicts, name="verdicts", **_WORDS),
     Use(
         "diagnose prompts",
         "diagnose prompts {rows} {other} --json",
         _two_prompts,
         answers=PREFERENCE,
+    ),
+    Use(
+        "rank",
+        "rank {rows} --jury --replicates 2 --json",
+        _jury,
+        name="jury",
+        exemptions=(_NOT_BY_ALL,),
+        **_BATTLES,
     ),
     Use(
         "rank",

@@ -137,6 +137,22 @@ def test_verdicts_without_labels_beside_their_texts(capsys: pytest.CaptureFixtur
         assert pl.read_csv("to_label.csv").height == pl.read_csv(file)[:, 0].n_unique()
 
 
+@pytest.mark.parametrize("log", ["deepeval.json", "inspect_agent.eval", "opik_results.json"])
+def test_a_log_without_labels(
+    log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = str(Path(__file__).parents[2] / "fixtures" / "runner_logs" / log)
+    found = guide(capsys, file)
+    assert found["read_as"]
+    command = f"adjudge plan labels {shlex.quote(file)} --write-ids to_label.csv"
+    answers = found["answers"]
+    assert isinstance(answers, list)
+    assert [answer["command"] for answer in answers] == [command]
+    assert run(shlex.split(command)[1:]) == 0, "also with several metrics"
+    assert Path("to_label.csv").exists()
+
+
 def test_names_of_columns_go_into_the_commands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

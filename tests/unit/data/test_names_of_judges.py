@@ -23,17 +23,33 @@ def rows(**columns: Any) -> pl.DataFrame:
     return pl.DataFrame({"id": list("abcdef"), **columns})
 
 
+@pytest.mark.parametrize("judge", ["judge", "Judge", " JUDGE "])
 @pytest.mark.parametrize("verdict", ["verdict", "Judge Verdict", "score", "prediction"])
 def test_a_judges_name_is_no_verdict_next_to_one(
-    verdict: str, caplog: pytest.LogCaptureFixture
+    judge: str, verdict: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    named = rows(judge=["gpt-4o"] * 6, **{verdict: VERDICTS}, human=LABELS)
+    named = rows(**{judge: ["gpt-4o"] * 6, verdict: VERDICTS}, human=LABELS)
     grades = prepare_grades(named)
     assert grades.judge.tolist() == VERDICTS
     assert grades.frame["judge_name"].unique().to_list() == ["gpt-4o"]
-    assert "read judge as judge_name" in caplog.text
+    assert f"read {judge} as judge_name" in caplog.text
     plain = evaluate(rows(judge=VERDICTS, human=LABELS))
     assert evaluate(named).judges[0].agreement == plain.judges[0].agreement
+
+
+@pytest.mark.parametrize("judge", ["judge", "Judge", "JUDGE"])
+def test_a_judges_name_that_the_caller_names(judge: str) -> None:
+    named = rows(**{judge: ["gpt-4o"] * 6, "verdict": VERDICTS}, human=LABELS)
+    grades = prepare_grades(named, columns={"judge_name": judge})
+    assert grades.judge.tolist() == VERDICTS
+    assert judge not in grades.frame.columns or judge == "judge"
+
+
+def test_another_column_of_that_spelling_stays() -> None:
+    named = rows(Label=LABELS, label=VERDICTS, judge=VERDICTS)
+    grades = prepare_grades(named, columns={"human": "Label"})
+    assert grades.human.tolist() == LABELS
+    assert grades.frame["label"].to_list() == VERDICTS
 
 
 def test_two_names_are_two_judges() -> None:

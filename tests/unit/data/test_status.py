@@ -86,6 +86,13 @@ def test_failed_battles_scores_and_tournaments_have_no_answer() -> None:
     for answers in ({"p_a": [0.9, 0.8]}, {"verdict": ["A", "B"]}):
         biased = prepare_verdicts({**judged, **answers})
         assert (biased.frame["id"].to_list(), biased.dropped) == (["1"], {"status error": 1})
+    by_words = {"id": [1, 2, 3], "winner": ["tie", "tie", "tie"], "score_a": [3, "timeout", None]}
+    sides = {"model_a": ["x", "x", "x"], "model_b": ["y", "y", "y"]}
+    biased = prepare_verdicts({**sides, **by_words, "score_b": [1, 2, 3]})
+    assert (biased.frame["id"].to_list(), biased.dropped) == (["1"], {"status error": 2})
+    biased = prepare_verdicts({"id": [1, 2], "verdict": ["A", "unparsed"]})
+    assert (biased.frame["id"].to_list(), biased.dropped) == (["1"], {"status unparsed": 1})
+    sides = {"model_a": ["x", "x"], "model_b": ["y", "y"], "status": status}
     played = prepare_tournaments({**sides, "doc_id": [1, 2], "verdict": ["A", "B"]})
     assert played.dropped == {"status error": 1}
     [tournament] = played.tournaments

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from adjudge.data import prepare_battles
-from adjudge.data.style import style_differences
+from adjudge.data.answers import style_differences
 from adjudge.errors import ArgumentError, DataError
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from adjudge.cli import run
-from adjudge.data import write_rows
+from adjudge.data import read_judgments, write_rows
 from adjudge.errors import ArgumentError, DataError
 from adjudge.monitoring import AuditCoin, draw_audits
 
@@ -87,6 +87,14 @@ def test_rows_that_the_judge_failed_are_counted_by_status_and_never_drawn() -> N
         "accepted without a verdict": 1,
     }
     assert (run_.summary.n_served, run_.summary.n_accepted) == (12, 6)
+
+
+def test_audits_of_rows_with_words_of_a_failure_can_be_read_again() -> None:
+    rows = served(12).rows(named=True)
+    rows[2] |= {"p_a": None, "verdict": "timeout"}
+    audits = draw_audits(rows, audit_rate=1, secret=SECRET).rows
+    assert set(audits["status"]) == {"ok"}
+    assert read_judgments(audits)["status"].to_list() == ["ok"] * 8
 
 
 def test_one_id_is_one_audit_and_one_verdict(caplog: pytest.LogCaptureFixture) -> None:

@@ -43,6 +43,12 @@ def jury(panel: pl.DataFrame) -> Battles:
     return prepare_battles(panel, jury=True)
 
 
+def test_a_board_of_a_jury_is_about_one_criterion(panel: pl.DataFrame) -> None:
+    second = pl.when(pl.int_range(pl.len()) % 2 == 1).then(pl.lit("style")).otherwise(pl.lit("all"))
+    with pytest.raises(DataError, match="column criterion: has 2 criteria: all, style"):
+        prepare_battles(panel.with_columns(criterion=second), jury=True)
+
+
 def test_the_jurys_score_is_the_mean_of_calibrated_scores(jury: Battles) -> None:
     assert jury.judges == ("ash", "birch", "cedar")
     assert jury.panel is not None

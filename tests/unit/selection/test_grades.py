@@ -168,3 +168,26 @@ def test_labels_of_the_surest_grades_make_a_policy_for_them() -> None:
 def test_texts_of_pairs_do_not_go_with_grades() -> None:
     with pytest.raises(ArgumentError, match="leave it out: these are grades"):
         calibrate(tables()[0], pairs={"id": ["r0"]}, doubt="learned")
+
+
+def test_labels_of_verdicts_without_doubt_are_counted_once() -> None:
+    rows = pl.DataFrame(
+        {
+            "id": [f"r{k}" for k in range(40)],
+            "judge": [1, 0] * 20,
+            "human": [1, 0] * 10 + [None] * 20,
+            "started_from": ["judge"] * 3 + [None] * 37,
+            "labelled_by": [None] * 3 + ["model"] * 4 + [None] * 33,
+            "sampled_by": [None] * 7 + ["doubt"] * 2 + [None] * 31,
+        }
+    )
+    plan = plan_labels(rows, n=10)
+    assert plan.dropped == {
+        "label started from the judge's answer: not used, its row is unlabelled": 3,
+        "label sampled by doubt: not used, its row is unlabelled": 2,
+    }
+    assert plan.warnings == (
+        "4 labels were made by a model: their rows are not drawn (see --model-labels)",
+    )
+    with pytest.raises(ArgumentError, match="only 25 unlabelled rows"):
+        plan_labels(rows, n=30)

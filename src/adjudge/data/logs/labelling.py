@@ -25,7 +25,7 @@ from adjudge.data.logs.values import (
     people_label,
     plain_columns,
     read_share,
-    refusal,
+    refuse,
     scored,
 )
 
@@ -280,7 +280,8 @@ def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return of_task or [p for p in seen if isinstance(p, Mapping) and p][:1]
 
 
-_REFUSE_MIN = refusal(
+_REFUSE_MIN = partial(
+    refuse,
     "JSON_MIN and CSV do not show whether a person started from the judge's answer, and "
     "JSON_MIN has task numbers instead of your ids",
     "annotation_id",

@@ -28,7 +28,7 @@ from adjudge.data.logs.values import (
     object_in,
     only_text,
     plain_columns,
-    refusal,
+    refuse,
 )
 
 # MLflow: traces as `search_traces` returns them, or one trace with `info`. A person who overrides a
@@ -215,7 +215,8 @@ LANGFUSE_TRACES = Format(
     title="a Langfuse export of traces",
     signature=signature("bookmarked public release environment input output"),
     gives={
-        "grades": refusal(
+        "grades": partial(
+            refuse,
             "a Langfuse export of traces averages the scores of judges and of people",
             "bookmarked",
             "export the scores: in the UI from the page Scores",
@@ -291,7 +292,8 @@ OPIK_TABLE = Format(
     title="an Opik export as CSV",
     signature=signature("trace_id trace_feedback_scores"),
     gives={
-        "grades": refusal(
+        "grades": partial(
+            refuse,
             "the CSV of opik export has its scores as one text",
             "trace_feedback_scores",
             "export it as JSON, its default",

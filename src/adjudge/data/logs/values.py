@@ -164,13 +164,9 @@ def plain_columns(*sources: Any, taken: Collection[str]) -> Record:
     return columns
 
 
-def refusal(problem: str, column: str, remedy: str) -> Converter:
+def refuse(problem: str, column: str, remedy: str, row: Row) -> Iterator[Record | UnusableRow]:
     """Reads a file of a known tool that does not have what is needed: what to export instead."""
-
-    def refuse(row: Row) -> Iterator[Record | UnusableRow]:
-        raise row.error(problem, column, remedy)
-
-    return refuse
+    raise row.error(problem, column, remedy)
 
 
 #: The columns of a grade in order; columns of the log come after them.

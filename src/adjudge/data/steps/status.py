@@ -147,10 +147,26 @@ def _remark_error_columns(frame: pl.DataFrame, source: str) -> None:
             )
 
 
+#: A column with more different words has numbers, or texts.
+MOST_WORDS = 50
+
+
+def plain_words(values: pl.Series, most: int = MOST_WORDS) -> set[str]:
+    """The distinct words of a column, failures aside; none if it is nested or has more.
+
+    >>> sorted(plain_words(pl.Series(["Pass", "pass", "timeout", "N/A", "0.0"])))
+    ['0', 'pass']
+    """
+    if values.dtype.is_nested():
+        return set()
+    words = as_text(values).drop_nulls().unique()
+    if len(words) > most:
+        return set()
+    return {plain_word(word) for word in words if not is_missing(word)} - FAILURES.keys()
+
+
 #: A word of the judge is remarked if no person uses it and no larger share of the rows has it.
 _RARE = 0.05
-#: A column with more different words has numbers, or texts.
-_MOST_WORDS = 50
 
 
 def remark_rare_words(values: pl.Series, people: Collection[str], source: str, column: str) -> None:
@@ -158,7 +174,7 @@ def remark_rare_words(values: pl.Series, people: Collection[str], source: str, c
     if values.dtype != pl.String or not people:
         return
     words = values.unique().drop_nulls()
-    if len(words) > _MOST_WORDS:
+    if len(words) > MOST_WORDS:
         return
     used = {plain_word(word) for word in people}
     strange = [
@@ -180,9 +196,9 @@ _MOST_ODD = 2
 
 def remark_odd_labels(labels: pl.Series, verdicts: pl.Series, source: str, column: str) -> None:
     """Name labels, such as -1 among 0 and 1, that can mean no label: they are read as classes."""
-    said = _distinct(verdicts)
+    said = plain_words(verdicts)
     known = next((words for words in (GRADE.words, PAIR.words) if said <= words.keys()), None)
-    people = _distinct(labels)
+    people = plain_words(labels)
     if not said or known is None or not people & known.keys():
         return
     odd = {word for word in people - known.keys() if not _is_share(word)}
@@ -197,16 +213,6 @@ def remark_odd_labels(labels: pl.Series, verdicts: pl.Series, source: str, colum
         *(source, column, shorten([repr(word) for word in spelled], 5)),
         *(count(int(rows.sum()), "row"), typed),
     )
-
-
-def _distinct(values: pl.Series) -> set[str]:
-    """The words of a column, failures aside; none if there are too many."""
-    if values.dtype.is_nested():
-        return set()
-    words = as_text(values).drop_nulls().unique()
-    if len(words) > _MOST_WORDS:
-        return set()
-    return {plain_word(word) for word in words if not is_missing(word)} - FAILURES.keys()
 
 
 def _is_share(word: str) -> bool:

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from adjudge.data.answers import lengths
 from adjudge.data.columns import UNNAMED
 from adjudge.data.judgments import BY_ORDERS, HAS_VERDICT, IS_ERROR, WORDS, doubt_ties, fixed_doubts
 from adjudge.data.rows import stated_confidence, text_column
-from adjudge.data.style import lengths
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
 from adjudge.policy.doubts import DoubtReport, Lengths, Stage
