@@ -21,8 +21,8 @@ from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: Fewer questions, or fewer labelled ones, give no interval.
 FEWEST = 30
-#: With fewer labels than this, pseudo labels are added to means.
-FEW_LABELS = 100
+#: With fewer labels than this, differences of scores have pseudo labels.
+_FEW_LABELS = 100
 #: With fewer scores that differ, the largest of the next ones is unknown.
 _FEW_DIFFERENT = 10
 #: The power of the differences that are called detectable.
@@ -105,7 +105,7 @@ def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
         share_b = (float(b.sum()) + 1) / (len(b) + 2)
         variance = share_a * (1 - share_a) / (len(a) + 2) + share_b * (1 - share_b) / (len(b) + 2)
         return Gap(estimate, share_b - share_a, math.sqrt(variance), n=n)
-    if any(mostly_alike(side) or _effective(side) < _FEW_DIFFERENT for side in (a, b)):
+    if any(_mostly_alike(side) or _effective(side) < _FEW_DIFFERENT for side in (a, b)):
         ends = float(min(a.min(), b.min())), float(max(a.max(), b.max()))
         return difference_of_means(*(labelled_mean(side, side, ends=ends) for side in (a, b)))
     variance_a = float(a.var(ddof=1)) / len(a)
@@ -146,7 +146,7 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
         c = 1.0
     elif few:
         c = max(largest, float(np.abs(judge).max()))
-    elif len(labelled) < FEW_LABELS:
+    elif len(labelled) < _FEW_LABELS:
         c = largest / 2
     else:
         return _from_residuals(residual, rest, added)
@@ -169,10 +169,10 @@ def labelled_mean(
 ) -> Gap:
     """The mean that people would give: labels on some answers (others NaN), judge's on all.
 
-    As `labelled_gap`, with one pseudo label at each of the scale's `ends` below 100 labels, or if
-    more than half of the labels are one score: equal labels do not show that no other exists. With
-    `clusters` (codes) it is the same mean, of rows; its error is that of sums over clusters, and a
-    pseudo label is a cluster of average size.
+    As `labelled_gap`, with one pseudo label at each of the scale's `ends`: labels that are alike do
+    not show that no other score exists. Of 100 labels near 90, without them, a scale from 0 with
+    one score of 0 in a hundred covers .84. With `clusters` (codes) it is the same mean, of rows;
+    its error is that of sums over clusters, and a pseudo label is a cluster of average size.
 
     >>> j = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 60)
     >>> gap = labelled_mean(np.where(np.arange(300) < 100, j - 0.5, np.nan), j, ends=(0.5, 5))
@@ -186,15 +186,13 @@ def labelled_mean(
     freedom = None
     if clusters is not None:
         freedom = max(freedom_of(clusters[~np.isnan(labels)]) - 1, 1.0)
-    if m >= FEW_LABELS and not mostly_alike(labelled):
-        return _from_residuals(residual, rest, added, freedom=freedom)
     # A pseudo label has the judge's mean score: it moves the labels' mean alone.
     squares = (low - mean) ** 2 + (high - mean) ** 2
     shift = (low + high - 2 * mean) / (m + 2)
     return _from_residuals(residual, rest, added, squares, shift, freedom)
 
 
-def mostly_alike(scores: FloatArray) -> bool:
+def _mostly_alike(scores: FloatArray) -> bool:
     """Whether more than half of the scores are one number."""
     return bool(np.unique(scores, return_counts=True)[1].max() > len(scores) / 2)
 
@@ -287,10 +285,11 @@ def all_gaps(scores: FloatArray, *, zero_one: bool) -> list[Gap]:
     NaN where a system has no number: a pair has the questions of both. Two pseudo questions +c and
     -c are in the interval: mean' = sum d / (n + 2), var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2.
     Verdicts of 0 and 1: c = 1, SE^2 = var'/(n + 2), normal (Bonett and Price 2012). Scores:
-    c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1; if fewer than 10 differ, c is the range of the
-    two systems' scores, because the next difference can be larger than all of these. Coverage is
-    near its level from 30 questions on; probabilities of a sure judge need 60. Sums over common
-    questions are products of matrices; only c needs a pass over pairs.
+    c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1; if fewer than 10 differ, or decide the variance
+    (`_few_decide`), c is the range of the two systems' scores, because the next difference can be
+    larger than all of these. Coverage is near its level from 30 questions on; probabilities of a
+    sure judge need 60. Sums over common questions are products of matrices; only c needs a pass
+    over pairs.
     """
     here = ~np.isnan(scores)
     mask = here.astype(np.float64)
@@ -328,14 +327,31 @@ def _pseudo_scores(scores: FloatArray, here: BoolArray) -> FloatArray:
     sizes = []
     for k in range(scores.shape[1]):
         others = slice(k + 1, None)
-        apart = np.nan_to_num(np.abs(scores[:, others] - scores[:, k : k + 1]))
-        largest = apart.max(axis=0, initial=0.0)
-        differ = np.count_nonzero(apart, axis=0)
+        gaps = scores[:, others] - scores[:, k : k + 1]
+        largest = np.nan_to_num(np.abs(gaps)).max(axis=0, initial=0.0)
         top = np.maximum(highest[others], highest[k])
         bottom = np.minimum(lowest[others], lowest[k])
-        few = (differ > 0) & (differ < _FEW_DIFFERENT)
+        few = (largest > 0) & _few_decide(gaps)
         sizes.append(np.where(few, top - bottom, largest / 2))
     return np.concatenate(sizes)
+
+
+def _few_decide(gaps: FloatArray) -> BoolArray:
+    """Whether few questions differ, or few decide the variance, for each column of differences.
+
+    Numbers of unequal clusters, and probabilities, differ a little everywhere: then the few that
+    differ much count. Normal differences of n questions decide it as n/3 equal ones would.
+    """
+    shared = ~np.isnan(gaps)
+    n = shared.sum(axis=0)
+    gaps = np.where(shared, gaps, 0.0)
+    squares = np.where(shared, gaps - gaps.sum(axis=0) / np.maximum(n, 1), 0.0) ** 2
+    total = squares.sum(axis=0)
+    few = np.count_nonzero(gaps, axis=0) < _FEW_DIFFERENT
+    # The same as `_effective`, which is the quotient.
+    return np.asarray(
+        few | (total**2 < np.minimum(_FEW_DIFFERENT, n / 6) * (squares**2).sum(axis=0))
+    )
 
 
 def holm(values: FloatArray) -> FloatArray:
