@@ -275,10 +275,13 @@ def _by_verdict(
     total = tables.estimate.sum(axis=0)
     with np.errstate(invalid="ignore"):
         confusion = tables.estimate / np.where(total > 0, total, np.nan)
-    few = count_clusters(codes[labels >= 0]) if codes is not None else None
+    warnings: tuple[str, ...] = ()
+    if codes is not None:
+        of_labels = codes[labels >= 0]
+        warnings = few_clusters(count_clusters(of_labels), freedom_of(of_labels))
     if not np.isfinite(confusion).all():
-        return outcomes, ClassShares(warnings=few_clusters(few))
-    return outcomes, ClassShares(confusion=confusion, warnings=few_clusters(few))
+        return outcomes, ClassShares(warnings=warnings)
+    return outcomes, ClassShares(confusion=confusion, warnings=warnings)
 
 
 class ClassShares(NamedTuple):
@@ -360,7 +363,7 @@ def class_shares(
     shares, covariance = _solve(confusion, seen / n, n, per_class)
     z = normal_quantile(confidence_level)
     smooth = (table + 2 / size) / (per_class + 2)
-    warnings = few_clusters(active)
+    warnings = few_clusters(active, freedom)
     if np.linalg.det(smooth) <= 0:
         return _refuse(
             "after the adjustment for small samples the confusion matrix has no usable inverse; "

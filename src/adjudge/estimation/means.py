@@ -28,11 +28,12 @@ from adjudge.estimation.rate_view import (
     table_by_group,
     with_groups,
 )
+from adjudge.estimation.sample import few_clusters
 from adjudge.present.blocks import Block, Columns, Headline, Table
 from adjudge.present.result import Check, Count, frozen, not_empty
 from adjudge.present.text import DASH, count, level, number, show_interval
 from adjudge.records import Interval
-from adjudge.statistics.clusters import codes_of, mean_interval
+from adjudge.statistics.clusters import codes_of, count_clusters, freedom_of, mean_interval
 from adjudge.statistics.differences import FEWEST, labelled_mean
 from adjudge.validation import BoolArray
 
@@ -193,23 +194,30 @@ def estimate_means(
         parts = [(name, rows.groups == code) for code, name in enumerate(rows.group_names)]
     partly = bool(np.isnan(rows.human).any())
     sampled: tuple[str, ...] = (_ASSUMED,) if partly else ()
+    unknown = (_UNKNOWN,) if partly and labels_drawn == "unknown" else ()
     if scale is not None:
         _check_scale(rows, scale)
     means = []
+    warnings: list[tuple[str | None, str]] = []
     for name, members in parts:
         # Criteria can have a scale each.
         like = members if rows.by in ("criterion", "metric") else everyone
         used = scale or scale_of_scores(rows, like)
         joint = one_of_many(confidence_level, len(parts))
         means.append(_mean_of(rows, name, members, (confidence_level, joint), used))
+        if rows.clusters is not None and means[-1].estimate is not None:
+            codes = rows.clusters[members & ~np.isnan(rows.human)]
+            texts = few_clusters(count_clusters(codes), freedom_of(codes))
+            warnings += [(name, text) for text in texts]
     sampled += (independence(rows.clusters is not None),)
+    of_groups = with_groups(warnings) if rows.by else [text for _, text in warnings]
     return MeanEstimate(
         confidence_level=confidence_level,
         by=rows.by,
         means=tuple(means),
         labels_drawn=labels_drawn,
         assumptions=(_within(means), *sampled, *rows.judges, *rows.makers),
-        warnings=(_UNKNOWN,) if partly and labels_drawn == "unknown" else (),
+        warnings=(*unknown, *of_groups),
         dropped=rows.dropped,
     )
 
