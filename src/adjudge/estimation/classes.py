@@ -37,7 +37,7 @@ from adjudge.present.blocks import Block, Columns, Headline, Table, table_of
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, level, number, show_interval
 from adjudge.records import Interval
-from adjudge.statistics.by_verdict import column_share, draw_tables, inflation
+from adjudge.statistics.by_verdict import column_share, measure_clustered, tables_of_rows
 from adjudge.statistics.clusters import count_clusters, freedom_of
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
@@ -252,33 +252,31 @@ def _by_verdict(
     verdicts = rows.verdicts[members]
     labels = labels[members]
     size = len(rows.names)
-    counts = np.zeros((size, size + 1), dtype=np.int64)
-    np.add.at(counts, (verdicts, labels + 1), 1)
-    tables = draw_tables(counts.sum(axis=1), counts[:, 1:])
+    tables = tables_of_rows(verdicts, labels, size)
     codes = None if rows.clusters is None else rows.clusters[members]
-    outcomes = []
-    for code, name in enumerate(rows.names):
-        wider: float | None = 1.0
-        share = column_share(code)
-        if codes is not None:
-            wider = inflation(share, verdicts, labels, codes, classes=size, confidence_level=level)
-        value = tables.measure(share, level, wider=wider or 1.0)
-        reason = None
-        if wider is None or value.interval is None:
-            reason = TOO_FEW if wider is None else "too few verdicts have a label"
-            outcomes.append(refusal(reason))
-            continue
-        if value.estimate is None:
-            reason = f"a verdict has no label, so {name} has an interval alone"
-        low, high = value.interval
-        outcomes.append(Outcome(value.estimate, low, high, reason=reason))
-    total = tables.estimate.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        confusion = tables.estimate / np.where(total > 0, total, np.nan)
+    refused = "too few verdicts have a label"
     warnings: tuple[str, ...] = ()
     if codes is not None:
         of_labels = codes[labels >= 0]
-        warnings = few_clusters(count_clusters(of_labels), freedom_of(of_labels))
+        active = count_clusters(of_labels)
+        warnings = few_clusters(active, freedom_of(of_labels))
+        refused = TOO_FEW if active < 2 else refused
+    outcomes = []
+    for code, name in enumerate(rows.names):
+        value = measure_clustered(
+            tables, column_share(code), verdicts, labels, codes, confidence_level=level
+        )
+        if value.interval is None:
+            outcomes.append(refusal(refused))
+            continue
+        alone = f"a verdict has no label, so {name} has an interval alone"
+        reason = alone if value.estimate is None else None
+        low, high = value.interval
+        outcomes.append(Outcome(value.estimate, low, high, reason=reason))
+    shares = tables.estimate[:size]  # without the rows that have no verdict
+    total = shares.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        confusion = shares / np.where(total > 0, total, np.nan)
     if not np.isfinite(confusion).all():
         return outcomes, ClassShares(warnings=warnings)
     return outcomes, ClassShares(confusion=confusion, warnings=warnings)

@@ -152,7 +152,7 @@ class MeanEstimate(EstimateResult):
         caption = f"People's mean score, with {level(self.confidence_level)} intervals."
         tables = [] if self.by is None else [_table(self)]
         assumes = ["random labels"] if self.n_labels < self.n else []
-        assumes += [within] if (within := _within(self.means)) else []
+        assumes += filter(None, [_within(self.means)])
         return self.show(
             _headline(self),
             *tables,
@@ -216,7 +216,7 @@ def estimate_means(
         by=rows.by,
         means=tuple(means),
         labels_drawn=labels_drawn,
-        assumptions=(_within(means), *sampled, *rows.judges, *rows.makers),
+        assumptions=(*filter(None, [_within(means)]), *sampled, *rows.judges, *rows.makers),
         warnings=(*unknown, *of_groups),
         dropped=rows.dropped,
     )
@@ -238,7 +238,8 @@ def _check_scale(rows: Grades, scale: tuple[float, float]) -> None:
 
 def _within(means: Sequence[MeanScore]) -> str:
     """What every mean assumes about scores that were not seen."""
-    scales = {f"{mean.scale[0]:g} to {mean.scale[1]:g}" for mean in means if mean.scale}
+    known = [mean.scale for mean in means if mean.scale and mean.estimate is not None]
+    scales = {f"{low:g} to {high:g}" for low, high in known}
     if not scales:
         return ""
     outside = scales.pop() if len(scales) == 1 else "each one's range"

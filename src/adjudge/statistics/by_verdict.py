@@ -151,19 +151,17 @@ def measure_rows(
     >>> round(rows["rate"].estimate, 3), rows["rate"].interval.low > 0.3
     (0.833, True)
     """
-    counts = np.zeros((2, 3), dtype=np.int64)
-    np.add.at(counts, (verdicts, labels + 1), 1)
     if clusters is None:
+        counts = np.zeros((2, 3), dtype=np.int64)
+        np.add.at(counts, (verdicts, labels + 1), 1)
         of_verdict = [VerdictCounts(int(n.sum()), int(n[1:].sum()), int(n[2])) for n in counts]
         return measure_by_verdict(*of_verdict, confidence_level=confidence_level, seed=seed)
-    tables = draw_tables(counts.sum(axis=1), counts[:, 1:], seed=seed)
-    measured = {}
-    for name, statistic in MEASURES.items():
-        level = confidence_level
-        wider = inflation(statistic, verdicts, labels, clusters, confidence_level=level)
-        value = tables.measure(statistic, level, wider=wider or 1.0)
-        measured[name] = value if wider is not None else value._replace(interval=None)
-    return measured
+    tables = tables_of_rows(verdicts, labels, 2, seed=seed)
+    rows = (verdicts, labels, clusters)
+    return {
+        name: measure_clustered(tables, statistic, *rows, confidence_level=confidence_level)
+        for name, statistic in MEASURES.items()
+    }
 
 
 # --- any number of verdicts ---
