@@ -238,8 +238,8 @@ def _check_scale(rows: Grades, scale: tuple[float, float]) -> None:
 
 def _within(means: Sequence[MeanScore]) -> str:
     """What every mean assumes about scores that were not seen."""
-    known = [mean.scale for mean in means if mean.scale and mean.estimate is not None]
-    scales = {f"{low:g} to {high:g}" for low, high in known}
+    used = [mean.scale for mean in means if mean.scale and mean.estimate is not None]
+    scales = {f"{low:g} to {high:g}" for low, high in used}
     if not scales:
         return ""
     outside = scales.pop() if len(scales) == 1 else "each one's range"

@@ -235,10 +235,10 @@ def draw_tables(rows: IntArray, labels: IntArray, *, seed: Seed = 0, draws: int 
     prior = np.full(labels.shape, 2 / classes**2)  # of rows without a verdict, which is no class
     prior[:classes] = 1 / (classes * max(classes - 1, 1))
     np.fill_diagonal(prior, 1 / classes)
-    given = np.stack([rng.dirichlet(each, draws) for each in labels + prior], axis=1)
+    within_draws = np.stack([rng.dirichlet(each, draws) for each in labels + prior], axis=1)
     ways = []
     for only_classes in product(np.eye(classes), repeat=len(unlabelled)):
-        way = given.copy()
+        way = within_draws.copy()
         for verdict, only in zip(unlabelled, only_classes, strict=True):
             way[:, verdict] = only
         ways.append(shares[:, :, None] * way)
