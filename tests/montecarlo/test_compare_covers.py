@@ -191,6 +191,17 @@ def test_unpaired_scores_that_are_nearly_all_equal(top: float, runs: int) -> Non
 
 
 @pytest.mark.parametrize("runs", RUNS)
+def test_unpaired_scores_of_a_wide_scale(runs: int) -> None:
+    """30 scores against 1,000, near 90 of 100, of which 3 % are 0: 0.74 if few zeros are seen."""
+    rng = np.random.default_rng(4)
+    hits = 0
+    for _ in range(runs):
+        sides = [np.where(rng.random(n) < 0.03, 0, rng.normal(90, 3, n)) for n in (30, 1000)]
+        hits += covers(unpaired_gap(*sides, zero_one=False), 0.0)
+    assert share_covered(hits, runs, 0.965)
+
+
+@pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("kind", ["verdicts", "scores"])
 def test_unpaired(kind: str, runs: int) -> None:
     rng = np.random.default_rng(8)
