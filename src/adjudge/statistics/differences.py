@@ -106,7 +106,8 @@ def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
         variance = share_a * (1 - share_a) / (len(a) + 2) + share_b * (1 - share_b) / (len(b) + 2)
         return Gap(float(b.mean() - a.mean()), share_b - share_a, math.sqrt(variance), n=n)
     ends = float(min(a.min(), b.min())), float(max(a.max(), b.max()))
-    if any(_decided_by_few(side, ends) for side in (a, b)):
+    furthest = (max(abs(end - float(side.mean())) for end in ends) for side in (a, b))
+    if any(map(_decided_by_few, (a, b), furthest)):
         return difference_of_means(*(labelled_mean(side, side, ends=ends) for side in (a, b)))
     return difference_of_means(_mean_of(a), _mean_of(b))
 
@@ -115,13 +116,6 @@ def _mean_of(scores: FloatArray) -> Gap:
     n = len(scores)
     mean = float(scores.mean())
     return Gap(mean, mean, float(scores.std(ddof=1)) / math.sqrt(n), n - 1, n)
-
-
-def _decided_by_few(scores: FloatArray, ends: tuple[float, float]) -> bool:
-    """Whether few scores decide their variance, or one at an end of the range would."""
-    squares = (scores - scores.mean()) ** 2
-    furthest = max((end - float(scores.mean())) ** 2 for end in ends)
-    return bool(furthest > squares.sum()) or _effective(scores) < _FEW_DIFFERENT
 
 
 def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Gap:
@@ -133,10 +127,10 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
     Var = SS/((m - 2) m) + lambda^2 var(j)/n', t with m - 2, SS of h - lambda j about its mean.
     Two pseudo labels +c and -c are in the error: SS gets 2 c^2 and its denominator is m (m + 2).
     For people's 0 and 1 c = 1. For scores it is the largest |h| or |j| if fewer than 10 labels
-    differ, or fewer than 10 residuals decide their variance, (sum r^2)^2 / sum r^4; with fewer than
-    100 labels half of the largest |h|; else there are none. Without them the interval covers too
-    rarely where few questions differ, in one direction. Labels must be a random sample of the
-    questions.
+    differ, or fewer than 10 residuals decide their variance, (sum r^2)^2 / sum r^4, or one of that
+    size would; with fewer than 100 labels half of the largest |h|; else there are none. Without
+    them the interval covers too rarely where few questions differ, in one direction. Labels must be
+    a random sample of the questions.
 
     >>> j = np.tile([1.0, 0.0, -1.0, 0.0], 100)
     >>> h = np.where(np.arange(400) < 100, j, np.nan)
@@ -149,16 +143,22 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
     if len(labelled) == len(judge):
         return paired_gap(labelled, zero_one=zero_one)
     largest = float(np.abs(labelled).max())
-    few = min(float(np.count_nonzero(labelled)), _effective(residual)) < _FEW_DIFFERENT
+    of_both = max(largest, float(np.abs(judge).max()))
     if zero_one:
         c = 1.0
-    elif few:
-        c = max(largest, float(np.abs(judge).max()))
+    elif np.count_nonzero(labelled) < _FEW_DIFFERENT or _decided_by_few(residual, of_both):
+        c = of_both
     elif len(labelled) < _FEW_LABELS:
         c = largest / 2
     else:
         return _from_residuals(residual, rest, added)
     return _from_residuals(residual, rest, added, 2 * c**2)
+
+
+def _decided_by_few(scores: FloatArray, furthest: float) -> bool:
+    """Whether few scores decide their variance, or one that far from their mean would."""
+    squares = float(((scores - scores.mean()) ** 2).sum())
+    return furthest**2 > squares or _effective(scores) < _FEW_DIFFERENT
 
 
 def _effective(residual: FloatArray) -> float:
