@@ -89,9 +89,9 @@ def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
 
     With 0 and 1 a success and a failure are added to each side, and the interval is normal. If one
     score at an end of both sides' range would say twice as much about a side's variance as all of
-    its own, or fewer than 10 decide it, both sides have pseudo scores (`labelled_mean`): without, 30
-    scores of which 97 % are equal, against 300, cover .62, and 30 near 90 of 100 of which 3 % are
-    0, against 1,000, .74. Fewer than 30 on a side give no number.
+    its own, or fewer than 10 decide it, both sides have pseudo scores (`labelled_mean`): without,
+    30 scores of which 97 % are equal, against 300, cover .62, and 30 near 90 of 100 of which 3 %
+    are 0, against 1,000, .74. Fewer than 30 on a side give no number.
 
     >>> gap = unpaired_gap(np.repeat([1.0, 0.0], [50, 50]), np.repeat([1.0, 0.0], [70, 30]),
     ...                    zero_one=True)
