@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from adjudge.records import Interval
-from adjudge.statistics.clusters import count_clusters, jackknife_error
+from adjudge.statistics.clusters import count_clusters, freedom_of, jackknife_error
 from adjudge.statistics.numbers import (
     binomial_interval,
     fisher_exact,
@@ -257,7 +257,7 @@ def inflation(
     """How much wider clusters make the interval of `Tables.measure`; None below two with labels.
 
     The ratio of the jackknife's standard errors, one cluster and one row left out at a time, times
-    Student's quantile with G - 1 over the normal one, G the clusters with labels. `labels` are
+    Student's quantile of the clusters with labels (`freedom_of`) over the normal one. `labels` are
     codes, -1 for a row without one. If the labels of each verdict are all alike no variance is
     seen: then every cluster counts as one label.
     """
@@ -283,7 +283,8 @@ def inflation(
 
     alone = jackknife_error(of_counts, by_row[repeats > 0], repeats[repeats > 0])
     together = jackknife_error(of_counts, by_cluster, None)
-    wider = student_quantile(confidence_level, active - 1) / normal_quantile(confidence_level)
+    freedom = freedom_of(clusters[labelled])
+    wider = student_quantile(confidence_level, freedom) / normal_quantile(confidence_level)
     if not alone or together is None:
         return wider * math.sqrt(int(labelled.sum()) / active)
     return wider * together / alone
