@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import binom
 from tests.support.examples import load_example
 
 from adjudge.estimation import estimate
 from adjudge.estimation.estimators.ppi import PPI
 from adjudge.estimation.sample import make_sample
+from adjudge.statistics.clusters import share_interval
 
 RUNS = [pytest.param(200, id="short"), pytest.param(1500, id="full", marks=pytest.mark.montecarlo)]
 WORLDS = load_example("estimates_hold")
@@ -86,3 +88,22 @@ def test_a_large_cluster_pulls_the_rate_to_itself(runs: int) -> None:
         got = PPI.compute(sample, confidence_level=0.95)
         hits += got.low <= truth <= got.high
     assert hits >= binom.ppf(1e-3, runs, 0.935)
+
+
+@pytest.mark.parametrize("runs", [RUNS[0], pytest.param(3000, id="full", marks=RUNS[1].marks)])
+def test_shares_of_a_few_large_clusters(runs: int) -> None:
+    """One prompt of ten has 30 rows, the others 2: by the number of prompts 0.87 are covered."""
+    rng = np.random.default_rng(3)
+
+    def draw(prompts: int) -> tuple[np.ndarray, np.ndarray]:
+        codes = np.repeat(np.arange(prompts), np.where(rng.random(prompts) < 0.1, 30, 2))
+        rate = expit(rng.normal(0.8, 1.2, prompts))[codes]
+        return codes, (rng.random(len(codes)) < rate).astype(float)
+
+    truth = float(draw(100_000)[1].mean())
+    hits = 0
+    for _ in range(runs):
+        codes, right = draw(15)
+        low, high = share_interval(right, codes, 0.95)
+        hits += low <= truth <= high
+    assert hits >= binom.ppf(1e-4, runs, 0.96)

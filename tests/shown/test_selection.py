@@ -78,8 +78,9 @@ def test_how_often_a_threshold_is_above_is_explained() -> None:
     policy = replace(POLICY, groups=(replace(POLICY.groups[0], resampling=above),))
     assert (
         "detail: above alpha: as many labels are drawn with replacement; the threshold from a "
-        "resample counts if its error share on the labels left out exceeds alpha (approximate, "
-        "checked by simulation)" in html_lines(policy)
+        "resample counts if its error share on all labels, corrected for having been chosen by "
+        "them, exceeds alpha (approximate: far too low if doubt does not rank errors)"
+        in html_lines(policy)
     )
 
 

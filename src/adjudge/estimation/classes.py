@@ -38,7 +38,7 @@ from adjudge.present.blocks import Block, Columns, Headline, Table, table_of
 from adjudge.present.result import Count, Proportion, frozen
 from adjudge.present.text import count, level, number, show_interval
 from adjudge.records import Interval
-from adjudge.statistics.by_verdict import column_share, draw_tables, inflation
+from adjudge.statistics.by_verdict import column_share, measure_clustered, tables_of_rows
 from adjudge.statistics.clusters import count_clusters, freedom_of
 from adjudge.statistics.numbers import normal_quantile
 from adjudge.validation import BoolArray, FloatArray, IntArray, one_of
@@ -253,33 +253,34 @@ def _by_verdict(
     verdicts = rows.verdicts[members]
     labels = labels[members]
     size = len(rows.names)
-    counts = np.zeros((size, size + 1), dtype=np.int64)
-    np.add.at(counts, (verdicts, labels + 1), 1)
-    tables = draw_tables(counts.sum(axis=1), counts[:, 1:])
+    tables = tables_of_rows(verdicts, labels, size)
     codes = None if rows.clusters is None else rows.clusters[members]
+    refused = "too few verdicts have a label"
+    warnings: tuple[str, ...] = ()
+    if codes is not None:
+        of_labels = codes[labels >= 0]
+        active = count_clusters(of_labels)
+        warnings = few_clusters(active, freedom_of(of_labels))
+        refused = TOO_FEW if active < 2 else refused
     outcomes = []
     for code, name in enumerate(rows.names):
-        wider: float | None = 1.0
-        share = partial(column_share, code)
-        if codes is not None:
-            wider = inflation(share, verdicts, labels, codes, classes=size, confidence_level=level)
-        value = tables.measure(share, level, wider=wider or 1.0)
-        reason = None
-        if wider is None or value.interval is None:
-            reason = TOO_FEW if wider is None else "too few verdicts have a label"
-            outcomes.append(refusal(reason))
+        value = measure_clustered(
+            tables, partial(column_share, code), verdicts, labels, codes, confidence_level=level
+        )
+        if value.interval is None:
+            outcomes.append(refusal(refused))
             continue
-        if value.estimate is None:
-            reason = f"a verdict has no label, so {name} has an interval alone"
+        alone = f"a verdict has no label, so {name} has an interval alone"
+        reason = alone if value.estimate is None else None
         low, high = value.interval
         outcomes.append(Outcome(value.estimate, low, high, reason=reason))
-    total = tables.estimate.sum(axis=0)
+    shares = tables.estimate[:size]  # without the rows that have no verdict
+    total = shares.sum(axis=0)
     with np.errstate(invalid="ignore"):
-        confusion = tables.estimate / np.where(total > 0, total, np.nan)
-    few = count_clusters(codes[labels >= 0]) if codes is not None else None
+        confusion = shares / np.where(total > 0, total, np.nan)
     if not np.isfinite(confusion).all():
-        return outcomes, ClassShares(warnings=few_clusters(few))
-    return outcomes, ClassShares(confusion=confusion, warnings=few_clusters(few))
+        return outcomes, ClassShares(warnings=warnings)
+    return outcomes, ClassShares(confusion=confusion, warnings=warnings)
 
 
 class ClassShares(NamedTuple):
@@ -361,7 +362,7 @@ def class_shares(
     shares, covariance = _solve(confusion, seen / n, n, per_class)
     z = normal_quantile(confidence_level)
     smooth = (table + 2 / size) / (per_class + 2)
-    warnings = few_clusters(active)
+    warnings = few_clusters(active, freedom)
     if np.linalg.det(smooth) <= 0:
         return _refuse(
             "after the adjustment for small samples the confusion matrix has no usable inverse; "

@@ -231,16 +231,16 @@ def _estimate(table: Systems, within: str | None, level: float) -> _Estimates:
     pairs = []
     for at, (i, j) in enumerate(couples):
         judge = Difference.of(by_judge[at], *shown, unit, "the scores are identical")
-        given = Difference.of(people[at], *shown, f"labelled {unit}", same) if people else None
-        if given is not None and given.n < FEWEST and half:
-            reason = f"{given.reason}; {half:,} more are labelled for one system alone"
-            given = replace(given, reason=reason)
+        of_labels = Difference.of(people[at], *shown, f"labelled {unit}", same) if people else None
+        if of_labels is not None and of_labels.n < FEWEST and half:
+            reason = f"{of_labels.reason}; {half:,} more are labelled for one system alone"
+            of_labels = replace(of_labels, reason=reason)
         pair = PairDifference(
             a=table.names[i],
             b=table.names[j],
             within=within,
             judge=judge,
-            people=given,
+            people=of_labels,
             discordant=discordant,
         )
         pairs.append(pair)

@@ -102,12 +102,12 @@ def read_judges(
 
 def _judged(table: Table, source: Source, *, model_labels: bool) -> Rows:
     """The rows of every judge: id, judge, verdict and, if the table has labels, label."""
-    given: dict[str, Any] = {"labels": source.labels, "alike_ids": source.alike_ids}
+    joining: dict[str, Any] = {"labels": source.labels, "alike_ids": source.alike_ids}
     numbers = recognise(table.frame.columns, "grades", ["p_pass", "uncertainty"])
     sides = names_sides(table)
     table = _with_label(table) if sides else table
     if is_judged_pairs(table) or sides or numbers:
-        judgments = prepare_judgments(table, doubt_needed=False, **given)
+        judgments = prepare_judgments(table, doubt_needed=False, **joining)
         return Rows(judgments.frame, judgments.dropped)
     table = as_grades(table, None, ("judge", "human"))
     here = set(table.frame.columns)
@@ -124,7 +124,7 @@ def _judged(table: Table, source: Source, *, model_labels: bool) -> Rows:
         needs_labels=False,
         scores=True,
         model_labels=model_labels,
-        **given,
+        **joining,
     )
     if rows.scale == "scores":
         remedy = "how near judges are to people's scores: adjudge evaluate"

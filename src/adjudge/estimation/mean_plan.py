@@ -17,7 +17,7 @@ from adjudge.estimation.rate_view import RateResult
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Tone
 from adjudge.present.result import Correlation, Count, Level, NotNegative, Positive, frozen
 from adjudge.present.text import count, number
-from adjudge.statistics.differences import FEW_LABELS, FEWEST, labelled_mean, mostly_alike
+from adjudge.statistics.differences import FEWEST, labelled_mean
 from adjudge.statistics.numbers import student_quantile
 
 _ASSUMED = (
@@ -99,7 +99,6 @@ class _Pilot:
     covariance: float
     of_judge: float
     pseudo: float
-    alike: bool
     level: float
     inflation: float = 1.0
 
@@ -111,9 +110,7 @@ class _Pilot:
             slope = max(self.covariance / ((1 + m / rest) * self.of_judge), 0.0)
         residual = self.variance - 2 * slope * self.covariance + slope**2 * self.of_judge
         squares = (m - 1) * max(residual, 0.0)
-        error = squares / ((m - 2) * m)
-        if m < FEW_LABELS or self.alike:
-            error = (squares + self.pseudo) / (m * (m + 2))
+        error = (squares + self.pseudo) / (m * (m + 2))
         error += slope**2 * self.of_judge / rest if rest else 0.0
         return 2 * student_quantile(self.level, m - 2) * math.sqrt(error) * self.inflation
 
@@ -141,7 +138,6 @@ def _pilot_of(rows: Grades, level: float) -> _Pilot:
         covariance=float(np.cov(people, rows.judge[labelled])[0, 1]),
         of_judge=float(rows.judge.var(ddof=1)),
         pseudo=sum((end - mean) ** 2 for end in scale),
-        alike=mostly_alike(people),
         level=level,
         inflation=inflation,
     )

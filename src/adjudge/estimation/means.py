@@ -28,11 +28,12 @@ from adjudge.estimation.rate_view import (
     table_by_group,
     with_groups,
 )
+from adjudge.estimation.sample import few_clusters
 from adjudge.present.blocks import Block, Columns, Headline, Table
 from adjudge.present.result import Check, Count, frozen, not_empty
 from adjudge.present.text import DASH, count, level, number, show_interval
 from adjudge.records import Interval
-from adjudge.statistics.clusters import codes_of, mean_interval
+from adjudge.statistics.clusters import codes_of, count_clusters, freedom_of, mean_interval
 from adjudge.statistics.differences import FEWEST, labelled_mean
 from adjudge.validation import BoolArray
 
@@ -151,7 +152,7 @@ class MeanEstimate(EstimateResult):
         caption = f"People's mean score, with {level(self.confidence_level)} intervals."
         tables = [] if self.by is None else [_table(self)]
         assumes = ["random labels"] if self.n_labels < self.n else []
-        assumes += [within] if (within := _within(self.means)) else []
+        assumes += filter(None, [_within(self.means)])
         return self.show(
             _headline(self),
             *tables,
@@ -193,23 +194,30 @@ def estimate_means(
         parts = [(name, rows.groups == code) for code, name in enumerate(rows.group_names)]
     partly = bool(np.isnan(rows.human).any())
     sampled: tuple[str, ...] = (_ASSUMED,) if partly else ()
+    unknown = (_UNKNOWN,) if partly and labels_drawn == "unknown" else ()
     if scale is not None:
         _check_scale(rows, scale)
     means = []
+    warnings: list[tuple[str | None, str]] = []
     for name, members in parts:
         # Criteria can have a scale each.
         like = members if rows.by in ("criterion", "metric") else everyone
         used = scale or scale_of_scores(rows, like)
         joint = one_of_many(confidence_level, len(parts))
         means.append(_mean_of(rows, name, members, (confidence_level, joint), used))
+        if rows.clusters is not None and means[-1].estimate is not None:
+            codes = rows.clusters[members & ~np.isnan(rows.human)]
+            texts = few_clusters(count_clusters(codes), freedom_of(codes))
+            warnings += [(name, text) for text in texts]
     sampled += (independence(rows.clusters is not None),)
+    of_groups = with_groups(warnings) if rows.by else [text for _, text in warnings]
     return MeanEstimate(
         confidence_level=confidence_level,
         by=rows.by,
         means=tuple(means),
         labels_drawn=labels_drawn,
-        assumptions=(_within(means), *sampled, *rows.judges, *rows.makers),
-        warnings=(_UNKNOWN,) if partly and labels_drawn == "unknown" else (),
+        assumptions=(*filter(None, [_within(means)]), *sampled, *rows.judges, *rows.makers),
+        warnings=(*unknown, *of_groups),
         dropped=rows.dropped,
     )
 
@@ -230,7 +238,8 @@ def _check_scale(rows: Grades, scale: tuple[float, float]) -> None:
 
 def _within(means: Sequence[MeanScore]) -> str:
     """What every mean assumes about scores that were not seen."""
-    scales = {f"{mean.scale[0]:g} to {mean.scale[1]:g}" for mean in means if mean.scale}
+    used = [mean.scale for mean in means if mean.scale and mean.estimate is not None]
+    scales = {f"{low:g} to {high:g}" for low, high in used}
     if not scales:
         return ""
     outside = scales.pop() if len(scales) == 1 else "each one's range"

@@ -140,7 +140,7 @@ class _Tests(NamedTuple):
         """The larger of the two fits' bootstrap p-values.
 
         Data sets are sampled from a fit that has the rate. None can lose more by the rate than it
-        loses by the complete fit, or by any other with that rate. Most are decided by one of these.
+        loses by the complete fit, which decides most of them.
         """
         drawn = self._draw(replicates, streams)
         shape = drawn.k.shape
@@ -149,7 +149,7 @@ class _Tests(NamedTuple):
         unsettled = drawn.lost_by_fit(*(self.fits[:, share, :, None] for share in range(3)))
         rows = np.nonzero(unsettled >= enough - 1e-7)
         theta = np.broadcast_to(self.theta[:, None], shape)[rows]
-        far = loses(theta, drawn.select(rows), enough[rows])
+        far = likelihood_ratio(theta, drawn.select(rows)) >= enough[rows]
         at = np.ravel_multi_index((rows[0][far], rows[1][far]), shape[:2])
         as_far = np.bincount(at, minlength=shape[0] * shape[1]).reshape(shape[:2])
         return np.asarray(np.max((1 + as_far) / (replicates + 1), axis=0))
@@ -248,34 +248,6 @@ def best_fit(theta: float | FloatArray, data: Tallies) -> Fit:
     return q0, q1, np.clip(rate * q1 + (1 - rate) * (1 - q0), 0, 1)
 
 
-def loses(theta: FloatArray, data: Tallies, enough: FloatArray) -> BoolArray:
-    """Whether the likelihood ratio of each rate is at least `enough`.
-
-    On the way to the best fit, the ratio lies between two bounds. No fit with this rate is better
-    than the best fit. By duality, none is better than the three shares fitted separately, with a
-    price `slope` per unit by which they miss the rate. A bound that decides ends an element's loop.
-    """
-    decided = np.zeros(len(data.k), dtype=bool)
-    search = _Search(theta, data)
-    top = _top(data)
-    for _ in range(_STEPS):
-        search.step()
-        classes = _classes_loglik(search.data, search.q0, search.q1)
-        k = search.data.k
-        n = search.data.n
-        apart = _share_loglik(k, n, search.p) + search.slope * search.gap
-        together = _share_loglik(k, n, np.clip(search.p + search.gap, 0, 1))
-        reached = np.asarray(2 * (top - classes - together) >= enough)
-        decided[search.active] = reached
-        open_ = reached & (2 * (top - classes - apart) < enough)
-        if not open_.any():
-            break
-        top = top[open_]
-        enough = enough[open_]
-        search.move(open_)
-    return decided
-
-
 class _Search:
     """The search for the best p of each active element, inside its bracket.
 
@@ -359,15 +331,12 @@ def _top(data: Tallies) -> FloatArray:
 
 
 def _loglik(data: Tallies, p: FloatArray, q0: FloatArray, q1: FloatArray) -> FloatArray:
-    return _share_loglik(data.k, data.n, p) + _classes_loglik(data, q0, q1)
+    of_test = _share_loglik(data.k, data.n, p)
+    return of_test + (_share_loglik(data.c0, data.m0, q0) + _share_loglik(data.c1, data.m1, q1))
 
 
 def _share_loglik(hits: FloatArray, size: float, share: FloatArray) -> FloatArray:
     return np.asarray(xlogy(hits, share) + xlog1py(size - hits, -share))
-
-
-def _classes_loglik(data: Tallies, q0: FloatArray, q1: FloatArray) -> FloatArray:
-    return _share_loglik(data.c0, data.m0, q0) + _share_loglik(data.c1, data.m1, q1)
 
 
 @lru_cache(maxsize=2)

@@ -37,10 +37,6 @@ from adjudge.records import Interval
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import Seed, known_seed
 
-if TYPE_CHECKING:
-    pass
-
-
 #: How the labels were sampled, as far as it is known.
 LabelsDrawn = Literal["declared", "recorded", "plan", "verdict", "unknown"]
 IntervalMethod = Literal["wald", "profile"]

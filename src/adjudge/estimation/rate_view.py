@@ -343,19 +343,19 @@ def rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool, detail: bool
         "test rows": lambda r: number(r.n_test),
     }
     measured = any(r.sensitivity is not None or r.specificity is not None for r in rates)
-    known = {
+    visible = {
         exact: any(rate.rows_interval is not None for rate in rates),
         people: any(rate.people_alone is not None for rate in rates),
         "sensitivity": measured,
         "specificity": measured,
     }
     if not detail:
-        known |= dict.fromkeys((*known, naive_ends, "test rows"), False)
+        visible |= dict.fromkeys((*visible, naive_ends, "test rows"), False)
     shared = any(rate.shared_interval is not None for rate in rates)
     together = any(rate.simultaneous_interval is not None for rate in rates)
     # A terminal has no space for both.
-    known |= {"shared interval": shared, SIMULTANEOUS: together and (detail or not shared)}
-    columns = {name: cell for name, cell in columns.items() if known.get(name, True)}
+    visible |= {"shared interval": shared, SIMULTANEOUS: together and (detail or not shared)}
+    columns = {name: cell for name, cell in columns.items() if visible.get(name, True)}
     optional = [exact, naive_ends, "test rows", "specificity", "sensitivity", people]
     optional += ["labels +/-", SIMULTANEOUS, "naive rate"]
     labels = "labels of all groups pooled" if pooled else "each with its own labels"

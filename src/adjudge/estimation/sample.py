@@ -29,6 +29,8 @@ Scale = Literal["binary", "probability"]
 UNLABELLED = -1
 #: Mean squared deviations below this are rounding: the values are equal.
 _EQUAL = 1e-28
+#: With fewer clusters an interval is approximate.
+_FEW_CLUSTERS = 20
 #: Groups whose sums are in memory together.
 _BLOCK = 16_384
 
@@ -457,14 +459,17 @@ def variance_floor(mean: float, n: int) -> float:
     return math.sqrt(share * (1 - share) / (n + 4))
 
 
-def few_clusters(active: int | None) -> tuple[str, ...]:
-    """A warning if there are too few clusters for Student's approximation."""
-    if active is None or active >= 20:
+def few_clusters(active: int | None, freedom: float | None) -> tuple[str, ...]:
+    """A warning if there are too few clusters for Student's approximation, or a few large ones."""
+    if active is None or freedom is None:
         return ()
-    return (
-        "fewer than 20 clusters have labels, or test rows: the interval is approximate; label rows "
-        "of more clusters",
-    )
+    equal = min(active, round(freedom) + 1)
+    if equal >= _FEW_CLUSTERS:
+        return ()
+    few = f"fewer than {_FEW_CLUSTERS} clusters have labels, or test rows"
+    if active >= _FEW_CLUSTERS:
+        few = f"a few large clusters have most of the labels, which count like {equal} equal ones"
+    return (f"{few}: the interval is approximate; label rows of more clusters",)
 
 
 @dataclass(frozen=True, kw_only=True)

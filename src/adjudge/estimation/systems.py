@@ -260,7 +260,7 @@ def read_systems(
     options: dict[str, Any] = {"judge_column": judge_column, "model_labels": model_labels}
     with Source(data, labels=labels, others={"other": other}, **reading) as source:
         table = open_table(source.rows)
-        given = source.labels
+        label_table = source.labels
         sides = None
         if "battles" in (table.kind, table.format):
             remedy = "battles are ranked: adjudge rank; for two of them give judgments of pairs"
@@ -276,7 +276,7 @@ def read_systems(
             options["model"] = sides[1]
         else:
             tables = [table] if other is None else [table, open_table(source.other("other"))]
-            tables = [as_grades(t, given, (judge_column, human_column)) for t in tables]
+            tables = [as_grades(t, label_table, (judge_column, human_column)) for t in tables]
             if human_column != "human":
                 for each in tables:
                     _named(each.frame, "human_column", human_column)
@@ -286,13 +286,17 @@ def read_systems(
                 raise DataError(table.name, "is missing", column=by, remedy=remedy)
             table = _of_judge(table, "judge_name", judge, by)
             # Labels of scores are joined already, all raters.
-            given = None if given is None or table.format == "scores" else open_values(given)
-            table, given = _name_answers(table, given, by)
+            label_table = (
+                None
+                if label_table is None or table.format == "scores"
+                else open_values(label_table)
+            )
+            table, label_table = _name_answers(table, label_table, by)
             words = {"by": by, "human_column": human_column, "positive": positive}
             options |= {**words, "needs_labels": False, "scores": True}
             options["slices"] = [] if within is None else [within]
             options["alike_ids"] = source.alike_ids
-        rows = prepare_grades(table, labels=given, cluster="none", compared=True, **options)
+        rows = prepare_grades(table, labels=label_table, cluster="none", compared=True, **options)
     if rows.scale == "classes":
         remedy = "name the class that counts as 1: --positive NAME (positive=)"
         problem = f"has the classes {shorten(rows.names, 5)}"

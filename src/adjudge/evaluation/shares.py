@@ -25,6 +25,7 @@ from adjudge.statistics.by_verdict import (
 from adjudge.statistics.clusters import (
     cluster_means_se,
     count_clusters,
+    freedom_of,
     jackknife_interval,
     mean_interval,
     recode,
@@ -137,7 +138,7 @@ class LabelledRows:
             return Measured(mean, None)
         parts = weights * (values - mean) * n / total
         error = cluster_means_se(parts, codes, groups)[1]
-        quantile = student_quantile(self.level, groups - 1)
+        quantile = student_quantile(self.level, freedom_of(codes))
         if not share:
             low = max(-1.0, mean - quantile * error)
             high = min(1.0, mean + quantile * error)

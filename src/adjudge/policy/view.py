@@ -157,8 +157,8 @@ def _describe_numbers(policy: Policy) -> list[str]:
     if any(group.resampling is not None for group in policy.groups):
         lines.append(
             "above alpha: as many labels are drawn with replacement; the threshold from a resample "
-            "counts if its error share on the labels left out exceeds alpha (approximate, checked "
-            "by simulation)"
+            "counts if its error share on all labels, corrected for having been chosen by them, "
+            "exceeds alpha (approximate: far too low if doubt does not rank errors)"
         )
     if any(other.labels_needed is not None for other in policy.alternatives):
         lines.append(

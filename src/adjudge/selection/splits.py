@@ -209,14 +209,14 @@ class SharedHalves:
 
     def __iter__(self) -> Iterator[Halves]:
         if self._kept:
-            yield from (kept.each(self._unpack) for kept in self._kept)
+            yield from (packed.each(self._unpack) for packed in self._kept)
             return
-        kept = []
+        packed = []
         for halves in self._draw():
             if self._few:
-                kept.append(halves.each(partial(np.packbits, axis=1)))
+                packed.append(halves.each(partial(np.packbits, axis=1)))
             yield halves
-        self._kept = kept
+        self._kept = packed
 
 
 def _unpack(bits: NDArray[np.uint8], n: int) -> BoolArray:

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from adjudge.records import Interval
-from adjudge.statistics.clusters import count_clusters, jackknife_error
+from adjudge.statistics.clusters import count_clusters, freedom_of, jackknife_error
 from adjudge.statistics.numbers import (
     binomial_interval,
     fisher_exact,
@@ -152,19 +152,17 @@ def measure_rows(
     >>> round(rows["rate"].estimate, 3), rows["rate"].interval.low > 0.3
     (0.833, True)
     """
-    counts = np.zeros((2, 3), dtype=np.int64)
-    np.add.at(counts, (verdicts, labels + 1), 1)
     if clusters is None:
+        counts = np.zeros((2, 3), dtype=np.int64)
+        np.add.at(counts, (verdicts, labels + 1), 1)
         of_verdict = [VerdictCounts(int(n.sum()), int(n[1:].sum()), int(n[2])) for n in counts]
         return measure_by_verdict(*of_verdict, confidence_level=confidence_level, seed=seed)
-    tables = draw_tables(counts.sum(axis=1), counts[:, 1:], seed=seed)
-    measured = {}
-    for name, statistic in MEASURES.items():
-        level = confidence_level
-        wider = inflation(statistic, verdicts, labels, clusters, confidence_level=level)
-        value = tables.measure(statistic, level, wider=wider or 1.0)
-        measured[name] = value if wider is not None else value._replace(interval=None)
-    return measured
+    tables = tables_of_rows(verdicts, labels, 2, seed=seed)
+    rows = (verdicts, labels, clusters)
+    return {
+        name: measure_clustered(tables, statistic, *rows, confidence_level=confidence_level)
+        for name, statistic in MEASURES.items()
+    }
 
 
 # --- any number of verdicts ---
@@ -238,10 +236,10 @@ def draw_tables(rows: IntArray, labels: IntArray, *, seed: Seed = 0, draws: int 
     prior = np.full(labels.shape, 2 / classes**2)  # of rows without a verdict, which is no class
     prior[:classes] = 1 / (classes * max(classes - 1, 1))
     np.fill_diagonal(prior, 1 / classes)
-    given = np.stack([rng.dirichlet(each, draws) for each in labels + prior], axis=1)
+    within_draws = np.stack([rng.dirichlet(each, draws) for each in labels + prior], axis=1)
     ways = []
     for only_classes in product(np.eye(classes), repeat=len(unlabelled)):
-        way = given.copy()
+        way = within_draws.copy()
         for verdict, only in zip(unlabelled, only_classes, strict=True):
             way[:, verdict] = only
         ways.append(shares[:, :, None] * way)
@@ -260,7 +258,7 @@ def inflation(
     """How much wider clusters make the interval of `Tables.measure`; None below two with labels.
 
     The ratio of the jackknife's standard errors, one cluster and one row left out at a time, times
-    Student's quantile with G - 1 over the normal one, G the clusters with labels. `labels` are
+    Student's quantile of the clusters with labels (`freedom_of`) over the normal one. `labels` are
     codes, -1 for a row without one. If the labels of each verdict are all alike no variance is
     seen: then every cluster counts as one label.
     """
@@ -286,7 +284,8 @@ def inflation(
 
     alone = jackknife_error(of_counts, by_row[repeats > 0], repeats[repeats > 0])
     together = jackknife_error(of_counts, by_cluster, None)
-    wider = student_quantile(confidence_level, active - 1) / normal_quantile(confidence_level)
+    freedom = freedom_of(clusters[labelled])
+    wider = student_quantile(confidence_level, freedom) / normal_quantile(confidence_level)
     if not alone or together is None:
         return wider * math.sqrt(int(labelled.sum()) / active)
     return wider * together / alone

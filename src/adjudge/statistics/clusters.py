@@ -41,7 +41,7 @@ def effective_clusters(codes: IntArray) -> float:
     >>> effective_clusters(np.array([0, 0, 1, 1])), effective_clusters(np.array([0] * 9 + [1]))
     (2.0, 1.2195121951219512)
     """
-    sizes = np.unique(codes, return_counts=True)[1].astype(np.float64)
+    sizes = np.bincount(codes).astype(np.float64)
     return float(sizes.sum() ** 2 / (sizes @ sizes)) if len(sizes) else 0.0
 
 
@@ -91,7 +91,8 @@ def recode(codes: IntArray) -> tuple[IntArray, int]:
 def cluster_means_se(values: FloatArray, codes: IntArray, groups: int) -> tuple[float, float]:
     """Mean over rows and its cluster-robust standard error (linearised ratio of cluster sums).
 
-    With one row per cluster this is the usual standard error of a mean.
+    Sums count with the pull of a cluster that has more than its share of the rows. With one row per
+    cluster this is the usual standard error of a mean.
     """
     n = len(values)
     mean = float(values.mean())
@@ -99,7 +100,7 @@ def cluster_means_se(values: FloatArray, codes: IntArray, groups: int) -> tuple[
         return mean, float("nan")
     sums = values - mean
     if groups < n:
-        sums = np.bincount(codes, weights=sums, minlength=groups).astype(np.float64, copy=False)
+        sums = pulls(codes, np.ones(n, dtype=np.bool_)) * np.bincount(codes, weights=sums)
     variance = groups / (groups - 1) * float(sums @ sums) / n**2
     return mean, math.sqrt(variance)
 
@@ -112,7 +113,7 @@ def mean_interval(
     bounds: tuple[float, float],
     pseudo: float = 0.0,
 ) -> Interval | None:
-    """t interval on groups - 1 degrees of freedom with the cluster-robust standard error.
+    """t interval on `freedom_of` the clusters with the cluster-robust standard error.
 
     Clipped to the `bounds` of the mean. If all rows are equal, there is no variance to measure.
     Then the share of clusters that could differ unobserved is at most 1 - tail^(1/groups), and the
@@ -128,7 +129,7 @@ def mean_interval(
         unseen = 1 - ((1 - confidence_level) / 2) ** (1 / groups)
         ends = mean - unseen * (mean - low), mean + unseen * (high - mean)
         return Interval(*ends, level=confidence_level)
-    reach = student_quantile(confidence_level, groups - 1) * math.hypot(
+    reach = student_quantile(confidence_level, freedom_of(numbered)) * math.hypot(
         se, pseudo * 2**0.5 / groups
     )
     return Interval(max(low, mean - reach), min(high, mean + reach), level=confidence_level)
@@ -149,7 +150,7 @@ def share_interval(values: FloatArray, codes: IntArray, confidence_level: float)
     if se == 0 or np.ptp(values) == 0:
         return mean_interval(values, codes, confidence_level, bounds=(0.0, 1.0))
     by_rows = student_quantile(confidence_level, n - 1)
-    by_groups = student_quantile(confidence_level, groups - 1)
+    by_groups = student_quantile(confidence_level, freedom_of(numbered))
     shrink = (by_rows / by_groups) ** 2
     effective = min(float(n), mean * (1 - mean) / se**2 * shrink)
     ends = binomial_interval(mean * effective, effective, confidence_level)

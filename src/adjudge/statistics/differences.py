@@ -21,8 +21,8 @@ from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: Fewer questions, or fewer labelled ones, give no interval.
 FEWEST = 30
-#: With fewer labels than this, pseudo labels are added to means.
-FEW_LABELS = 100
+#: With fewer labels than this, differences of scores have pseudo labels.
+_FEW_LABELS = 100
 #: With fewer scores that differ, the largest of the next ones is unknown.
 _FEW_DIFFERENT = 10
 #: The power of the differences that are called detectable.
@@ -87,10 +87,11 @@ def paired_gap(d: FloatArray, *, zero_one: bool) -> Gap:
 def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
     """Difference of means of other questions each: Welch's t, for 0 and 1 Agresti and Caffo's.
 
-    With 0 and 1 a success and a failure are added to each side, and the interval is normal. If more
-    than half of a side's scores are one number, or fewer than 10 decide their variance, both sides
-    have pseudo scores (`labelled_mean`): without, 30 scores of which 97 % are equal, against 300,
-    cover .62. Fewer than 30 on a side give no number.
+    With 0 and 1 a success and a failure are added to each side, and the interval is normal. If one
+    score at an end of both sides' range would say twice as much about a side's variance as all of
+    its own, or fewer than 10 decide it, both sides have pseudo scores (`labelled_mean`): without,
+    30 scores of which 97 % are equal, against 300, cover .62, and 30 near 90 of 100 of which 3 %
+    are 0, against 1,000, .74. Fewer than 30 on a side give no number.
 
     >>> gap = unpaired_gap(np.repeat([1.0, 0.0], [50, 50]), np.repeat([1.0, 0.0], [70, 30]),
     ...                    zero_one=True)
@@ -99,21 +100,22 @@ def unpaired_gap(a: FloatArray, b: FloatArray, *, zero_one: bool) -> Gap:
     """
     if (n := min(len(a), len(b))) < FEWEST:
         return Gap(n=n)
-    estimate = float(b.mean() - a.mean())
     if zero_one:
         share_a = (float(a.sum()) + 1) / (len(a) + 2)
         share_b = (float(b.sum()) + 1) / (len(b) + 2)
         variance = share_a * (1 - share_a) / (len(a) + 2) + share_b * (1 - share_b) / (len(b) + 2)
-        return Gap(estimate, share_b - share_a, math.sqrt(variance), n=n)
-    if any(mostly_alike(side) or _effective(side) < _FEW_DIFFERENT for side in (a, b)):
-        ends = float(min(a.min(), b.min())), float(max(a.max(), b.max()))
+        return Gap(float(b.mean() - a.mean()), share_b - share_a, math.sqrt(variance), n=n)
+    ends = float(min(a.min(), b.min())), float(max(a.max(), b.max()))
+    furthest = (max(abs(end - float(side.mean())) for end in ends) for side in (a, b))
+    if any(map(_decided_by_few, (a, b), furthest)):
         return difference_of_means(*(labelled_mean(side, side, ends=ends) for side in (a, b)))
-    variance_a = float(a.var(ddof=1)) / len(a)
-    variance_b = float(b.var(ddof=1)) / len(b)
-    variance = variance_a + variance_b
-    # Welch and Satterthwaite's degrees of freedom.
-    below = variance_a**2 / (len(a) - 1) + variance_b**2 / (len(b) - 1)
-    return Gap(estimate, estimate, math.sqrt(variance), variance**2 / below, n)
+    return difference_of_means(_mean_of(a), _mean_of(b))
+
+
+def _mean_of(scores: FloatArray) -> Gap:
+    n = len(scores)
+    mean = float(scores.mean())
+    return Gap(mean, mean, float(scores.std(ddof=1)) / math.sqrt(n), n - 1, n)
 
 
 def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Gap:
@@ -125,10 +127,10 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
     Var = SS/((m - 2) m) + lambda^2 var(j)/n', t with m - 2, SS of h - lambda j about its mean.
     Two pseudo labels +c and -c are in the error: SS gets 2 c^2 and its denominator is m (m + 2).
     For people's 0 and 1 c = 1. For scores it is the largest |h| or |j| if fewer than 10 labels
-    differ, or fewer than 10 residuals decide their variance, (sum r^2)^2 / sum r^4; with fewer than
-    100 labels half of the largest |h|; else there are none. Without them the interval covers too
-    rarely where few questions differ, in one direction. Labels must be a random sample of the
-    questions.
+    differ, or fewer than 10 residuals decide their variance, (sum r^2)^2 / sum r^4, or one of that
+    size would; with fewer than 100 labels half of the largest |h|; else there are none. Without
+    them the interval covers too rarely where few questions differ, in one direction. Labels must be
+    a random sample of the questions.
 
     >>> j = np.tile([1.0, 0.0, -1.0, 0.0], 100)
     >>> h = np.where(np.arange(400) < 100, j, np.nan)
@@ -141,16 +143,22 @@ def labelled_gap(people: FloatArray, judge: FloatArray, *, zero_one: bool) -> Ga
     if len(labelled) == len(judge):
         return paired_gap(labelled, zero_one=zero_one)
     largest = float(np.abs(labelled).max())
-    few = min(float(np.count_nonzero(labelled)), _effective(residual)) < _FEW_DIFFERENT
+    of_both = max(largest, float(np.abs(judge).max()))
     if zero_one:
         c = 1.0
-    elif few:
-        c = max(largest, float(np.abs(judge).max()))
-    elif len(labelled) < FEW_LABELS:
+    elif np.count_nonzero(labelled) < _FEW_DIFFERENT or _decided_by_few(residual, of_both):
+        c = of_both
+    elif len(labelled) < _FEW_LABELS:
         c = largest / 2
     else:
         return _from_residuals(residual, rest, added)
     return _from_residuals(residual, rest, added, 2 * c**2)
+
+
+def _decided_by_few(scores: FloatArray, furthest: float) -> bool:
+    """Whether few scores decide their variance, or one that far away would double it and more."""
+    squares = float(((scores - scores.mean()) ** 2).sum())
+    return furthest**2 > 2 * squares or _effective(scores) < _FEW_DIFFERENT
 
 
 def _effective(residual: FloatArray) -> float:
@@ -169,10 +177,10 @@ def labelled_mean(
 ) -> Gap:
     """The mean that people would give: labels on some answers (others NaN), judge's on all.
 
-    As `labelled_gap`, with one pseudo label at each of the scale's `ends` below 100 labels, or if
-    more than half of the labels are one score: equal labels do not show that no other exists. With
-    `clusters` (codes) it is the same mean, of rows; its error is that of sums over clusters, and a
-    pseudo label is a cluster of average size.
+    As `labelled_gap`, with one pseudo label at each of the scale's `ends`: labels that are alike do
+    not show that no other score exists. Of 100 labels near 90, without them, a scale from 0 with
+    one score of 0 in a hundred covers .84. With `clusters` (codes) it is the same mean, of rows;
+    its error is that of sums over clusters, and a pseudo label is a cluster of average size.
 
     >>> j = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 60)
     >>> gap = labelled_mean(np.where(np.arange(300) < 100, j - 0.5, np.nan), j, ends=(0.5, 5))
@@ -186,17 +194,10 @@ def labelled_mean(
     freedom = None
     if clusters is not None:
         freedom = max(freedom_of(clusters[~np.isnan(labels)]) - 1, 1.0)
-    if m >= FEW_LABELS and not mostly_alike(labelled):
-        return _from_residuals(residual, rest, added, freedom=freedom)
     # A pseudo label has the judge's mean score: it moves the labels' mean alone.
     squares = (low - mean) ** 2 + (high - mean) ** 2
     shift = (low + high - 2 * mean) / (m + 2)
     return _from_residuals(residual, rest, added, squares, shift, freedom)
-
-
-def mostly_alike(scores: FloatArray) -> bool:
-    """Whether more than half of the scores are one number."""
-    return bool(np.unique(scores, return_counts=True)[1].max() > len(scores) / 2)
 
 
 def _corrected(
@@ -271,11 +272,17 @@ def _from_residuals(
 
 
 def difference_of_means(first: Gap, second: Gap) -> Gap:
-    """The difference of two means from other questions each."""
-    estimate = second.estimate - first.estimate
-    centre = second.centre - first.centre
-    error = math.hypot(first.standard_error, second.standard_error)
-    return Gap(estimate, centre, error, min(first.freedom, second.freedom), min(first.n, second.n))
+    """The difference of two means from other questions each, by Welch's t."""
+    variances = [gap.standard_error**2 for gap in (first, second)]
+    # Welch and Satterthwaite's degrees of freedom.
+    below = variances[0] ** 2 / first.freedom + variances[1] ** 2 / second.freedom
+    return Gap(
+        estimate=second.estimate - first.estimate,
+        centre=second.centre - first.centre,
+        standard_error=math.sqrt(sum(variances)),
+        freedom=sum(variances) ** 2 / below if below else math.inf,
+        n=min(first.n, second.n),
+    )
 
 
 # --- many systems ----------------------------------------------------------------------------
@@ -287,10 +294,11 @@ def all_gaps(scores: FloatArray, *, zero_one: bool) -> list[Gap]:
     NaN where a system has no number: a pair has the questions of both. Two pseudo questions +c and
     -c are in the interval: mean' = sum d / (n + 2), var' = (sum d^2 + 2 c^2)/(n + 2) - mean'^2.
     Verdicts of 0 and 1: c = 1, SE^2 = var'/(n + 2), normal (Bonett and Price 2012). Scores:
-    c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1; if fewer than 10 differ, c is the range of the
-    two systems' scores, because the next difference can be larger than all of these. Coverage is
-    near its level from 30 questions on; probabilities of a sure judge need 60. Sums over common
-    questions are products of matrices; only c needs a pass over pairs.
+    c = max|d|/2, SE^2 = var'/(n + 1), t with n - 1; if fewer than 10 differ, or decide the variance
+    (`_few_decide`), c is the range of the two systems' scores, because the next difference can be
+    larger than all of these. Coverage is near its level from 30 questions on; probabilities of a
+    sure judge need 60. Sums over common questions are products of matrices; only c needs a pass
+    over pairs.
     """
     here = ~np.isnan(scores)
     mask = here.astype(np.float64)
@@ -328,14 +336,31 @@ def _pseudo_scores(scores: FloatArray, here: BoolArray) -> FloatArray:
     sizes = []
     for k in range(scores.shape[1]):
         others = slice(k + 1, None)
-        apart = np.nan_to_num(np.abs(scores[:, others] - scores[:, k : k + 1]))
-        largest = apart.max(axis=0, initial=0.0)
-        differ = np.count_nonzero(apart, axis=0)
+        gaps = scores[:, others] - scores[:, k : k + 1]
+        largest = np.nan_to_num(np.abs(gaps)).max(axis=0, initial=0.0)
         top = np.maximum(highest[others], highest[k])
         bottom = np.minimum(lowest[others], lowest[k])
-        few = (differ > 0) & (differ < _FEW_DIFFERENT)
+        few = (largest > 0) & _few_decide(gaps)
         sizes.append(np.where(few, top - bottom, largest / 2))
     return np.concatenate(sizes)
+
+
+def _few_decide(gaps: FloatArray) -> BoolArray:
+    """Whether few questions differ, or few decide the variance, for each column of differences.
+
+    Numbers of unequal clusters, and probabilities, differ a little everywhere: then the few that
+    differ much count. Normal differences of n questions decide it as n/3 equal ones would.
+    """
+    shared = ~np.isnan(gaps)
+    n = shared.sum(axis=0)
+    gaps = np.where(shared, gaps, 0.0)
+    squares = np.where(shared, gaps - gaps.sum(axis=0) / np.maximum(n, 1), 0.0) ** 2
+    total = squares.sum(axis=0)
+    few = np.count_nonzero(gaps, axis=0) < _FEW_DIFFERENT
+    # The same as `_effective`, which is the quotient.
+    return np.asarray(
+        few | (total**2 < np.minimum(_FEW_DIFFERENT, n / 6) * (squares**2).sum(axis=0))
+    )
 
 
 def holm(values: FloatArray) -> FloatArray:

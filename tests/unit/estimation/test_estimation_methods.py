@@ -25,7 +25,7 @@ from adjudge.estimation.estimators.misclassification import (
 )
 from adjudge.estimation.estimators.ppi import DIFFERENCE, PPI
 from adjudge.estimation.label_shift import label_shift
-from adjudge.estimation.profile import Tallies, best_fit, likelihood_ratio, loses
+from adjudge.estimation.profile import Tallies, best_fit, likelihood_ratio
 from adjudge.estimation.sample import Sample, counts_of, make_sample, spread
 
 
@@ -259,19 +259,6 @@ def test_the_quick_search_for_the_profile_interval_gives_the_slow_ones_numbers()
             quick = profile_interval(counts, replicates=199, seed=5)
             slow = slow_profile_interval(counts, replicates=199, seed=5)
             assert quick == slow, counts
-
-
-def test_bounds_decide_as_the_converged_ratio_does() -> None:
-    rng = np.random.default_rng(3)
-    k, c0, c1 = (
-        rng.binomial(n, p, 4000).astype(float) for n, p in ((60, 0.3), (10, 0.9), (9, 0.8))
-    )
-    data, theta = Tallies(k, 60, c0, 10, c1, 9), rng.random(4000)
-    ratio = likelihood_ratio(theta, data)
-    enough = rng.uniform(0, 8, 4000)
-    clear = np.abs(ratio - enough) > 1e-6
-    assert (loses(theta, data, enough) == (ratio >= enough))[clear].all()
-    assert loses(theta, data, ratio - 1e-7).all()
 
 
 def test_large_samples_make_profile_and_wald_agree() -> None:

@@ -231,3 +231,17 @@ def test_rows_that_are_repeated_in_a_cluster_count_once() -> None:
     assert four.estimate == pytest.approx(one.estimate, abs=1e-3)
     assert four.standard_error == pytest.approx(one.standard_error, rel=0.02)
     assert (four.freedom, four.n) == (118, 120)
+
+
+@pytest.mark.parametrize("scores", [True, False])
+def test_a_few_large_clusters_are_named(scores: bool) -> None:
+    """Two of 40 prompts have most of the labels: Student's t has few degrees of freedom."""
+    prompts = [prompt for prompt in range(40) for _ in range(60 if prompt < 2 else 2)]
+    rng = np.random.default_rng(0)
+    people = rng.integers(1, 6, len(prompts)) if scores else rng.integers(0, 2, len(prompts))
+    rows = {"judge": people, "human": people, "prompt": prompts}
+    large = estimate(rows, cluster="prompt")
+    [text] = [text for text in large.warnings if "large clusters" in text]
+    assert text.startswith("a few large clusters have most of the labels, which count like 5 equal")
+    alike = {name: values[118:] for name, values in rows.items()}
+    assert estimate(alike, cluster="prompt").warnings == ()

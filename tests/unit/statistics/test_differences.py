@@ -214,3 +214,14 @@ def test_the_next_difference_can_be_larger_than_the_few_that_were_seen() -> None
     [gap] = all_gaps(np.stack([before, after], axis=1), zero_one=False)
     variance = (10 * 0.05**2 + 2 * 0.025**2) / 92 - (0.5 / 92) ** 2
     assert gap.standard_error == pytest.approx(math.sqrt(variance / 91))
+
+
+def test_tiny_differences_do_not_hide_that_few_decide_the_variance() -> None:
+    """Numbers of clusters, and probabilities, differ a little on every question."""
+    b = np.repeat([0.0, 1.0], [97, 3])
+    noise = np.random.default_rng(0).normal(0, 1e-6, 100)
+    exact, noisy = (
+        all_gaps(np.stack([np.zeros(100), b + off], axis=1), zero_one=False)[0]
+        for off in (0.0, noise)
+    )
+    assert noisy.standard_error == pytest.approx(exact.standard_error, rel=1e-3)

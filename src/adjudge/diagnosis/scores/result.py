@@ -236,12 +236,12 @@ class ScoreDiagnosis(Result):
 
         None if the group has no small sets, or only these.
         """
-        known = [
+        intervals = [
             h.agreement.kappa_interval
             for h in self.human_agreement
             if (h.judge, h.criterion) == (group.judge, group.criterion)
         ]
-        above_chance = all(ends is not None and (ends.low or 0.0) > 0 for ends in known)
+        above_chance = all(ends is not None and (ends.low or 0.0) > 0 for ends in intervals)
         return group.errors.tells and above_chance
 
     @property

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from adjudge.estimation.estimators.base import Estimator, Outcome, refusal, with_interval
-from adjudge.estimation.sample import TOO_FEW, Sample, spread, variance_floor
+from adjudge.estimation.sample import TOO_FEW, Sample, few_clusters, spread, variance_floor
 from adjudge.statistics.clusters import count_clusters, freedom_of
 from adjudge.statistics.numbers import binomial_interval
 
@@ -49,7 +49,8 @@ class _Alone(Estimator):
         units = size if self.uses_judge else active or size
         floor = variance_floor(mean, units) if se == 0 else 0.0
         se = max(se * widened.inflation, floor)
-        return with_interval(mean, mean, widened.critical * se, se)
+        warnings = few_clusters(active, freedom) if self.uses_labels else ()
+        return with_interval(mean, mean, widened.critical * se, se, warnings)
 
 
 class _Naive(_Alone):

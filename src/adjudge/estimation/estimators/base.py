@@ -146,7 +146,8 @@ def widen(
     if active is not None and active < 2:
         return refusal(TOO_FEW)
     influence = influence_of_rows() if se is None or active is not None else None
-    degrees = freedom_of_clusters(sample) or freedom
+    of_clusters = freedom_of_clusters(sample)
+    degrees = of_clusters or freedom
     # A group of independent rows has sums alone; to read its rows would cut them out of the file.
     labelled = None if active is None else sample.labelled
     wide = spread(influence, sample.clusters, active, labelled, confidence_level, degrees)
@@ -158,7 +159,7 @@ def widen(
     if around is not None:
         centre = around[0]
         half = wide.critical * around[1] * wide.inflation
-    warnings = (*warnings, *few_clusters(active))
+    warnings = (*warnings, *few_clusters(active, of_clusters))
     return with_interval(estimate, centre, half, se, warnings, doubts)
 
 

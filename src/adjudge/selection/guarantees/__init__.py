@@ -203,8 +203,8 @@ def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Frac
     E[accepted]. That does not follow, because the threshold depends on the calibration rows alone:
     with an uninformative score and an error rate of 0.12, every rule that ever accepts has ratio
     0.12. A mean is also not a promise about your threshold: its true error rate can be above alpha
-    for nearly half of all calibration sets. `pac_threshold` makes that promise; `fdr_select` bounds
-    the expected share in a batch.
+    for nearly half of all calibration sets, and with such a score for all that accept anything.
+    `pac_threshold` makes that promise; `fdr_select` bounds the expected share in a batch.
 
     Args:
         scores: Doubts of the calibration rows, higher for more doubt.
@@ -249,8 +249,9 @@ class Scope(Guarantee):
     def not_promised(self, levels: Levels) -> str:
         return (
             "that this one threshold keeps it: its true error rate can be above for nearly half "
-            "of all calibration sets; nor that the ratio of expected errors to expected "
-            "acceptances is bounded, although the paper's Theorem 2.1 states it"
+            "of all calibration sets if doubt ranks errors, and for most that accept anything if "
+            "it does not; nor that the ratio of expected errors to expected acceptances is "
+            "bounded, although the paper's Theorem 2.1 states it"
         )
 
     def worth(self, levels: Levels) -> str:
