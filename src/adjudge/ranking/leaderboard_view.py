@@ -178,7 +178,7 @@ def board_tables(board: Leaderboard) -> list[Block]:
         "if bent": _bend_of,
         "plain Elo": plain_elo_of,
         "plain range": lambda row: text.DASH if row.plain is None else rank_range(row.plain),
-        "moved": _moved_of,
+        "moved": moved_of,
         "se": lambda row: text.number(row.se, digits) if board.interval == "none" else text.DASH,
         "votes": lambda row: text.number(row.votes),
         "battles": battles_besides_votes,
@@ -257,7 +257,8 @@ def battles_besides_votes(row: ModelRow) -> str:
 
 
 def plain_elo_of(row: ModelRow) -> str:
-    return text.number(None if row.plain is None else row.plain.elo, 0)
+    """Without control; of a model that won or lost everything, only the penalty's."""
+    return text.number(None if row.plain is None or row.unbounded else row.plain.elo, 0)
 
 
 def _bend_of(row: ModelRow) -> str:
@@ -280,7 +281,7 @@ def _rank_of(row: ModelRow) -> str:
     return text.number(row.rank)
 
 
-def _moved_of(row: ModelRow) -> str:
+def moved_of(row: ModelRow) -> str:
     if row.moved is None:
         return text.DASH
     return f"{row.moved:+d}" if row.moved else "0"
@@ -423,7 +424,7 @@ def _draw_board(
         elo = {row.model: row.elo or 0.0 for row in board.models}
         values = [elo[row.model] - elo[board.references[row.component]] for row in rows]
     ends = [end for row in rows for end in row.ends if end is not None]
-    ends += [row.plain.elo for row in rows if row.plain is not None]
+    ends += [row.plain.elo for row in rows if row.plain is not None and not row.unbounded]
     low = min([*values, *ends])
     high = max([*values, *ends])
     margin = 0.04 * (high - low) or 1.0
@@ -435,13 +436,15 @@ def _draw_board(
         right = upper if upper is not None else (high + margin if row.unbounded else value)
         axes.plot([left, right], [at, at], color=colour, lw=2.2, alpha=0.45, solid_capstyle="butt")
         # The penalty alone determines where a model is that won or lost everything.
-        if row.interval is None or (lower is None) == (upper is None):
+        determined = row.interval is None or (lower is None) == (upper is None)
+        if determined:
             axes.plot(value, at, "o", color=colour, ms=5)
         if row.unbounded:
             for end, where, marker in ((lower, left, "<"), (upper, right, ">")):
                 if end is None:
                     axes.plot(where, at, marker, color=colour, ms=5)
-        if row.plain is not None and abs(row.plain.elo - value) > 0.01 * (high - low):
+        moves = row.plain is not None and abs(row.plain.elo - value) > 0.01 * (high - low)
+        if determined and moves and row.plain is not None:
             arrow = {"arrowstyle": "->", "color": WARM, "lw": 1.2, "mutation_scale": 7}
             # Both ends are where the numbers are, also of a short arrow.
             arrow |= {"shrinkA": 0, "shrinkB": 0}

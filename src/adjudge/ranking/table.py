@@ -18,6 +18,7 @@ from adjudge.ranking.leaderboard import Leaderboard, ModelRow
 from adjudge.ranking.leaderboard_view import (
     battles_besides_votes,
     cannot_order,
+    moved_of,
     plain_elo_of,
     rank_range,
 )
@@ -89,7 +90,10 @@ def _markdown(board: Leaderboard, rows: list[ModelRow]) -> str:
     def interval(row: ModelRow) -> str:
         return text.interval(*row.ends, 0 if row.elo is not None else 3, unbounded=row.unbounded)
 
-    cells: Columns[ModelRow] = {
+    cells: Columns[ModelRow] = {}
+    if len(board.components) > 1:
+        cells["group"] = lambda row: text.number(row.component + 1)
+    cells |= {
         "place": place,
         "model": lambda row: row.model,
         "Elo": lambda row: text.number(row.elo, 0),
@@ -99,6 +103,7 @@ def _markdown(board: Leaderboard, rows: list[ModelRow]) -> str:
     }
     cells |= {
         "plain Elo": plain_elo_of,
+        "moved": moved_of,
         "votes": lambda row: text.number(row.votes),
         "battles": battles_besides_votes,
     }

@@ -44,6 +44,24 @@ def test_a_published_table_asks_nothing_of_its_readers(tmp_path: Path) -> None:
     assert "--verdict" not in published
 
 
+def test_a_published_table_has_the_groups_and_the_places_moved(tmp_path: Path) -> None:
+    pairs = [("x", "y"), ("y", "z"), ("x", "z"), ("p", "q\nr")] * 30
+    rows = pl.DataFrame(
+        {
+            "model_a": [a for a, _ in pairs],
+            "model_b": [b for _, b in pairs],
+            "human_pref": [1, 0, 1, 1, 0, 1, 0] * 17 + [1],
+            "tone": [1.0, -0.5, 0.1, 2.0, -1.1] * 24,
+        }
+    )
+    board = rank(rows, control=["tone"], widest=1000)
+    lines = write_table(board, tmp_path / "board.md").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("| group | place | model | Elo |")
+    assert lines[0].endswith("| plain Elo | moved | votes |")
+    assert [line[:5] for line in lines[2:7]] == ["| 1 |"] * 3 + ["| 2 |"] * 2
+    assert any("| q r |" in line for line in lines)
+
+
 def test_the_table_as_csv(tmp_path: Path) -> None:
     table = pl.read_csv(write_table(replace(BOARD, top=2), tmp_path / "board.csv"))
     assert table.to_dicts() == [
