@@ -150,15 +150,29 @@ def component_ranges(
     confidence_level: float,
 ) -> tuple[IntArray, IntArray]:
     """Best and worst rank of each model within its component (see `rank_ranges`)."""
-    best = np.ones_like(component)
-    worst = np.ones_like(component)
-    for number in np.unique(component):
-        inside = np.flatnonzero(component == number)
+
+    def ranges(inside: IntArray) -> tuple[IntArray, IntArray]:
         drawn = None if replicates is None else replicates[:, inside]
         table = None if wins is None else wins[np.ix_(inside, inside)]
-        best[inside], worst[inside] = rank_ranges(
+        return rank_ranges(
             theta[inside], drawn, wins=table, groups=groups, confidence_level=confidence_level
         )
+
+    return ranges_by_component(component, ranges)
+
+
+def ranges_by_component(
+    component: IntArray, ranges: Callable[[IntArray], tuple[IntArray, IntArray]]
+) -> tuple[IntArray, IntArray]:
+    """Best and worst rank of each model, by the ranges of the models of each component.
+
+    A model whose component is negative has none: 1.
+    """
+    best = np.ones_like(component)
+    worst = np.ones_like(component)
+    for number in np.unique(component[component >= 0]):
+        inside = np.flatnonzero(component == number)
+        best[inside], worst[inside] = ranges(inside)
     return best, worst
 
 
@@ -222,7 +236,7 @@ def different_pairs(
     fit = _Unpenalised.of(wins)
     within = fit.within[first, second]
     gap = np.abs(fit.theta[first] - fit.theta[second])
-    variance = fit.variances(first, second)
+    variance = variances_of_gaps(fit.inverse, first, second)
 
     def reject(ratio: FloatArray) -> BoolArray:
         sweep = np.minimum(1.0, 2 * np.exp(-ratio / 2))
@@ -236,7 +250,9 @@ def different_pairs(
     high = np.where(within, high, np.where(path, np.inf, 0.0))
 
     def closer(pairs: IntArray) -> tuple[FloatArray, FloatArray]:
-        start = _equal_strengths(wins, first[pairs], second[pairs])
+        theta = fit_strengths(wins)
+        inverse = np.asarray(np.linalg.inv(information(wins + wins.T, theta, DEFAULT_L2)))
+        start = _equal_strengths(theta, inverse, first[pairs], second[pairs])
         return start, fit.ratios(wins, start)
 
     def exact(pairs: IntArray, start: FloatArray) -> FloatArray:
@@ -268,8 +284,7 @@ def penalised_differences(
     degrees. `inverse` is that of the penalised information. Bounds are as in `different_pairs`.
     """
     gap = np.abs(theta[first] - theta[second])
-    diagonal = np.diag(inverse)
-    variance = diagonal[first] + diagonal[second] - 2 * inverse[first, second]
+    variance = variances_of_gaps(inverse, first, second)
 
     def reject(ratio: FloatArray) -> BoolArray:
         p = np.asarray(2 * stdtr(freedom, -np.sqrt(ratio / scale)), dtype=np.float64)
@@ -282,9 +297,7 @@ def penalised_differences(
     largest = likelihood(theta[None])[0]
 
     def closer(pairs: IntArray) -> tuple[FloatArray, FloatArray]:
-        apart = inverse[first[pairs]] - inverse[second[pairs]]
-        share = (theta[first[pairs]] - theta[second[pairs]]) / variance[pairs]
-        start = theta - apart * share[:, None]
+        start = _equal_strengths(theta, inverse, first[pairs], second[pairs])
         return start, 2 * (largest - likelihood(start))
 
     def exact(pairs: IntArray, start: FloatArray) -> FloatArray:
@@ -335,17 +348,23 @@ def _decide(
     return reject(low)
 
 
-def _equal_strengths(wins: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+def _equal_strengths(
+    theta: FloatArray, inverse: FloatArray, first: IntArray, second: IntArray
+) -> FloatArray:
     """Strengths with theta_first = theta_second, a line for each pair: close to the best such ones.
 
     The penalised estimate, moved along its covariance until the two are equal.
     """
-    theta = fit_strengths(wins)
-    inverse = np.linalg.inv(information(wins + wins.T, theta, DEFAULT_L2))
     apart = inverse[first] - inverse[second]
-    pairs = np.arange(len(first))
-    variance = apart[pairs, first] - apart[pairs, second]
-    return np.asarray(theta - apart * ((theta[first] - theta[second]) / variance)[:, None])
+    share = (theta[first] - theta[second]) / variances_of_gaps(inverse, first, second)
+    return np.asarray(theta - apart * share[:, None])
+
+
+def variances_of_gaps(covariance: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+    """The variance of each difference theta_first - theta_second."""
+    diagonal = np.diag(covariance)
+    variance = diagonal[first] + diagonal[second] - 2 * covariance[first, second]
+    return np.asarray(np.maximum(variance, 0.0))
 
 
 @dataclass(frozen=True)
@@ -377,12 +396,6 @@ class _Unpenalised:
     def ratios(self, wins: FloatArray, theta: FloatArray) -> FloatArray:
         """T of strengths that satisfy a hypothesis: at least that of the best ones."""
         return np.asarray(2 * (self.log_likelihood - _log_likelihoods(wins, theta)))
-
-    def variances(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Variance of each gap within a group, by the information."""
-        diagonal = np.diag(self.inverse)
-        both = diagonal[first] + diagonal[second] - 2 * self.inverse[first, second]
-        return np.asarray(np.maximum(both, 0.0))
 
 
 def independent_wins(battles: Battles, target: FloatArray) -> FloatArray:
@@ -438,7 +451,7 @@ def difference_intervals(
     fixed = np.full(n, reference)
     gap = fit.theta - fit.theta[reference]
     within = fit.within[reference]
-    half = normal_quantile(level) * np.sqrt(fit.variances(every, fixed))
+    half = normal_quantile(level) * np.sqrt(variances_of_gaps(fit.inverse, every, fixed))
     if normal is not None:
         gap, half = normal
     low[within] = (gap - half)[within]

@@ -120,25 +120,25 @@ def leaders(board: Leaderboard) -> list[ModelRow]:
 
 def _first_group(board: Leaderboard) -> list[ModelRow]:
     """The ranked models of the group that is listed first."""
-    ranked = [row for row in board.models if row.rank is not None]
+    ranked = ranked_models(board)
     return [row for row in ranked if row.component == ranked[0].component]
+
+
+def ranked_models(board: Leaderboard) -> list[ModelRow]:
+    return [row for row in board.models if row.rank is not None]
 
 
 def cannot_order(board: Leaderboard) -> bool:
     """Whether rank ranges are known, and no two models differ."""
-    ranked = sum(row.rank is not None for row in board.models)
-    if ranked < min(2, len(board.models)):
+    ranked = ranked_models(board)
+    if len(ranked) < min(2, len(board.models)):
         return True
-    sizes = Counter(row.component for row in board.models if row.rank is not None)
-    return all(
-        (row.rank_low, row.rank_high) == (1, sizes[row.component])
-        for row in board.models
-        if row.rank is not None
-    )
+    sizes = Counter(row.component for row in ranked)
+    return all((row.rank_low, row.rank_high) == (1, sizes[row.component]) for row in ranked)
 
 
 def _why_no_order(board: Leaderboard) -> str:
-    ranked = sum(row.rank is not None for row in board.models)
+    ranked = len(ranked_models(board))
     if ranked >= 2:
         return f"no two of {ranked} ranked models differ"
     enough = "none" if ranked == 0 else "only 1"
@@ -185,7 +185,7 @@ def board_tables(board: Leaderboard) -> list[Block]:
     }
     if len(board.components) > 1:
         cells |= {"group": lambda row: text.number(row.component + 1)}
-    ranked = [row for row in board.models if row.rank is not None]
+    ranked = ranked_models(board)
     columns = {
         name: cell for name, cell in cells.items() if any(cell(row) != text.DASH for row in ranked)
     }
@@ -199,16 +199,8 @@ def board_tables(board: Leaderboard) -> list[Block]:
     shown = board.top or _SHOWN
     if len(ranked) > shown:
         caption += f"; the first {shown} of {text.count(len(ranked), 'model')}"
-    blocks: list[Block] = []
-    if ranked:
-        optional = ("group", "battles", "votes", "plain range")
-        table = table_of(ranked[:shown], columns, caption=caption, optional=optional)
-        blocks.append(table)
-    if rest := ranked[shown:]:
-        more = text.count(len(rest), "more model")
-        blocks.append(table_of(rest, columns, caption=more, detail=True))
     return [
-        *blocks,
+        *_tables(ranked, columns, caption, shown, ("group", "battles", "votes", "plain range")),
         *_below_the_line(board, "" if ranked else f"{caption}. "),
         *_without_support(board),
         *style_blocks(board.style),
@@ -244,8 +236,21 @@ def _below_the_line(board: Leaderboard, before: str) -> list[Block]:
         _interval_name(board): _ends_of,
     }
     caption = f"{before}Too few {battles} for a half-width of {text.number(board.widest, 0)} Elo"
-    blocks: list[Block] = [table_of(few[:_SHOWN], columns, caption=caption)]
-    if rest := few[_SHOWN:]:
+    return _tables(few, columns, caption, _SHOWN, ())
+
+
+def _tables(
+    rows: Sequence[ModelRow],
+    columns: Columns[ModelRow],
+    caption: str,
+    shown: int,
+    optional: Sequence[str],
+) -> list[Block]:
+    """The first models in a table, and the others in one that is folded."""
+    blocks: list[Block] = []
+    if rows:
+        blocks.append(table_of(rows[:shown], columns, caption=caption, optional=optional))
+    if rest := rows[shown:]:
         more = text.count(len(rest), "more model")
         blocks.append(table_of(rest, columns, caption=more, detail=True))
     return blocks
@@ -385,7 +390,7 @@ def leaderboard_figure(board: Leaderboard) -> Drawing:
 
 def _rows_to_draw(board: Leaderboard) -> Sequence[ModelRow]:
     """What fits: the top of a board, or around the new models if there are any."""
-    ranked = [row for row in board.models if row.rank is not None]
+    ranked = ranked_models(board)
     new = [row.rank or 0 for row in ranked if row.origin == "new"]
     if not new or len(ranked) <= _MOST_ROWS:
         return ranked[: board.top or _MOST_ROWS]
@@ -487,7 +492,7 @@ def _axis_lines(board: Leaderboard, rows: Sequence[ModelRow]) -> list[str]:
     lines.append(f"after a name: its rank{' range' if ranges else ''}")
     if board.style:
         lines.append(f"arrows: from the plain Elo to that at equal {name_control(board.style)}")
-    few = sum(row.rank is None for row in board.models)
+    few = len(board.models) - len(ranked_models(board))
     if apart := len(_extrapolated(board)):
         lines.append(f"{text.count(apart, 'extrapolated model')} not drawn")
     if few > apart:

@@ -29,14 +29,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from scipy.special import expit, stdtr
 
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present.text import count
 from adjudge.ranking.bradley_terry import battles_per_model, wins_table
-from adjudge.ranking.differences import penalised_differences
+from adjudge.ranking.differences import penalised_differences, variances_of_gaps
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,
@@ -59,15 +59,14 @@ _MOST_ROUNDS = 20
 class PooledFit:
     """Strengths, and what their uncertainty is made of.
 
-    `covariance` is that of theta, centred within components; `contrasts` is not centred, for
-    differences. `inverse` is that of the penalised information. `scale` is phi times the design
-    effect of prompts. `wins` has the fitted targets. `weight` is the judge's lambda, None without a
-    judge. `beta_judge` are the features' coefficients in the judge's own fit.
+    `covariance` is that of theta, centred within components. `inverse` is that of the penalised
+    information. `scale` is phi times the design effect of prompts. `wins` has the fitted targets.
+    `weight` is the judge's lambda, None without a judge. `beta_judge` are the features'
+    coefficients in the judge's own fit.
     """
 
     theta: FloatArray
     covariance: FloatArray
-    contrasts: FloatArray
     inverse: FloatArray
     wins: FloatArray
     l2: float
@@ -103,8 +102,7 @@ class PooledFit:
                 freedom=self.freedom,
                 alpha=alpha,
             )
-        diagonal = np.diag(self.contrasts)
-        variance = diagonal[first] + diagonal[second] - 2 * self.contrasts[first, second]
+        variance = variances_of_gaps(self.covariance, first, second)
         t = np.abs(self.theta[first] - self.theta[second]) / np.sqrt(variance)
         return holm(np.asarray(2 * stdtr(self.freedom, -t), dtype=np.float64)) <= alpha
 
@@ -157,10 +155,12 @@ def fit_pooled(
     if judge is None:
         estimate = rows.solve(y)
     else:
-        strengths, beta_judge = _own_fit(
-            battles.a[judged], battles.b[judged], judge[judged], style[judged], n, names
+        of_judge = _Rows(
+            battles.a[judged], battles.b[judged], style[judged], n, DEFAULT_L2, tuple(names)
         )
-        residual = judge[voted] - expit(strengths[a] - strengths[b] + z @ beta_judge)
+        own = of_judge.solve(judge[judged])
+        beta_judge = own.beta
+        residual = judge[voted] - own.p[voted[judged]]
         unseen = 1 - size / int(judged.sum())
         weight, estimate = rows.tune(y, residual if unseen else 0 * residual)
     used = (weight or 0.0) * residual
@@ -199,7 +199,6 @@ def fit_pooled(
     plain = PooledFit(
         theta=estimate.theta,
         covariance=of_theta,
-        contrasts=covariance[:n, :n],
         inverse=inverse[:n, :n],
         wins=wins_table(a, b, y - used, n),
         l2=l2,
@@ -232,19 +231,6 @@ def _dispersion(
         return 1.0
     # With one more battle at even odds: votes that are all ties are not certain.
     return float(len(a) / left * (squares.sum() + 0.25) / (w.sum() + 0.25))
-
-
-def _own_fit(
-    a: IntArray,
-    b: IntArray,
-    target: FloatArray,
-    features: FloatArray,
-    n: int,
-    names: Sequence[str],
-) -> tuple[FloatArray, FloatArray]:
-    """Strengths and coefficients of the judge on all its battles."""
-    estimate = _Rows(a, b, features, n, DEFAULT_L2, tuple(names)).solve(target)
-    return estimate.theta, estimate.beta
 
 
 def _joined(battles: Battles, judged: BoolArray, voted: BoolArray) -> float:
@@ -351,7 +337,7 @@ class _Rows:
         Of the `residuals`, without and with the judge, the first count by the share `joined`.
         """
         n = self.n
-        size = n + self.z.shape[1]
+        battles = np.arange(len(self.a))
         root = np.sqrt(w)
         signs = np.repeat([1.0, -1.0], len(self.a))
         models = np.concatenate([self.a, self.b])
@@ -366,32 +352,28 @@ class _Rows:
             both = _products(by_pair, turn * counted)
             return np.array([_products(by_model, sign * np.tile(counted, 2)) - 2 * both, both])
 
-        def table(group: IntArray, sign: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
+        ones = np.ones(len(self.a))
+        sides = np.column_stack([self.a, self.b]).ravel()
+        ends = csr_array(
+            (np.column_stack([ones, -ones]).ravel(), sides, 2 * np.arange(len(self.a) + 1)),
+            shape=(len(self.a), n),
+        )
+        x = hstack([ends, csr_array(self.z)], format="csr")
+
+        def table(group: IntArray, sign: FloatArray) -> FloatArray:
             """sum over groups of v v',  v = sum of sign sqrt(w) x."""
-            times = len(sign) // len(root)
-            factor = sign * np.tile(root, times)
-            places = (np.tile(group, 2), np.concatenate([a, b]))
-            height = int(group.max()) + 1
-            v = csr_array((np.concatenate([factor, -factor]), places), shape=(height, n))
-            styled = np.empty((height, size - n))
-            for k, z in enumerate(self.z.T):
-                styled[:, k] = np.bincount(group, factor * np.tile(z, times), height)
-            whole = np.empty((size, size))
-            whole[:n, :n] = (v.T @ v).toarray()
-            whole[:n, n:] = v.T @ styled
-            whole[n:, :n] = whole[:n, n:].T
-            whole[n:, n:] = styled.T @ styled
-            return whole
+            rows = np.resize(battles, len(sign))
+            v = csr_array((sign * root[rows], (group, rows))) @ x
+            return np.asarray((v.T @ v).toarray())
 
         single = joint_information(self.a, self.b, w, self.z, n)
-        same = table(by_pair, flip, self.a, self.b) - single
-        twice = np.tile(self.a, 2), np.tile(self.b, 2)
-        one = table(by_model, signs, *twice) - 2 * single - 2 * same
+        same = table(by_pair, flip) - single
+        other = table(by_model, signs) - 2 * single - 2 * same
         plain, adjusted = (products(residual, signs, flip) for residual in residuals)
         together = joined * plain + (1 - joined) * adjusted
         most = products(root, np.ones(len(signs)), np.ones(len(flip)))
         kappa = np.where(most > 1e-9, together / np.maximum(most, 1e-9), phi).clip(0.0, phi)
-        return np.asarray(kappa[0] * one + kappa[1] * same)
+        return np.asarray(kappa[0] * other + kappa[1] * same)
 
     def sandwich_of_features(
         self, inverse: FloatArray, residual: FloatArray, prompts: IntArray

@@ -21,6 +21,7 @@ from adjudge.ranking.leaderboard_view import (
     moved_of,
     plain_elo_of,
     rank_range,
+    ranked_models,
 )
 
 _SUFFIXES = (".md", ".csv")
@@ -51,8 +52,9 @@ def write_table(board: Leaderboard, path: str | Path) -> Path:
 
 def _published(board: Leaderboard) -> list[ModelRow]:
     """The ranked models, by place and then by strength, as many as the board shows."""
-    ranked = [row for row in board.models if row.rank is not None]
-    ordered = sorted(ranked, key=lambda row: (row.component, _place(row), row.rank or 0))
+    ordered = sorted(
+        ranked_models(board), key=lambda row: (row.component, _place(row), row.rank or 0)
+    )
     return ordered[: board.top]
 
 

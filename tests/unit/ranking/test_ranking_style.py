@@ -77,7 +77,7 @@ def test_the_covariance_of_independent_votes_is_that_of_a_logit_regression(
     models = np.eye(N)[battles.a] - np.eye(N)[battles.b]
     matrix = np.column_stack([models[:, 1:], np.asarray(battles.style)])
     peer = Logit(battles.human, matrix).fit(disp=False, tol=1e-12).cov_params()
-    ours = fit.contrasts
+    ours = fit.covariance
     variance = np.diag(ours)[1:] + ours[0, 0] - 2 * ours[0, 1:]
     assert variance / fit.phi == pytest.approx(np.diag(peer)[: N - 1], rel=1e-4)
     assert fit.phi == pytest.approx(1.0, abs=0.1)
