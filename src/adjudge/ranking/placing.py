@@ -114,8 +114,10 @@ def place(
     if of_value:
         ready = weigh_battles(ready, saved.mix)
     alike = spelled_alike([*(row.model for row in saved.models), *ready.names])
-    found = compare_with(ready, saved)
-    warnings = list(dict.fromkeys([*found.changed, *found.notes, *ready.warnings, *alike]))
+    comparison = compare_with(ready, saved)
+    warnings = list(
+        dict.fromkeys([*comparison.changed, *comparison.notes, *ready.warnings, *alike])
+    )
     pooled, n = _anchor_quantile(saved.models, level)
     if pooled is None:
         least = math.ceil(1000 / (n + 1)) / 1000

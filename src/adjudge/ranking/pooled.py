@@ -158,9 +158,9 @@ def fit_pooled(
         of_judge = _Rows(
             battles.a[judged], battles.b[judged], style[judged], n, DEFAULT_L2, tuple(names)
         )
-        own = of_judge.solve(judge[judged])
-        beta_judge = own.beta
-        residual = judge[voted] - own.p[voted[judged]]
+        judges_fit = of_judge.solve(judge[judged])
+        beta_judge = judges_fit.beta
+        residual = judge[voted] - judges_fit.p[voted[judged]]
         unseen = 1 - size / int(judged.sum())
         weight, estimate = rows.tune(y, residual if unseen else 0 * residual)
     used = (weight or 0.0) * residual

@@ -141,7 +141,7 @@ def check_anchors(
     if ready.human is None or ready.score is None:
         lacking = "no human votes" if ready.human is None else "no judge scores"
         raise ArgumentError("battles", lacking, "give judged battles that people voted on")
-    found = compare_with(ready, saved)
+    comparison = compare_with(ready, saved)
     judged = np.isfinite(ready.score)
     return AnchorsCheck(
         method=saved.method,
@@ -150,10 +150,10 @@ def check_anchors(
         n_battles=int(judged.sum()),
         beta_was=saved.beta,
         beta_was_se=saved.beta_se,
-        changed=tuple(found.changed),
+        changed=tuple(comparison.changed),
         control=saved.control,
-        warnings=(*found.notes, *ready.warnings),
-        **vars(found.votes),
+        warnings=(*comparison.notes, *ready.warnings),
+        **vars(comparison.votes),
         dropped=merge_dropped(ready.dropped, ready.count_lost(~judged, "no judge score")),
     )
 
