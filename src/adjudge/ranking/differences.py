@@ -20,13 +20,13 @@ leaves the others fewer rivals (Holm 1979 for p-values; Romano and Wolf 2005 for
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import chdtrc, chdtri, log_expit, ndtr, stdtr, stdtrit
 
 from adjudge.data.battles import Battles
-from adjudge.ranking.bradley_terry import information, wins_table
+from adjudge.ranking.bradley_terry import information, wins_of
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     beats_through,
@@ -404,11 +404,11 @@ def independent_wins(battles: Battles, target: FloatArray) -> FloatArray:
     Battles of one prompt are alike: a sweep of 40 battles on four prompts is four wins.
     """
     if battles.prompts is None:
-        return wins_table(battles.a, battles.b, target, battles.n_models)
+        return wins_of(battles, target)
     sides = [battles.prompts * battles.n_models + model for model in (battles.a, battles.b)]
     _, code, counts = np.unique(np.concatenate(sides), return_inverse=True, return_counts=True)
     most = counts[code].reshape(2, -1).max(axis=0)
-    return wins_table(battles.a, battles.b, target, battles.n_models, weight=1 / most)
+    return wins_of(replace(battles, weights=1 / most), target)
 
 
 def choose_reference(wins: FloatArray, members: IntArray) -> int:

@@ -29,13 +29,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 from scipy.special import expit, stdtr
 
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present.text import count
-from adjudge.ranking.bradley_terry import battles_per_model, wins_table
+from adjudge.ranking.bradley_terry import battles_per_model, information, wins_table
 from adjudge.ranking.differences import penalised_differences, variances_of_gaps
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
@@ -44,7 +44,6 @@ from adjudge.statistics.bradley_terry import (
     dominance_groups,
     fit_strengths,
     fit_with_features,
-    joint_information,
 )
 from adjudge.statistics.differences import holm
 from adjudge.statistics.numbers import student_quantile
@@ -182,7 +181,8 @@ def fit_pooled(
     if battles.prompts is not None:
         prompts = np.unique(battles.prompts[voted], return_inverse=True)[1]
         joined = _joined(battles, judged, voted) if used.any() else 1.0
-        shared = rows.shared(prompts, w, (error, error - used), joined, inside, phi)
+        residuals = (error, error - used)
+        shared = rows.shared(prompts, estimate, residuals, joined, inside, phi)
         covariance = independent + inverse @ shared @ inverse
         freedom = min(freedom, float(prompts.max()))
     component = connected_groups(wins + wins.T)[1]
@@ -258,9 +258,12 @@ def _products(group: IntArray, values: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class _Estimate:
+    """`information` is without the penalty, `hessian` with it; `inverse` is that of the hessian."""
+
     theta: FloatArray
     beta: FloatArray
     p: FloatArray
+    information: FloatArray
     hessian: FloatArray
     inverse: FloatArray
 
@@ -279,22 +282,27 @@ class _Rows:
     def solve(self, target: FloatArray) -> _Estimate:
         """The estimate, with the penalised information and its inverse."""
         n = self.n
-        theta = fit_strengths(wins_table(self.a, self.b, target, n), l2=self.l2)
+        wins = wins_table(self.a, self.b, target, n)
+        theta = fit_strengths(wins, l2=self.l2)
         beta = np.empty(0)
-        if self.z.shape[1]:
+        if not self.z.shape[1]:
+            without_penalty = information(wins + wins.T, theta, 0.0)
+        else:
             fit = fit_with_features(self.a, self.b, target, self.z, n, l2=self.l2, start=theta)
             if fit is None:
                 remedy = "leave a feature out: they separate who wins, so an effect is infinite"
                 raise ArgumentError("control", ",".join(self.names), remedy)
             theta = fit.theta
             beta = fit.beta
+            without_penalty = fit.information
         p = expit(theta[self.a] - theta[self.b] + self.z @ beta)
-        hessian = joint_information(self.a, self.b, p * (1 - p), self.z, n)
+        hessian = without_penalty.copy()
         hessian[np.arange(n), np.arange(n)] += 2 * self.l2
         # The mean of all strengths is not identified: pinned, it costs no digits.
         pinned = hessian.copy()
         pinned[:n, :n] += np.trace(hessian[:n, :n]) / n**2
-        return _Estimate(theta, beta, p, hessian, np.asarray(np.linalg.inv(pinned)))
+        inverse = np.asarray(np.linalg.inv(pinned))
+        return _Estimate(theta, beta, p, without_penalty, hessian, inverse)
 
     def tune(self, target: FloatArray, residual: FloatArray) -> tuple[float, _Estimate]:
         """The judge's weight that leaves the smallest residuals, and the estimate with it."""
@@ -325,7 +333,7 @@ class _Rows:
     def shared(
         self,
         prompts: IntArray,
-        w: FloatArray,
+        estimate: _Estimate,
         residuals: tuple[FloatArray, FloatArray],
         joined: float,
         inside: BoolArray,
@@ -338,7 +346,7 @@ class _Rows:
         """
         n = self.n
         battles = np.arange(len(self.a))
-        root = np.sqrt(w)
+        root = np.sqrt(estimate.p * (1 - estimate.p))
         signs = np.repeat([1.0, -1.0], len(self.a))
         models = np.concatenate([self.a, self.b])
         by_model = np.unique(np.tile(prompts, 2) * n + models, return_inverse=True)[1]
@@ -358,15 +366,18 @@ class _Rows:
             (np.column_stack([ones, -ones]).ravel(), sides, 2 * np.arange(len(self.a) + 1)),
             shape=(len(self.a), n),
         )
-        x = hstack([ends, csr_array(self.z)], format="csr")
 
         def table(group: IntArray, sign: FloatArray) -> FloatArray:
             """sum over groups of v v',  v = sum of sign sqrt(w) x."""
             rows = np.resize(battles, len(sign))
-            v = csr_array((sign * root[rows], (group, rows))) @ x
-            return np.asarray((v.T @ v).toarray())
+            sums = csr_array((sign * root[rows], (group, rows)))
+            v = csr_array(sums @ ends)
+            styled = np.asarray(sums @ self.z)
+            corner = np.asarray(v.T @ styled)
+            of_models = np.asarray(csr_array(v.T @ v).toarray())
+            return np.asarray(np.block([[of_models, corner], [corner.T, styled.T @ styled]]))
 
-        single = joint_information(self.a, self.b, w, self.z, n)
+        single = estimate.information
         same = table(by_pair, flip) - single
         other = table(by_model, signs) - 2 * single - 2 * same
         plain, adjusted = (products(residual, signs, flip) for residual in residuals)

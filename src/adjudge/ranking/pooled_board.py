@@ -10,7 +10,7 @@ import numpy as np
 from adjudge.data.battles import Battles
 from adjudge.data.rows import merge_dropped
 from adjudge.errors import ArgumentError
-from adjudge.ranking.bradley_terry import battles_per_model, structure, target_battles, wins_table
+from adjudge.ranking.bradley_terry import battles_per_model, structure, target_battles, wins_of
 from adjudge.ranking.differences import component_ranks, ranges_by_component, ranges_of
 from adjudge.ranking.leaderboard import Leaderboard, PlainRow
 from adjudge.ranking.pooled import PooledFit, fit_pooled
@@ -39,7 +39,7 @@ def board_of_targets(
 ) -> Leaderboard:
     """A board of the battles that have this target."""
     fit, equal = _fit(used, target, None, request)
-    shape = structure(wins_table(used.a, used.b, target, used.n_models), used.names)
+    shape = structure(wins_of(used, target), used.names)
     assumptions = describe_assumptions(board, used, _ALIKE)
     if board.covers_judge_error:
         assumptions = (*assumptions, VOTERS)
@@ -66,7 +66,7 @@ def board_with_judge(battles: Battles, request: Request) -> Leaderboard:
     judged, _ = target_battles(battles, battles.verdict)
     voted, y = target_battles(judged, np.asarray(judged.human))
     n_battles = battles_per_model(judged.a, judged.b, judged.n_models)
-    shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
+    shape = structure(wins_of(voted, y), battles.names)
     warnings = [*warn_of_few_prompts(voted), *shape.warnings]
     # With ten expected votes, zero votes happen by chance less than once in 20,000 models.
     expected = n_battles * (len(voted) / len(judged))

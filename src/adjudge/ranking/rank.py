@@ -23,7 +23,7 @@ from adjudge.ranking.bradley_terry import (
     sandwich,
     structure,
     target_battles,
-    wins_table,
+    wins_of,
 )
 from adjudge.ranking.differences import (
     choose_reference,
@@ -352,7 +352,7 @@ def _board_by_target(battles: Battles, target: Target, request: Request) -> Lead
 
 def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Bradley-Terry on the targets, with intervals and rank ranges."""
-    wins = wins_table(used.a, used.b, y, used.n_models)
+    wins = wins_of(used, y)
     fit = bradley_terry(wins, names=used.names, l2=request.l2)
     spread = None
     few: list[str] = []
@@ -378,7 +378,7 @@ def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Reques
 
 def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Win rate, Copeland, Schulze, exact order or online Elo."""
-    wins = wins_table(used.a, used.b, y, used.n_models)
+    wins = wins_of(used, y)
     shape = structure(wins, used.names)
     component, warnings = shape.component, [*shape.apart, *warn_of_unseen(used)]
     elo = score = spread = None

@@ -111,17 +111,16 @@ def fit_equal(
     z = style / scale
     a = battles.a[voted]
     b = battles.b[voted]
-    determined = _determined(a, b, z[voted], battles.n_models)
+    bent = z * np.abs(z)
+    determined = _determined(a, b, np.column_stack([z, bent])[voted], battles.n_models)
     for name in compress(battles.control, determined):
         remedy = "leave it out: it repeats another feature, or each model has one value of it"
         raise ArgumentError("control", name, remedy)
     fit = fit_pooled(battles, target, judge, features=z, names=battles.control, l2=l2)
     plain = fit_pooled(battles, target, judge, l2=l2)
-    bent = z * np.abs(z)
     # Where a feature has one size, its square is the feature again.
-    both = np.column_stack([z, bent])[voted]
-    testable = ~_determined(a, b, both, battles.n_models)[z.shape[1] :]
-    p, bend = _bend(battles, target, judge, (z, bent), np.flatnonzero(testable), fit, l2)
+    testable = np.flatnonzero(~determined[z.shape[1] :])
+    p, bend = _bend(battles, target, judge, (z, bent), testable, fit, l2)
     like = _like_style(a, b, z[voted], battles.n_models)
     rows = _describe(battles, fit, scale, p, level, prompts)
     return Equal(fit, plain, rows, like, bend)

@@ -26,7 +26,7 @@ from scipy.special import expit
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, NotNegative
-from adjudge.ranking.bradley_terry import target_battles, wins_table
+from adjudge.ranking.bradley_terry import target_battles, wins_of
 from adjudge.ranking.temperature import (
     Temperature,
     fit_logit,
@@ -190,11 +190,9 @@ class Rule:
 
     def tables(self, folds: IntArray) -> FloatArray:
         """The tables of wins of these folds."""
-        used = self.battles
         same = self.parameter is None
         tables = [
-            wins_table(used.a, used.b, self.targets(int(m)), used.n_models, used.weights)
-            for m in (folds[:1] if same else folds)
+            wins_of(self.battles, self.targets(int(m))) for m in (folds[:1] if same else folds)
         ]
         return np.tile(tables, (len(folds), 1, 1)) if same else np.stack(tables)
 
