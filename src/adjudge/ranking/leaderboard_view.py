@@ -165,30 +165,40 @@ def spell_range(row: ModelRow) -> str | None:
     return f"{ranks} only" if row.rank_low == row.rank_high else ranks
 
 
-def board_tables(board: Leaderboard) -> list[Block]:
+def board_columns(board: Leaderboard) -> Columns[ModelRow]:
+    """What a table of a board can show of each model."""
     has_elo = any(row.elo is not None for row in board.models)
     digits = 0 if has_elo else 3
-    cells: Columns[ModelRow] = {
+    columns: Columns[ModelRow] = {
         "model": lambda row: row.model,
         "rank": _rank_of,
         "rank range": rank_range,
         "Elo": _elo_of,
         "win rate" if board.method == "win-rate" else "score": lambda row: text.number(row.score),
-        _interval_name(board): lambda row: _ends_of(row, digits),
+        interval_name(board): lambda row: _ends_of(row, digits),
         "if bent": _bend_of,
-        "plain Elo": plain_elo_of,
+        "plain Elo": _plain_elo_of,
         "plain range": lambda row: text.DASH if row.plain is None else rank_range(row.plain),
-        "moved": moved_of,
+        "moved": _moved_of,
         "se": lambda row: text.number(row.se, digits) if board.interval == "none" else text.DASH,
         "votes": lambda row: text.number(row.votes),
-        "battles": battles_besides_votes,
+        "battles": _battles_besides_votes,
     }
     if len(board.components) > 1:
-        cells |= {"group": lambda row: text.number(row.component + 1)}
-    ranked = ranked_models(board)
-    columns = {
-        name: cell for name, cell in cells.items() if any(cell(row) != text.DASH for row in ranked)
+        columns["group"] = lambda row: text.number(row.component + 1)
+    return columns
+
+
+def filled(columns: Columns[ModelRow], rows: Sequence[ModelRow]) -> Columns[ModelRow]:
+    """The columns that have something in a row."""
+    return {
+        name: cell for name, cell in columns.items() if any(cell(row) != text.DASH for row in rows)
     }
+
+
+def board_tables(board: Leaderboard) -> list[Block]:
+    ranked = ranked_models(board)
+    columns = filled(board_columns(board), ranked)
     caption = f"{text.count(board.n_battles, 'battle')}, {board.outcome}"
     if board.style:
         caption += f"; Elo at equal {name_control(board.style)}"
@@ -213,9 +223,9 @@ def _without_support(board: Leaderboard) -> list[Block]:
         "extrapolated": lambda row: row.model,
         "battles at like style": _like_style_of,
         "Elo": _elo_of,
-        _interval_name(board): _ends_of,
+        interval_name(board): _ends_of,
         "if bent": _bend_of,
-        "plain Elo": plain_elo_of,
+        "plain Elo": _plain_elo_of,
     }
     caption = "Fewer than 5 % of their battles are at like style: no rank"
     rows = _extrapolated(board)
@@ -233,7 +243,7 @@ def _below_the_line(board: Leaderboard, before: str) -> list[Block]:
         battles: _votes_of,
         f"{battles} needed": lambda row: text.number(row.votes_needed),
         "Elo": _elo_of,
-        _interval_name(board): _ends_of,
+        interval_name(board): _ends_of,
     }
     caption = f"{before}Too few {battles} for a half-width of {text.number(board.widest, 0)} Elo"
     return _tables(few, columns, caption, _SHOWN, ())
@@ -256,12 +266,12 @@ def _tables(
     return blocks
 
 
-def battles_besides_votes(row: ModelRow) -> str:
+def _battles_besides_votes(row: ModelRow) -> str:
     """The number of battles, unless it is that of the votes."""
     return text.number(row.n_battles) if row.votes != row.n_battles else text.DASH
 
 
-def plain_elo_of(row: ModelRow) -> str:
+def _plain_elo_of(row: ModelRow) -> str:
     """Without control; of a model that won or lost everything, only the penalty's."""
     return text.number(None if row.plain is None or row.unbounded else row.plain.elo, 0)
 
@@ -286,7 +296,7 @@ def _rank_of(row: ModelRow) -> str:
     return text.number(row.rank)
 
 
-def moved_of(row: ModelRow) -> str:
+def _moved_of(row: ModelRow) -> str:
     if row.moved is None:
         return text.DASH
     return f"{row.moved:+d}" if row.moved else "0"
@@ -300,7 +310,7 @@ def _elo_of(row: ModelRow) -> str:
     return f"at most {text.number(high, 0)}" if low is None else f"at least {text.number(low, 0)}"
 
 
-def _interval_name(board: Leaderboard) -> str:
+def interval_name(board: Leaderboard) -> str:
     """What the ends are of: a model's number, or its difference to a model that was not swept."""
     level = board.confidence_level
     name = "interval" if level is None else f"{text.level(level)} interval"
@@ -327,7 +337,7 @@ def fitted_facts(result: Leaderboard | Anchors) -> list[Fact]:
 
 def placed_headline(board: Leaderboard, new: Sequence[ModelRow]) -> Headline:
     first = new[0]
-    interval = f"{_interval_name(board)} {_ends_of(first)}"
+    interval = f"{interval_name(board)} {_ends_of(first)}"
     sentence = (
         f"{first.model}: Elo {text.number(first.elo, 0)} on people's scale, {interval} "
         f"({board.interval}, judge errors included), rank {first.rank} of {len(board.models)}"
@@ -353,7 +363,7 @@ def placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
     placed: Columns[ModelRow] = {
         "new model": lambda row: row.model,
         "Elo": _whole_elo_of,
-        _interval_name(board): _ends_of,
+        interval_name(board): _ends_of,
         "rank": lambda row: f"{row.rank} of {total}",
         "rank range": rank_range,
         "battles": _votes_of,

@@ -20,13 +20,14 @@ def test_the_table_in_markdown(tmp_path: Path) -> None:
     board = replace(BOARD, models=(MODELS[1], MODELS[0], *MODELS[2:]))
     lines = write_table(board, tmp_path / "board.md").read_text(encoding="utf-8").splitlines()
     assert lines[:6] == [
-        "| place | model | Elo | interval | rank range | battles |",
+        "| place | model | Elo | 95 % interval | rank range | battles |",
         "|---|---|---|---|---|---|",
         # ash and birch share a place: no model is shown to be better than either.
         "| 1 | ash | 1641 | \\[1611, 1674\\] | 1 to 3 | 101 |",
         "|  | birch | 1588 | \\[1552, 1623\\] | 1 to 2 | 102 |",
         "| 3 | cedar | 1449 | \\[1409, 1488\\] | 3 | 103 |",
-        "| 4 | dogwood | 1322 | (-∞, 1377\\] | 4 | 104 |",
+        # dogwood lost everything: the penalty alone gives it an Elo.
+        "| 4 | dogwood | at most 1377 | (-∞, 1377\\] | 4 | 104 |",
     ]
     assert lines[-1] == "- Models of one place: as many models are shown to be better than each."
     short = write_table(replace(board, top=3), tmp_path / "top.md").read_text(encoding="utf-8")
@@ -72,6 +73,24 @@ def test_the_table_as_csv(tmp_path: Path) -> None:
     ]  # fmt: skip
     with pytest.raises(ArgumentError, match="end the name in .md or .csv"):
         write_table(BOARD, tmp_path / "board.txt")
+
+
+def test_differences_to_a_model_are_published_as_differences(tmp_path: Path) -> None:
+    pairs = [("best", "x"), ("x", "y"), ("y", "z"), ("z", "x"), ("best", "z")] * 12
+    rows = {
+        "model_a": [a for a, _ in pairs],
+        "model_b": [b for _, b in pairs],
+        "winner": ["model_a"] * 40 + ["model_a", "model_b", "tie", "model_b", "model_a"] * 4,
+    }
+    board = rank(rows, interval="bootstrap", replicates=20)
+    assert board.references
+    reference = board.references[0]
+    text = write_table(board, tmp_path / "board.md").read_text(encoding="utf-8")
+    assert f"| 95 % interval of Elo minus {reference} |" in text.splitlines()[0]
+    first = pl.read_csv(write_table(board, tmp_path / "board.csv")).row(0, named=True)
+    assert first["reference"] == reference
+    assert first["difference_high"] is None
+    assert "low" not in first
 
 
 def test_top_limits_what_is_shown_and_not_the_result(tmp_path: Path) -> None:
