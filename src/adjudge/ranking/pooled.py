@@ -360,19 +360,16 @@ class _Rows:
             both = _products(by_pair, turn * counted)
             return np.array([_products(by_model, sign * np.tile(counted, 2)) - 2 * both, both])
 
-        ones = np.ones(len(self.a))
-        sides = np.column_stack([self.a, self.b]).ravel()
-        ends = csr_array(
-            (np.column_stack([ones, -ones]).ravel(), sides, 2 * np.arange(len(self.a) + 1)),
-            shape=(len(self.a), n),
-        )
-
         def table(group: IntArray, sign: FloatArray) -> FloatArray:
             """sum over groups of v v',  v = sum of sign sqrt(w) x."""
             rows = np.resize(battles, len(sign))
-            sums = csr_array((sign * root[rows], (group, rows)))
-            v = csr_array(sums @ ends)
-            styled = np.asarray(sums @ self.z)
+            factor = sign * root[rows]
+            places = (np.tile(group, 2), np.concatenate([self.a[rows], self.b[rows]]))
+            shape = (int(group.max()) + 1, n)
+            v = csr_array((np.concatenate([factor, -factor]), places), shape=shape)
+            styled = np.empty((shape[0], self.z.shape[1]))
+            for k, z in enumerate(self.z.T):
+                styled[:, k] = np.bincount(group, factor * z[rows])
             corner = np.asarray(v.T @ styled)
             of_models = np.asarray(csr_array(v.T @ v).toarray())
             return np.asarray(np.block([[of_models, corner], [corner.T, styled.T @ styled]]))
