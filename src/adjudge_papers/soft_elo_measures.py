@@ -313,11 +313,7 @@ def _deviation(values: Sequence[float]) -> float | None:
 
 def _unbounded(row: ConformalRow) -> list[str]:
     """Why there is no width."""
-    needed = evaluation.models_needed(row.alpha)
-    reason = "too many models have no standard error"
-    if row.n_calibration < needed:
-        reason = f"{row.n_calibration} models calibrate, and {needed} are needed"
-    return [f"the interval is unbounded: {reason}"] if row.unbounded else []
+    return [f"the interval is unbounded: {row.why_unbounded}"] if row.unbounded else []
 
 
 def _strength_structure(run: Run, hard: Residuals, soft: Residuals | None) -> dict[str, Any]:

@@ -120,10 +120,7 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
     first = board.conformal[0]
     name = f"{text.level(1 - first.alpha)} intervals for new models"
     if all(row.unbounded for row in board.conformal):
-        reason = "too many models have no standard error"
-        if first.models_needed is not None and first.n_calibration < first.models_needed:
-            reason = f"{first.n_calibration} models calibrate, {first.models_needed} are needed"
-        return [Note([f"{name} cannot be tested on random halves: {reason}"])]
+        return [Note([f"{name} cannot be tested on random halves: {first.why_unbounded}"])]
     columns: Columns[ConformalRow] = {
         "method": lambda row: row.method,
         "calibrate": lambda row: text.number(row.n_calibration),

@@ -111,16 +111,19 @@ def fit_equal(
     z = style / scale
     a = battles.a[voted]
     b = battles.b[voted]
-    bent = z * np.abs(z)
-    determined = _determined(a, b, np.column_stack([z, bent])[voted], battles.n_models)
+    both = np.column_stack([z, z * np.abs(z)])
+    determined = _determined(a, b, both[voted], battles.n_models)
     for name in compress(battles.control, determined):
-        remedy = "leave it out: it repeats another feature, or each model has one value of it"
+        remedy = (
+            "leave it out: strengths and the other features explain all of it (it repeats one of "
+            "them, or each model has one value of it)"
+        )
         raise ArgumentError("control", name, remedy)
     fit = fit_pooled(battles, target, judge, features=z, names=battles.control, l2=l2)
     plain = fit_pooled(battles, target, judge, l2=l2)
     # Where a feature has one size, its square is the feature again.
     testable = np.flatnonzero(~determined[z.shape[1] :])
-    p, bend = _bend(battles, target, judge, (z, bent), testable, fit, l2)
+    p, bend = _bend(battles, target, judge, both, testable, fit, l2)
     like = _like_style(a, b, z[voted], battles.n_models)
     rows = _describe(battles, fit, scale, p, level, prompts)
     return Equal(fit, plain, rows, like, bend)
@@ -155,25 +158,24 @@ def _bend(
     battles: Battles,
     target: FloatArray,
     judge: FloatArray | None,
-    features: tuple[FloatArray, FloatArray],
+    both: FloatArray,
     usable: IntArray,
     fit: PooledFit,
     l2: float,
 ) -> tuple[FloatArray, FloatArray | None]:
     """p-values of z|z| for each feature, and the move in Elo with those that the test finds.
 
-    `features` are z and z|z|, of which those in `usable` can be tested.
+    `both` are the columns of z, then those of z|z|, of which those in `usable` can be tested.
     """
-    z, bent = features
-    width = z.shape[1]
+    width = len(battles.control)
     p = np.full(width, np.nan)
     if not len(usable):
         return p, None
 
     def fitted(columns: Sequence[int] | IntArray) -> PooledFit:
-        both = np.column_stack([z, bent[:, columns]])
+        features = both[:, [*range(width), *(width + k for k in columns)]]
         names = (*battles.control, *(f"{battles.control[k]}, bent" for k in columns))
-        return fit_pooled(battles, target, judge, features=both, names=names, l2=l2)
+        return fit_pooled(battles, target, judge, features=features, names=names, l2=l2)
 
     try:
         whole = fitted(usable)
