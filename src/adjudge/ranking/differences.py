@@ -253,7 +253,7 @@ def different_pairs(
         theta = fit_strengths(wins)
         inverse = np.asarray(np.linalg.inv(information(wins + wins.T, theta, DEFAULT_L2)))
         start = _equal_strengths(theta, inverse, first[pairs], second[pairs])
-        return start, fit.ratios(wins, start)
+        return start, 2 * (fit.log_likelihood - _log_likelihoods(wins, start))
 
     def exact(pairs: IntArray, start: FloatArray) -> FloatArray:
         equal = np.zeros(len(pairs))
@@ -387,15 +387,10 @@ class _Unpenalised:
         within = reach & reach.T
         table = wins * within
         theta = fit_strengths(table, l2=0.0)
-        p = np.where(table > 0, theta[:, None] - theta[None, :], 0.0)
-        value = -float((table * np.logaddexp(0.0, -p)).sum())
+        value = float(_log_likelihoods(table, theta[None])[0])
         pin = within / within.sum(axis=1)[:, None]
         inverse = np.linalg.inv(information(table + table.T, theta, 0.0) + pin) - pin
         return cls(theta, value, within, reach, np.asarray(inverse))
-
-    def ratios(self, wins: FloatArray, theta: FloatArray) -> FloatArray:
-        """T of strengths that satisfy a hypothesis: at least that of the best ones."""
-        return np.asarray(2 * (self.log_likelihood - _log_likelihoods(wins, theta)))
 
 
 def independent_wins(battles: Battles, target: FloatArray) -> FloatArray:
