@@ -28,7 +28,6 @@ from adjudge.present.figure import (
     add_legend,
     draw_reliability,
     new_figure,
-    plot_band,
     set_suptitle,
 )
 from adjudge.present.figure import name_rows as name_axis
@@ -40,7 +39,9 @@ from adjudge.ranking.evaluation_view import (
     QUARTERS,
     change_title,
     draw_arrow,
+    plot_budgets,
     plot_held_out,
+    plot_quarters,
     set_budget_axes,
     width_contours,
 )
@@ -306,51 +307,17 @@ def figure_4(result: SoftEloReproduction) -> Drawing:
     plot_held_out(panels[0], parts_of(rows_of(result, "models", row)))
     title = panels[0].get_title(loc="left")
     panels[0].set_title(f"{short(row['judge'])}\n{title}")
-    _draw_quarters(panels[1], rows)
+    complete = {
+        method: np.array(ramps)
+        for method in METHODS
+        if (ramps := [ramp for row in rows if len(ramp := _ramp(row, method[:4])) == 4])
+    }
+    plot_quarters(panels[1], complete)
+    panels[1].set_ylabel("mean of judge − people, Elo")
     budgets = result.rows("budgets", corpus=row["corpus"])
-    title = _draw_budgets(panels[2], budgets, pl.col("mae").std(), 0)
+    title = plot_budgets(panels[2], budgets, pl.col("mae").std(), 0)
     panels[2].set_title(title[0].upper() + title[1:])
     return figure
-
-
-def _draw_quarters(axes: Axes, rows: Sequence[Row]) -> None:
-    """Mean residual by quarter, a band over judges."""
-    axes.axhline(0, color=MUTED, lw=1)
-    ramps = {}
-    for method in METHODS:
-        complete = np.array([ramp for row in rows if len(ramp := _ramp(row, method[:4])) == 4])
-        if not len(complete):
-            continue
-        plot_band(axes, range(4), complete, COLOUR[method], NAME[method], MARK[method])
-        mean = complete.mean(axis=0)
-        ramps[method] = float(mean[3] - mean[0])
-    axes.set_xticks(range(4), QUARTERS)
-    axes.set_ylabel("mean of judge − people, Elo")
-    add_legend(axes)
-    axes.set_title(change_title("Strongest − weakest quarter", ramps))
-
-
-def _draw_budgets(axes: Axes, budgets: Sequence[Row], spread: pl.Expr, at: int) -> str:
-    """The error by budget, with bands; returns what a title says of one of the budgets."""
-    if not budgets:
-        return "too few battles for smaller budgets"
-    frame = pl.DataFrame(list(budgets))
-    groups = frame.group_by("method", "per_model")
-    means = groups.agg(pl.col("mae").mean(), sd=spread.fill_null(0.0), n=pl.len())
-    # Budgets that every judge has battles for.
-    bands = means.filter(pl.col("n") == frame["judge"].n_unique()).sort("per_model")
-    ticks = bands["per_model"].unique().sort().to_list()
-    for method in METHODS:
-        line = bands.filter(pl.col("method") == method)
-        x = line["per_model"].to_numpy()
-        y = line["mae"].fill_null(0.0).to_numpy()
-        sd = line["sd"].to_numpy()
-        axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.16, lw=0)
-        axes.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
-    set_budget_axes(axes, ticks, "held-out error, Elo", fontsize=8.5)
-    chosen = bands.filter(pl.col("per_model") == ticks[at]).sort("method")
-    errors = dict(chosen.select("method", "mae").iter_rows())
-    return change_title(f"error at {ticks[at]:g} battles each", errors)
 
 
 @PICTURES.add("figure-06")
@@ -360,7 +327,7 @@ def figure_6(result: SoftEloReproduction) -> Drawing:
     left, right = figure.subplots(1, 2)
     _draw_settling(left, result)
     budgets = rows_of(result, "budgets", row)
-    title = _draw_budgets(right, budgets, pl.col("mae_sd").mean(), -1)
+    title = plot_budgets(right, budgets, pl.col("mae_sd").mean(), -1)
     draws = max(values_of(budgets, "draws"), default=0)
     right.set_xlabel(f"judged battles per model (bands: over {draws:g} draws)")
     right.set_title(f"{short(row['judge'])}: {title}")

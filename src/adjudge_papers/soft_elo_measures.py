@@ -24,7 +24,7 @@ from adjudge.errors import DataError
 from adjudge.judges import judge_pairs
 from adjudge.judges.protocols.rubric import Rubric
 from adjudge.ranking import evaluation, fit_temperature, rank_correlations
-from adjudge.ranking.bradley_terry import target_battles, wins_table
+from adjudge.ranking.bradley_terry import target_battles, wins_of
 from adjudge.ranking.evaluation import HeldOut, Residuals
 from adjudge.ranking.leaderboard import ConformalRow
 from adjudge.ranking.targets import Rule, agreement_share, decided_by_both, fixed_rule, soft_targets
@@ -313,11 +313,7 @@ def _deviation(values: Sequence[float]) -> float | None:
 
 def _unbounded(row: ConformalRow) -> list[str]:
     """Why there is no width."""
-    needed = evaluation.models_needed(row.alpha)
-    reason = "too many models have no standard error"
-    if row.n_calibration < needed:
-        reason = f"{row.n_calibration} models calibrate, and {needed} are needed"
-    return [f"the interval is unbounded: {reason}"] if row.unbounded else []
+    return [f"the interval is unbounded: {row.why_unbounded}"] if row.unbounded else []
 
 
 def _strength_structure(run: Run, hard: Residuals, soft: Residuals | None) -> dict[str, Any]:
@@ -573,7 +569,7 @@ def _measure_language(run: Run, rows: IntArray, reference: FloatArray) -> dict[s
 def _fit_elo(battles: Battles, target: FloatArray, l2: float) -> FloatArray:
     """Elo of every model by one fit; NaN for models without a battle."""
     used, y = target_battles(battles, target)
-    wins = wins_table(used.a, used.b, y, used.n_models)
+    wins = wins_of(used, y)
     seen = (wins + wins.T).any(axis=1)
     return np.where(seen, to_elo(fit_strengths(wins, l2=l2)), np.nan)
 

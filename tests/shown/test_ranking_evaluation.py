@@ -105,7 +105,7 @@ def test_a_leaderboard_with_its_evaluation() -> None:
 @pytest.mark.parametrize(
     ("calibrate", "reason"),
     [
-        (3, "3 models calibrate, 4 are needed"),
+        (3, "3 models calibrate, and 4 are needed"),
         (6, "too many models have no standard error"),
     ],
 )

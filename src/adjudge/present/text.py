@@ -65,12 +65,12 @@ def safe_json(text: str) -> str:
 
 
 def clip(text: object, most: int = 28) -> str:
-    """A name for an axis: escaped, and shortened in the middle if it is too long.
+    """A name for an axis: escaped, on one line, and shortened in the middle if it is too long.
 
     >>> clip("openai:gpt-4.1-mini-2026-04-14")
     'openai:gpt-4.1…ni-2026-04-14'
     """
-    name = safe(text)
+    name = safe(text).replace("\n", " ")
     if len(name) <= most:
         return name
     tail = (most - 1) // 2

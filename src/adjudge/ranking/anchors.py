@@ -41,7 +41,7 @@ from adjudge.ranking.bradley_terry import (
     float_at,
     sandwich,
     target_battles,
-    wins_table,
+    wins_of,
 )
 from adjudge.ranking.evaluation import DEFAULT_REPLICATES
 from adjudge.ranking.leaderboard_view import fitted_facts
@@ -291,7 +291,7 @@ def _calibrate(
     values = np.asarray(target.values)
     used, y = target_battles(ready, values)
     lost = ready.count_lost(~np.isfinite(values), "no judge score")
-    fit = bradley_terry(_wins(used, y), names=used.names, l2=l2)
+    fit = bradley_terry(wins_of(used, y), names=used.names, l2=l2)
     apart = np.flatnonzero(fit.structure.component)
     if len(apart):
         groups = int(fit.structure.component.max()) + 1
@@ -309,7 +309,7 @@ def _calibrate(
         evaluation.human_reference(ready, l2=l2),
     )
     voted, votes = target_battles(ready, np.asarray(ready.human))
-    people = bradley_terry(_wins(voted, votes), names=voted.names, l2=l2)
+    people = bradley_terry(wins_of(voted, votes), names=voted.names, l2=l2)
     # People's leaderboard has no Elo outside its largest component.
     human_elo = np.where(people.structure.component == 0, people.elo, np.nan)
     human_se = None
@@ -415,10 +415,6 @@ def read_anchors(source: str | Path | Anchors) -> Anchors:
     if constant.get(anchors.method) is None or not anchors.models:
         raise DataError(name, "is not a complete anchors file", remedy="make it again")
     return anchors
-
-
-def _wins(battles: Battles, target: FloatArray) -> FloatArray:
-    return wins_table(battles.a, battles.b, target, battles.n_models, battles.weights)
 
 
 def _only(values: tuple[str, ...], column: str) -> str | None:

@@ -103,6 +103,11 @@ def wins_table(
     return np.asarray(won + gave.T, dtype=np.float64)
 
 
+def wins_of(battles: Battles, target: FloatArray) -> FloatArray:
+    """The table of wins of these battles, weighted as they are."""
+    return wins_table(battles.a, battles.b, target, battles.n_models, battles.weights)
+
+
 def square(wins: ArrayLike) -> FloatArray:
     """A checked table of wins with an empty diagonal."""
     table = np.array(wins, dtype=np.float64)

@@ -20,13 +20,13 @@ leaves the others fewer rivals (Holm 1979 for p-values; Romano and Wolf 2005 for
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import chdtrc, chdtri, log_expit, ndtr, stdtr, stdtrit
 
 from adjudge.data.battles import Battles
-from adjudge.ranking.bradley_terry import information, wins_table
+from adjudge.ranking.bradley_terry import information, wins_of
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     beats_through,
@@ -150,15 +150,29 @@ def component_ranges(
     confidence_level: float,
 ) -> tuple[IntArray, IntArray]:
     """Best and worst rank of each model within its component (see `rank_ranges`)."""
-    best = np.ones_like(component)
-    worst = np.ones_like(component)
-    for number in np.unique(component):
-        inside = np.flatnonzero(component == number)
+
+    def ranges(inside: IntArray) -> tuple[IntArray, IntArray]:
         drawn = None if replicates is None else replicates[:, inside]
         table = None if wins is None else wins[np.ix_(inside, inside)]
-        best[inside], worst[inside] = rank_ranges(
+        return rank_ranges(
             theta[inside], drawn, wins=table, groups=groups, confidence_level=confidence_level
         )
+
+    return ranges_by_component(component, ranges)
+
+
+def ranges_by_component(
+    component: IntArray, ranges: Callable[[IntArray], tuple[IntArray, IntArray]]
+) -> tuple[IntArray, IntArray]:
+    """Best and worst rank of each model, by the ranges of the models of each component.
+
+    A model whose component is negative has none: 1.
+    """
+    best = np.ones_like(component)
+    worst = np.ones_like(component)
+    for number in np.unique(component[component >= 0]):
+        inside = np.flatnonzero(component == number)
+        best[inside], worst[inside] = ranges(inside)
     return best, worst
 
 
@@ -222,7 +236,7 @@ def different_pairs(
     fit = _Unpenalised.of(wins)
     within = fit.within[first, second]
     gap = np.abs(fit.theta[first] - fit.theta[second])
-    variance = fit.variances(first, second)
+    variance = variances_of_gaps(fit.inverse, first, second)
 
     def reject(ratio: FloatArray) -> BoolArray:
         sweep = np.minimum(1.0, 2 * np.exp(-ratio / 2))
@@ -236,8 +250,10 @@ def different_pairs(
     high = np.where(within, high, np.where(path, np.inf, 0.0))
 
     def closer(pairs: IntArray) -> tuple[FloatArray, FloatArray]:
-        start = _equal_strengths(wins, first[pairs], second[pairs])
-        return start, fit.ratios(wins, start)
+        theta = fit_strengths(wins)
+        inverse = np.asarray(np.linalg.inv(information(wins + wins.T, theta, DEFAULT_L2)))
+        start = _equal_strengths(theta, inverse, first[pairs], second[pairs])
+        return start, 2 * (fit.log_likelihood - _log_likelihoods(wins, start))
 
     def exact(pairs: IntArray, start: FloatArray) -> FloatArray:
         equal = np.zeros(len(pairs))
@@ -268,8 +284,7 @@ def penalised_differences(
     degrees. `inverse` is that of the penalised information. Bounds are as in `different_pairs`.
     """
     gap = np.abs(theta[first] - theta[second])
-    diagonal = np.diag(inverse)
-    variance = diagonal[first] + diagonal[second] - 2 * inverse[first, second]
+    variance = variances_of_gaps(inverse, first, second)
 
     def reject(ratio: FloatArray) -> BoolArray:
         p = np.asarray(2 * stdtr(freedom, -np.sqrt(ratio / scale)), dtype=np.float64)
@@ -282,9 +297,7 @@ def penalised_differences(
     largest = likelihood(theta[None])[0]
 
     def closer(pairs: IntArray) -> tuple[FloatArray, FloatArray]:
-        apart = inverse[first[pairs]] - inverse[second[pairs]]
-        share = (theta[first[pairs]] - theta[second[pairs]]) / variance[pairs]
-        start = theta - apart * share[:, None]
+        start = _equal_strengths(theta, inverse, first[pairs], second[pairs])
         return start, 2 * (largest - likelihood(start))
 
     def exact(pairs: IntArray, start: FloatArray) -> FloatArray:
@@ -335,17 +348,23 @@ def _decide(
     return reject(low)
 
 
-def _equal_strengths(wins: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+def _equal_strengths(
+    theta: FloatArray, inverse: FloatArray, first: IntArray, second: IntArray
+) -> FloatArray:
     """Strengths with theta_first = theta_second, a line for each pair: close to the best such ones.
 
     The penalised estimate, moved along its covariance until the two are equal.
     """
-    theta = fit_strengths(wins)
-    inverse = np.linalg.inv(information(wins + wins.T, theta, DEFAULT_L2))
     apart = inverse[first] - inverse[second]
-    pairs = np.arange(len(first))
-    variance = apart[pairs, first] - apart[pairs, second]
-    return np.asarray(theta - apart * ((theta[first] - theta[second]) / variance)[:, None])
+    share = (theta[first] - theta[second]) / variances_of_gaps(inverse, first, second)
+    return np.asarray(theta - apart * share[:, None])
+
+
+def variances_of_gaps(covariance: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+    """The variance of each difference theta_first - theta_second."""
+    diagonal = np.diag(covariance)
+    variance = diagonal[first] + diagonal[second] - 2 * covariance[first, second]
+    return np.asarray(np.maximum(variance, 0.0))
 
 
 @dataclass(frozen=True)
@@ -368,21 +387,10 @@ class _Unpenalised:
         within = reach & reach.T
         table = wins * within
         theta = fit_strengths(table, l2=0.0)
-        p = np.where(table > 0, theta[:, None] - theta[None, :], 0.0)
-        value = -float((table * np.logaddexp(0.0, -p)).sum())
+        value = float(_log_likelihoods(table, theta[None])[0])
         pin = within / within.sum(axis=1)[:, None]
         inverse = np.linalg.inv(information(table + table.T, theta, 0.0) + pin) - pin
         return cls(theta, value, within, reach, np.asarray(inverse))
-
-    def ratios(self, wins: FloatArray, theta: FloatArray) -> FloatArray:
-        """T of strengths that satisfy a hypothesis: at least that of the best ones."""
-        return np.asarray(2 * (self.log_likelihood - _log_likelihoods(wins, theta)))
-
-    def variances(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Variance of each gap within a group, by the information."""
-        diagonal = np.diag(self.inverse)
-        both = diagonal[first] + diagonal[second] - 2 * self.inverse[first, second]
-        return np.asarray(np.maximum(both, 0.0))
 
 
 def independent_wins(battles: Battles, target: FloatArray) -> FloatArray:
@@ -391,11 +399,11 @@ def independent_wins(battles: Battles, target: FloatArray) -> FloatArray:
     Battles of one prompt are alike: a sweep of 40 battles on four prompts is four wins.
     """
     if battles.prompts is None:
-        return wins_table(battles.a, battles.b, target, battles.n_models)
+        return wins_of(battles, target)
     sides = [battles.prompts * battles.n_models + model for model in (battles.a, battles.b)]
     _, code, counts = np.unique(np.concatenate(sides), return_inverse=True, return_counts=True)
     most = counts[code].reshape(2, -1).max(axis=0)
-    return wins_table(battles.a, battles.b, target, battles.n_models, weight=1 / most)
+    return wins_of(replace(battles, weights=1 / most), target)
 
 
 def choose_reference(wins: FloatArray, members: IntArray) -> int:
@@ -438,7 +446,7 @@ def difference_intervals(
     fixed = np.full(n, reference)
     gap = fit.theta - fit.theta[reference]
     within = fit.within[reference]
-    half = normal_quantile(level) * np.sqrt(fit.variances(every, fixed))
+    half = normal_quantile(level) * np.sqrt(variances_of_gaps(fit.inverse, every, fixed))
     if normal is not None:
         gap, half = normal
     low[within] = (gap - half)[within]

@@ -12,6 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from adjudge.present import text
 from adjudge.present.blocks import Block, Columns, Figure, Note, Table, notes_of, table_of
@@ -26,10 +27,12 @@ from adjudge.present.figure import (
     draw_interval,
     new_figure,
     panel,
+    plot_band,
     themed,
 )
 from adjudge.ranking.temperature import draw_calibration
 from adjudge.records import Interval
+from adjudge.validation import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,10 +118,7 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
     first = board.conformal[0]
     name = f"{text.level(1 - first.alpha)} intervals for new models"
     if all(row.unbounded for row in board.conformal):
-        reason = "too many models have no standard error"
-        if first.models_needed is not None and first.n_calibration < first.models_needed:
-            reason = f"{first.n_calibration} models calibrate, {first.models_needed} are needed"
-        return [Note([f"{name} cannot be tested on random halves: {reason}"])]
+        return [Note([f"{name} cannot be tested on random halves: {first.why_unbounded}"])]
     columns: Columns[ConformalRow] = {
         "method": lambda row: row.method,
         "calibrate": lambda row: text.number(row.n_calibration),
@@ -278,22 +278,25 @@ def _axis_ends(values: list[float]) -> tuple[float, float]:
 
 def draw_residuals(axes: Axes, board: Leaderboard) -> None:
     """Signed residual by quarter of strength: if it rises, the scale is stretched."""
+    quarters = {
+        row.method: np.array([row.residual_by_quarter])
+        for row in board.loo
+        if row.method in COLOUR and len(row.residual_by_quarter) == 4
+    }
+    plot_quarters(axes, quarters)
+    axes.set(xlim=(-0.3, 3.3), ylabel="judge − people, Elo")
+
+
+def plot_quarters(axes: Axes, quarters: Mapping[str, FloatArray]) -> None:
+    """The mean residual by quarter for each method, with a band if it has several judges (rows)."""
     axes.axhline(0, color=MUTED, lw=1)
     ramps = {}
-    for row in board.loo:
-        quarters = row.residual_by_quarter
-        if row.method not in COLOUR or len(quarters) != 4:
-            continue
-        name = NAME[row.method]
-        mark = MARK[row.method]
-        colour = COLOUR[row.method]
-        axes.plot(range(4), quarters, marker=mark, color=colour, label=name)
-        ramps[row.method] = quarters[3] - quarters[0]
+    for method, each in quarters.items():
+        plot_band(axes, range(4), each, COLOUR[method], NAME[method], MARK[method])
+        ramps[method] = float((each[:, 3] - each[:, 0]).mean())
     axes.set_xticks(range(4), QUARTERS)
-    axes.set(xlim=(-0.3, 3.3), ylabel="judge − people, Elo")
     axes.set_title(change_title("Strongest − weakest quarter", ramps))
-    if ramps:
-        axes.legend(loc="best")
+    add_legend(axes)
 
 
 def draw_widths(axes: Axes, board: Leaderboard) -> None:
@@ -369,19 +372,33 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
 
 def draw_budgets(axes: Axes, board: Leaderboard) -> None:
     """Held-out error against judged battles per model."""
+    budgets = [vars(row) for row in board.budgets]
+    title = plot_budgets(axes, budgets, pl.col("mae_sd").first(), 0)
+    axes.set_ylabel("held-out error, Elo, ± one std. deviation")
+    axes.set_title(title[0].upper() + title[1:])
+
+
+def plot_budgets(axes: Axes, budgets: Sequence[Mapping[str, Any]], spread: pl.Expr, at: int) -> str:
+    """The mean error by budget, with bands; returns what a title says of one of the budgets."""
+    if not budgets:
+        return "too few battles for smaller budgets"
+    frame = pl.DataFrame(list(budgets))
+    groups = frame.group_by("method", "per_model")
+    means = groups.agg(pl.col("mae").mean(), sd=spread.fill_null(0.0), n=pl.len())
+    # Budgets that every judge has battles for.
+    bands = means.filter(pl.col("n") == pl.col("n").max()).sort("per_model")
+    ticks = bands["per_model"].unique().sort().to_list()
     for method in ("hard-elo", "soft-elo"):
-        rows = [row for row in board.budgets if row.method == method]
-        if not rows:
-            continue
-        x = np.array([row.per_model for row in rows])
-        y = np.array([row.mae for row in rows])
-        sd = np.array([row.mae_sd or 0.0 for row in rows])
-        axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.15, lw=0)
+        line = bands.filter(pl.col("method") == method)
+        x = line["per_model"].to_numpy()
+        y = line["mae"].fill_null(0.0).to_numpy()
+        sd = line["sd"].to_numpy()
+        axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.16, lw=0)
         axes.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
-    ticks = sorted({row.per_model for row in board.budgets})
-    set_budget_axes(axes, ticks, "held-out error, Elo, ± one std. deviation", fontsize=10)
-    fewest = {row.method: row.mae for row in board.budgets if row.per_model == ticks[0]}
-    axes.set_title(change_title(f"Error at {ticks[0]:g} battles each", fewest))
+    set_budget_axes(axes, ticks, "held-out error, Elo", fontsize=8.5)
+    chosen = bands.filter(pl.col("per_model") == ticks[at]).sort("method")
+    errors = dict(chosen.select("method", "mae").iter_rows())
+    return change_title(f"error at {ticks[at]:g} battles each", errors)
 
 
 def set_budget_axes(axes: Axes, ticks: Sequence[float], y_label: str, fontsize: float) -> None:

@@ -190,6 +190,13 @@ class ConformalRow:
     unbounded: bool = False
     models_needed: Count | None = None
 
+    @property
+    def why_unbounded(self) -> str:
+        """Why there is no width, if there is none."""
+        if self.models_needed is not None and self.n_calibration < self.models_needed:
+            return f"{self.n_calibration} models calibrate, and {self.models_needed} are needed"
+        return "too many models have no standard error"
+
 
 @dataclass(frozen=True, kw_only=True)
 class GroupQuantile:

@@ -120,25 +120,25 @@ def leaders(board: Leaderboard) -> list[ModelRow]:
 
 def _first_group(board: Leaderboard) -> list[ModelRow]:
     """The ranked models of the group that is listed first."""
-    ranked = [row for row in board.models if row.rank is not None]
+    ranked = ranked_models(board)
     return [row for row in ranked if row.component == ranked[0].component]
+
+
+def ranked_models(board: Leaderboard) -> list[ModelRow]:
+    return [row for row in board.models if row.rank is not None]
 
 
 def cannot_order(board: Leaderboard) -> bool:
     """Whether rank ranges are known, and no two models differ."""
-    ranked = sum(row.rank is not None for row in board.models)
-    if ranked < min(2, len(board.models)):
+    ranked = ranked_models(board)
+    if len(ranked) < min(2, len(board.models)):
         return True
-    sizes = Counter(row.component for row in board.models if row.rank is not None)
-    return all(
-        (row.rank_low, row.rank_high) == (1, sizes[row.component])
-        for row in board.models
-        if row.rank is not None
-    )
+    sizes = Counter(row.component for row in ranked)
+    return all((row.rank_low, row.rank_high) == (1, sizes[row.component]) for row in ranked)
 
 
 def _why_no_order(board: Leaderboard) -> str:
-    ranked = sum(row.rank is not None for row in board.models)
+    ranked = len(ranked_models(board))
     if ranked >= 2:
         return f"no two of {ranked} ranked models differ"
     enough = "none" if ranked == 0 else "only 1"
@@ -165,30 +165,40 @@ def spell_range(row: ModelRow) -> str | None:
     return f"{ranks} only" if row.rank_low == row.rank_high else ranks
 
 
-def board_tables(board: Leaderboard) -> list[Block]:
+def board_columns(board: Leaderboard) -> Columns[ModelRow]:
+    """What a table of a board can show of each model."""
     has_elo = any(row.elo is not None for row in board.models)
     digits = 0 if has_elo else 3
-    cells: Columns[ModelRow] = {
+    columns: Columns[ModelRow] = {
         "model": lambda row: row.model,
         "rank": _rank_of,
         "rank range": rank_range,
         "Elo": _elo_of,
         "win rate" if board.method == "win-rate" else "score": lambda row: text.number(row.score),
-        _interval_name(board): lambda row: _ends_of(row, digits),
+        interval_name(board): lambda row: _ends_of(row, digits),
         "if bent": _bend_of,
-        "plain Elo": plain_elo_of,
+        "plain Elo": _plain_elo_of,
         "plain range": lambda row: text.DASH if row.plain is None else rank_range(row.plain),
         "moved": _moved_of,
         "se": lambda row: text.number(row.se, digits) if board.interval == "none" else text.DASH,
         "votes": lambda row: text.number(row.votes),
-        "battles": battles_besides_votes,
+        "battles": _battles_besides_votes,
     }
     if len(board.components) > 1:
-        cells |= {"group": lambda row: text.number(row.component + 1)}
-    ranked = [row for row in board.models if row.rank is not None]
-    columns = {
-        name: cell for name, cell in cells.items() if any(cell(row) != text.DASH for row in ranked)
+        columns["group"] = lambda row: text.number(row.component + 1)
+    return columns
+
+
+def filled(columns: Columns[ModelRow], rows: Sequence[ModelRow]) -> Columns[ModelRow]:
+    """The columns that have something in a row."""
+    return {
+        name: cell for name, cell in columns.items() if any(cell(row) != text.DASH for row in rows)
     }
+
+
+def board_tables(board: Leaderboard) -> list[Block]:
+    ranked = ranked_models(board)
+    columns = filled(board_columns(board), ranked)
     caption = f"{text.count(board.n_battles, 'battle')}, {board.outcome}"
     if board.style:
         caption += f"; Elo at equal {name_control(board.style)}"
@@ -199,16 +209,8 @@ def board_tables(board: Leaderboard) -> list[Block]:
     shown = board.top or _SHOWN
     if len(ranked) > shown:
         caption += f"; the first {shown} of {text.count(len(ranked), 'model')}"
-    blocks: list[Block] = []
-    if ranked:
-        optional = ("group", "battles", "votes", "plain range")
-        table = table_of(ranked[:shown], columns, caption=caption, optional=optional)
-        blocks.append(table)
-    if rest := ranked[shown:]:
-        more = text.count(len(rest), "more model")
-        blocks.append(table_of(rest, columns, caption=more, detail=True))
     return [
-        *blocks,
+        *_tables(ranked, columns, caption, shown, ("group", "battles", "votes", "plain range")),
         *_below_the_line(board, "" if ranked else f"{caption}. "),
         *_without_support(board),
         *(style_blocks(board.style) if board.style else ()),
@@ -221,9 +223,9 @@ def _without_support(board: Leaderboard) -> list[Block]:
         "extrapolated": lambda row: row.model,
         "battles at like style": _like_style_of,
         "Elo": _elo_of,
-        _interval_name(board): _ends_of,
+        interval_name(board): _ends_of,
         "if bent": _bend_of,
-        "plain Elo": plain_elo_of,
+        "plain Elo": _plain_elo_of,
     }
     caption = "Fewer than 5 % of their battles are at like style: no rank"
     rows = _extrapolated(board)
@@ -241,23 +243,37 @@ def _below_the_line(board: Leaderboard, before: str) -> list[Block]:
         battles: _votes_of,
         f"{battles} needed": lambda row: text.number(row.votes_needed),
         "Elo": _elo_of,
-        _interval_name(board): _ends_of,
+        interval_name(board): _ends_of,
     }
     caption = f"{before}Too few {battles} for a half-width of {text.number(board.widest, 0)} Elo"
-    blocks: list[Block] = [table_of(few[:_SHOWN], columns, caption=caption)]
-    if rest := few[_SHOWN:]:
+    return _tables(few, columns, caption, _SHOWN, ())
+
+
+def _tables(
+    rows: Sequence[ModelRow],
+    columns: Columns[ModelRow],
+    caption: str,
+    shown: int,
+    optional: Sequence[str],
+) -> list[Block]:
+    """The first models in a table, and the others in one that is folded."""
+    blocks: list[Block] = []
+    if rows:
+        blocks.append(table_of(rows[:shown], columns, caption=caption, optional=optional))
+    if rest := rows[shown:]:
         more = text.count(len(rest), "more model")
         blocks.append(table_of(rest, columns, caption=more, detail=True))
     return blocks
 
 
-def battles_besides_votes(row: ModelRow) -> str:
+def _battles_besides_votes(row: ModelRow) -> str:
     """The number of battles, unless it is that of the votes."""
     return text.number(row.n_battles) if row.votes != row.n_battles else text.DASH
 
 
-def plain_elo_of(row: ModelRow) -> str:
-    return text.number(None if row.plain is None else row.plain.elo, 0)
+def _plain_elo_of(row: ModelRow) -> str:
+    """Without control; of a model that won or lost everything, only the penalty's."""
+    return text.number(None if row.plain is None or row.unbounded else row.plain.elo, 0)
 
 
 def _bend_of(row: ModelRow) -> str:
@@ -294,7 +310,7 @@ def _elo_of(row: ModelRow) -> str:
     return f"at most {text.number(high, 0)}" if low is None else f"at least {text.number(low, 0)}"
 
 
-def _interval_name(board: Leaderboard) -> str:
+def interval_name(board: Leaderboard) -> str:
     """What the ends are of: a model's number, or its difference to a model that was not swept."""
     level = board.confidence_level
     name = "interval" if level is None else f"{text.level(level)} interval"
@@ -321,7 +337,7 @@ def fitted_facts(result: Leaderboard | Anchors) -> list[Fact]:
 
 def placed_headline(board: Leaderboard, new: Sequence[ModelRow]) -> Headline:
     first = new[0]
-    interval = f"{_interval_name(board)} {_ends_of(first)}"
+    interval = f"{interval_name(board)} {_ends_of(first)}"
     sentence = (
         f"{first.model}: Elo {text.number(first.elo, 0)} on people's scale, {interval} "
         f"({board.interval}, judge errors included), rank {first.rank} of {len(board.models)}"
@@ -347,7 +363,7 @@ def placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
     placed: Columns[ModelRow] = {
         "new model": lambda row: row.model,
         "Elo": _whole_elo_of,
-        _interval_name(board): _ends_of,
+        interval_name(board): _ends_of,
         "rank": lambda row: f"{row.rank} of {total}",
         "rank range": rank_range,
         "battles": _votes_of,
@@ -384,7 +400,7 @@ def leaderboard_figure(board: Leaderboard) -> Drawing:
 
 def _rows_to_draw(board: Leaderboard) -> Sequence[ModelRow]:
     """What fits: the top of a board, or around the new models if there are any."""
-    ranked = [row for row in board.models if row.rank is not None]
+    ranked = ranked_models(board)
     new = [row.rank or 0 for row in ranked if row.origin == "new"]
     if not new or len(ranked) <= _MOST_ROWS:
         return ranked[: board.top or _MOST_ROWS]
@@ -423,7 +439,7 @@ def _draw_board(
         elo = {row.model: row.elo or 0.0 for row in board.models}
         values = [elo[row.model] - elo[board.references[row.component]] for row in rows]
     ends = [end for row in rows for end in row.ends if end is not None]
-    ends += [row.plain.elo for row in rows if row.plain is not None]
+    ends += [row.plain.elo for row in rows if row.plain is not None and not row.unbounded]
     low = min([*values, *ends])
     high = max([*values, *ends])
     margin = 0.04 * (high - low) or 1.0
@@ -435,13 +451,15 @@ def _draw_board(
         right = upper if upper is not None else (high + margin if row.unbounded else value)
         axes.plot([left, right], [at, at], color=colour, lw=2.2, alpha=0.45, solid_capstyle="butt")
         # The penalty alone determines where a model is that won or lost everything.
-        if row.interval is None or (lower is None) == (upper is None):
+        determined = row.interval is None or (lower is None) == (upper is None)
+        if determined:
             axes.plot(value, at, "o", color=colour, ms=5)
         if row.unbounded:
             for end, where, marker in ((lower, left, "<"), (upper, right, ">")):
                 if end is None:
                     axes.plot(where, at, marker, color=colour, ms=5)
-        if row.plain is not None and abs(row.plain.elo - value) > 0.01 * (high - low):
+        moves = row.plain is not None and abs(row.plain.elo - value) > 0.01 * (high - low)
+        if determined and moves and row.plain is not None:
             arrow = {"arrowstyle": "->", "color": WARM, "lw": 1.2, "mutation_scale": 7}
             # Both ends are where the numbers are, also of a short arrow.
             arrow |= {"shrinkA": 0, "shrinkB": 0}
@@ -484,7 +502,7 @@ def _axis_lines(board: Leaderboard, rows: Sequence[ModelRow]) -> list[str]:
     lines.append(f"after a name: its rank{' range' if ranges else ''}")
     if board.style:
         lines.append(f"arrows: from the plain Elo to that at equal {name_control(board.style)}")
-    few = sum(row.rank is None for row in board.models)
+    few = len(board.models) - len(ranked_models(board))
     if apart := len(_extrapolated(board)):
         lines.append(f"{text.count(apart, 'extrapolated model')} not drawn")
     if few > apart:

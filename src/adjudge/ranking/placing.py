@@ -52,6 +52,11 @@ from adjudge.validation import (
 
 #: The anchors whose residuals give the quantile.
 QUANTILES = ("pooled", "family", "strength")
+#: Whose residuals they are, in a sentence.
+_LIKE = {
+    "family": "those of the anchors of the same maker",
+    "strength": "those of the anchors about as strong by the judge",
+}
 #: Groups of strength, if each has enough anchors.
 _MOST_GROUPS = 4
 #: With fewer battles the resampled standard error is itself uncertain.
@@ -109,7 +114,10 @@ def place(
     if of_value:
         ready = weigh_battles(ready, saved.mix)
     alike = spelled_alike([*(row.model for row in saved.models), *ready.names])
-    warnings = list(dict.fromkeys([*compare_with(ready, saved), *ready.warnings, *alike]))
+    comparison = compare_with(ready, saved)
+    warnings = list(
+        dict.fromkeys([*comparison.changed, *comparison.notes, *ready.warnings, *alike])
+    )
     pooled, n = _anchor_quantile(saved.models, level)
     if pooled is None:
         least = math.ceil(1000 / (n + 1)) / 1000
@@ -176,7 +184,7 @@ def place(
         smoothing=saved.smoothing,
         judge_fingerprint=saved.judge_fingerprint,
         mix=saved.mix,
-        assumptions=_assumptions(level, saved.mix),
+        assumptions=_assumptions(level, saved.mix, _LIKE.get(quantile, "the anchors'")),
     )
 
 
@@ -192,10 +200,10 @@ def _anchors_of_value(anchors: Anchors, quantile: str) -> AnchorSet:
     raise ArgumentError("quantile", quantile, remedy)
 
 
-def _assumptions(level: Fraction, mix: Mapping[str, float]) -> tuple[str, ...]:
+def _assumptions(level: Fraction, mix: Mapping[str, float], like: str) -> tuple[str, ...]:
     same_mix = (f"the new battles have the mix {spell_mix(mix)}",) if mix else ()
     return (
-        "new models, their battles and prompts are like the anchors': of such models "
+        f"new models, their battles and prompts are like {like}: of such models "
         f"{100 * (1 - float(level)):g} % have people's Elo inside, which is not a promise "
         "about one of them or about a new kind of model",
         "people's Elo is the one that their votes on these same battles would give",

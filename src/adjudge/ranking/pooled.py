@@ -35,8 +35,8 @@ from scipy.special import expit, stdtr
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present.text import count
-from adjudge.ranking.bradley_terry import battles_per_model, wins_table
-from adjudge.ranking.differences import penalised_differences
+from adjudge.ranking.bradley_terry import battles_per_model, information, wins_table
+from adjudge.ranking.differences import penalised_differences, variances_of_gaps
 from adjudge.statistics.bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,
@@ -44,7 +44,6 @@ from adjudge.statistics.bradley_terry import (
     dominance_groups,
     fit_strengths,
     fit_with_features,
-    joint_information,
 )
 from adjudge.statistics.differences import holm
 from adjudge.statistics.numbers import student_quantile
@@ -59,15 +58,14 @@ _MOST_ROUNDS = 20
 class PooledFit:
     """Strengths, and what their uncertainty is made of.
 
-    `covariance` is that of theta, centred within components; `contrasts` is not centred, for
-    differences. `inverse` is that of the penalised information. `scale` is phi times the design
-    effect of prompts. `wins` has the fitted targets. `weight` is the judge's lambda, None without a
-    judge. `beta_judge` are the features' coefficients in the judge's own fit.
+    `covariance` is that of theta, centred within components. `inverse` is that of the penalised
+    information. `scale` is phi times the design effect of prompts. `wins` has the fitted targets.
+    `weight` is the judge's lambda, None without a judge. `beta_judge` are the features'
+    coefficients in the judge's own fit.
     """
 
     theta: FloatArray
     covariance: FloatArray
-    contrasts: FloatArray
     inverse: FloatArray
     wins: FloatArray
     l2: float
@@ -103,8 +101,7 @@ class PooledFit:
                 freedom=self.freedom,
                 alpha=alpha,
             )
-        diagonal = np.diag(self.contrasts)
-        variance = diagonal[first] + diagonal[second] - 2 * self.contrasts[first, second]
+        variance = variances_of_gaps(self.covariance, first, second)
         t = np.abs(self.theta[first] - self.theta[second]) / np.sqrt(variance)
         return holm(np.asarray(2 * stdtr(self.freedom, -t), dtype=np.float64)) <= alpha
 
@@ -157,10 +154,12 @@ def fit_pooled(
     if judge is None:
         estimate = rows.solve(y)
     else:
-        strengths, beta_judge = _own_fit(
-            battles.a[judged], battles.b[judged], judge[judged], style[judged], n, names
+        of_judge = _Rows(
+            battles.a[judged], battles.b[judged], style[judged], n, DEFAULT_L2, tuple(names)
         )
-        residual = judge[voted] - expit(strengths[a] - strengths[b] + z @ beta_judge)
+        judges_fit = of_judge.solve(judge[judged])
+        beta_judge = judges_fit.beta
+        residual = judge[voted] - judges_fit.p[voted[judged]]
         unseen = 1 - size / int(judged.sum())
         weight, estimate = rows.tune(y, residual if unseen else 0 * residual)
     used = (weight or 0.0) * residual
@@ -182,7 +181,8 @@ def fit_pooled(
     if battles.prompts is not None:
         prompts = np.unique(battles.prompts[voted], return_inverse=True)[1]
         joined = _joined(battles, judged, voted) if used.any() else 1.0
-        shared = rows.shared(prompts, w, (error, error - used), joined, inside, phi)
+        residuals = (error, error - used)
+        shared = rows.shared(prompts, estimate, residuals, joined, inside, phi)
         covariance = independent + inverse @ shared @ inverse
         freedom = min(freedom, float(prompts.max()))
     component = connected_groups(wins + wins.T)[1]
@@ -199,7 +199,6 @@ def fit_pooled(
     plain = PooledFit(
         theta=estimate.theta,
         covariance=of_theta,
-        contrasts=covariance[:n, :n],
         inverse=inverse[:n, :n],
         wins=wins_table(a, b, y - used, n),
         l2=l2,
@@ -234,19 +233,6 @@ def _dispersion(
     return float(len(a) / left * (squares.sum() + 0.25) / (w.sum() + 0.25))
 
 
-def _own_fit(
-    a: IntArray,
-    b: IntArray,
-    target: FloatArray,
-    features: FloatArray,
-    n: int,
-    names: Sequence[str],
-) -> tuple[FloatArray, FloatArray]:
-    """Strengths and coefficients of the judge on all its battles."""
-    estimate = _Rows(a, b, features, n, DEFAULT_L2, tuple(names)).solve(target)
-    return estimate.theta, estimate.beta
-
-
 def _joined(battles: Battles, judged: BoolArray, voted: BoolArray) -> float:
     """How much of what battles of one prompt share the judge cannot remove.
 
@@ -272,9 +258,12 @@ def _products(group: IntArray, values: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class _Estimate:
+    """`information` is without the penalty, `hessian` with it; `inverse` is that of the hessian."""
+
     theta: FloatArray
     beta: FloatArray
     p: FloatArray
+    information: FloatArray
     hessian: FloatArray
     inverse: FloatArray
 
@@ -293,22 +282,27 @@ class _Rows:
     def solve(self, target: FloatArray) -> _Estimate:
         """The estimate, with the penalised information and its inverse."""
         n = self.n
-        theta = fit_strengths(wins_table(self.a, self.b, target, n), l2=self.l2)
+        wins = wins_table(self.a, self.b, target, n)
+        theta = fit_strengths(wins, l2=self.l2)
         beta = np.empty(0)
-        if self.z.shape[1]:
+        if not self.z.shape[1]:
+            without_penalty = information(wins + wins.T, theta, 0.0)
+        else:
             fit = fit_with_features(self.a, self.b, target, self.z, n, l2=self.l2, start=theta)
             if fit is None:
                 remedy = "leave a feature out: they separate who wins, so an effect is infinite"
                 raise ArgumentError("control", ",".join(self.names), remedy)
             theta = fit.theta
             beta = fit.beta
+            without_penalty = fit.information
         p = expit(theta[self.a] - theta[self.b] + self.z @ beta)
-        hessian = joint_information(self.a, self.b, p * (1 - p), self.z, n)
+        hessian = without_penalty.copy()
         hessian[np.arange(n), np.arange(n)] += 2 * self.l2
         # The mean of all strengths is not identified: pinned, it costs no digits.
         pinned = hessian.copy()
         pinned[:n, :n] += np.trace(hessian[:n, :n]) / n**2
-        return _Estimate(theta, beta, p, hessian, np.asarray(np.linalg.inv(pinned)))
+        inverse = np.asarray(np.linalg.inv(pinned))
+        return _Estimate(theta, beta, p, without_penalty, hessian, inverse)
 
     def tune(self, target: FloatArray, residual: FloatArray) -> tuple[float, _Estimate]:
         """The judge's weight that leaves the smallest residuals, and the estimate with it."""
@@ -339,7 +333,7 @@ class _Rows:
     def shared(
         self,
         prompts: IntArray,
-        w: FloatArray,
+        estimate: _Estimate,
         residuals: tuple[FloatArray, FloatArray],
         joined: float,
         inside: BoolArray,
@@ -351,8 +345,8 @@ class _Rows:
         Of the `residuals`, without and with the judge, the first count by the share `joined`.
         """
         n = self.n
-        size = n + self.z.shape[1]
-        root = np.sqrt(w)
+        battles = np.arange(len(self.a))
+        root = np.sqrt(estimate.p * (1 - estimate.p))
         signs = np.repeat([1.0, -1.0], len(self.a))
         models = np.concatenate([self.a, self.b])
         by_model = np.unique(np.tile(prompts, 2) * n + models, return_inverse=True)[1]
@@ -366,32 +360,28 @@ class _Rows:
             both = _products(by_pair, turn * counted)
             return np.array([_products(by_model, sign * np.tile(counted, 2)) - 2 * both, both])
 
-        def table(group: IntArray, sign: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
+        def table(group: IntArray, sign: FloatArray) -> FloatArray:
             """sum over groups of v v',  v = sum of sign sqrt(w) x."""
-            times = len(sign) // len(root)
-            factor = sign * np.tile(root, times)
-            places = (np.tile(group, 2), np.concatenate([a, b]))
-            height = int(group.max()) + 1
-            v = csr_array((np.concatenate([factor, -factor]), places), shape=(height, n))
-            styled = np.empty((height, size - n))
+            rows = np.resize(battles, len(sign))
+            factor = sign * root[rows]
+            places = (np.tile(group, 2), np.concatenate([self.a[rows], self.b[rows]]))
+            shape = (int(group.max()) + 1, n)
+            v = csr_array((np.concatenate([factor, -factor]), places), shape=shape)
+            styled = np.empty((shape[0], self.z.shape[1]))
             for k, z in enumerate(self.z.T):
-                styled[:, k] = np.bincount(group, factor * np.tile(z, times), height)
-            whole = np.empty((size, size))
-            whole[:n, :n] = (v.T @ v).toarray()
-            whole[:n, n:] = v.T @ styled
-            whole[n:, :n] = whole[:n, n:].T
-            whole[n:, n:] = styled.T @ styled
-            return whole
+                styled[:, k] = np.bincount(group, factor * z[rows])
+            corner = np.asarray(v.T @ styled)
+            of_models = np.asarray(csr_array(v.T @ v).toarray())
+            return np.asarray(np.block([[of_models, corner], [corner.T, styled.T @ styled]]))
 
-        single = joint_information(self.a, self.b, w, self.z, n)
-        same = table(by_pair, flip, self.a, self.b) - single
-        twice = np.tile(self.a, 2), np.tile(self.b, 2)
-        one = table(by_model, signs, *twice) - 2 * single - 2 * same
+        single = estimate.information
+        same = table(by_pair, flip) - single
+        other = table(by_model, signs) - 2 * single - 2 * same
         plain, adjusted = (products(residual, signs, flip) for residual in residuals)
         together = joined * plain + (1 - joined) * adjusted
         most = products(root, np.ones(len(signs)), np.ones(len(flip)))
         kappa = np.where(most > 1e-9, together / np.maximum(most, 1e-9), phi).clip(0.0, phi)
-        return np.asarray(kappa[0] * one + kappa[1] * same)
+        return np.asarray(kappa[0] * other + kappa[1] * same)
 
     def sandwich_of_features(
         self, inverse: FloatArray, residual: FloatArray, prompts: IntArray

@@ -10,14 +10,16 @@ import numpy as np
 from adjudge.data.battles import Battles
 from adjudge.data.rows import merge_dropped
 from adjudge.errors import ArgumentError
-from adjudge.ranking.bradley_terry import battles_per_model, structure, target_battles, wins_table
-from adjudge.ranking.differences import component_ranks, ranges_of
+from adjudge.ranking.bradley_terry import battles_per_model, structure, target_battles, wins_of
+from adjudge.ranking.differences import component_ranks, ranges_by_component, ranges_of
 from adjudge.ranking.leaderboard import Leaderboard, PlainRow
 from adjudge.ranking.pooled import PooledFit, fit_pooled
 from adjudge.ranking.spread import (
+    VOTERS,
     Request,
     Spread,
     count_prompts,
+    describe_assumptions,
     warn_of_few_prompts,
     warn_of_unseen,
     with_models,
@@ -37,17 +39,15 @@ def board_of_targets(
 ) -> Leaderboard:
     """A board of the battles that have this target."""
     fit, equal = _fit(used, target, None, request)
-    shape = structure(wins_table(used.a, used.b, target, used.n_models), used.names)
-    assumptions = [_independent(used), _ALIKE]
-    if board.beta:
-        assumptions.append("the interval treats the temperature as fixed")
+    shape = structure(wins_of(used, target), used.names)
+    assumptions = describe_assumptions(board, used, _ALIKE)
     if board.covers_judge_error:
-        assumptions.append("the voters are the people whom the leaderboard is for")
+        assumptions = (*assumptions, VOTERS)
     board = replace(
         board,
         interval="pooled",
         warnings=(*warn_of_few_prompts(used), *shape.warnings, *warn_of_unseen(used)),
-        assumptions=tuple(assumptions),
+        assumptions=assumptions,
     )
     votes = fit.votes if board.outcome == "votes" else None
     return _with_rows(board, used, fit, equal, shape.component, request, votes)
@@ -66,7 +66,7 @@ def board_with_judge(battles: Battles, request: Request) -> Leaderboard:
     judged, _ = target_battles(battles, battles.verdict)
     voted, y = target_battles(judged, np.asarray(judged.human))
     n_battles = battles_per_model(judged.a, judged.b, judged.n_models)
-    shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
+    shape = structure(wins_of(voted, y), battles.names)
     warnings = [*warn_of_few_prompts(voted), *shape.warnings]
     # With ten expected votes, zero votes happen by chance less than once in 20,000 models.
     expected = n_battles * (len(voted) / len(judged))
@@ -85,22 +85,17 @@ def board_with_judge(battles: Battles, request: Request) -> Leaderboard:
     sampled = "the battles with votes are a random sample of all battles"
     lost = merge_dropped({"no verdict": len(battles) - len(judged)})
     prompts = count_prompts(judged)
-    assumed = (sampled, _independent(voted), _ALIKE)
+    board = request.empty_board(both, request.l2)
     board = replace(
-        request.empty_board(both, request.l2),
+        board,
         interval=request.interval,
         n_battles=len(judged),
         clusters=prompts,
         dropped=lost,
         warnings=tuple(warnings),
-        assumptions=assumed,
+        assumptions=(sampled, *describe_assumptions(board, voted, _ALIKE)),
     )
     return _with_rows(board, judged, fit, equal, shape.component, request, fit.votes)
-
-
-def _independent(used: Battles) -> str:
-    of = "battles" if used.prompts is None else "battles of different prompts"
-    return f"{of} are independent draws"
 
 
 def _fit(
@@ -213,13 +208,12 @@ def _ranges(
     fit: PooledFit, component: IntArray, ranked: BoolArray, level: float
 ) -> tuple[IntArray, IntArray]:
     """Rank ranges among the ranked models of each component."""
-    best = np.ones_like(component)
-    worst = np.ones_like(component)
-    for number in np.unique(component[ranked]):
-        members = np.flatnonzero(ranked & (component == number))
+
+    def ranges(members: IntArray) -> tuple[IntArray, IntArray]:
         i, j = np.triu_indices(len(members), 1)
-        if not len(i):
-            continue
-        different = fit.differ(members[i], members[j], alpha=1 - level)
-        best[members], worst[members] = ranges_of(fit.theta[members], i, j, different)
-    return best, worst
+        different = np.zeros(0, dtype=bool)
+        if len(i):
+            different = fit.differ(members[i], members[j], alpha=1 - level)
+        return ranges_of(fit.theta[members], i, j, different)
+
+    return ranges_by_component(np.where(ranked, component, -1), ranges)

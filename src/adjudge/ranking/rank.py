@@ -23,7 +23,7 @@ from adjudge.ranking.bradley_terry import (
     sandwich,
     structure,
     target_battles,
-    wins_table,
+    wins_of,
 )
 from adjudge.ranking.differences import (
     choose_reference,
@@ -32,6 +32,7 @@ from adjudge.ranking.differences import (
     few_groups,
     independent_wins,
     reach_of,
+    variances_of_gaps,
 )
 from adjudge.ranking.evaluation import evaluate_methods
 from adjudge.ranking.leaderboard import Leaderboard
@@ -39,9 +40,11 @@ from adjudge.ranking.pooled import VOTES_L2
 from adjudge.ranking.pooled_board import board_of_targets, board_with_judge
 from adjudge.ranking.shift import spell_mix, weigh_battles
 from adjudge.ranking.spread import (
+    VOTERS,
     Request,
     Spread,
     count_prompts,
+    describe_assumptions,
     warn_of_few_prompts,
     warn_of_unseen,
     with_models,
@@ -49,10 +52,9 @@ from adjudge.ranking.spread import (
 from adjudge.ranking.targets import JurorRow, Target, calibrate_jury, choose_method, make_target
 from adjudge.ranking.temperature import group_temperatures
 from adjudge.statistics.agreement import cohen_kappa
-from adjudge.statistics.bradley_terry import DEFAULT_L2, ELO_PER_UNIT, to_elo
+from adjudge.statistics.bradley_terry import DEFAULT_L2, ELO_PER_UNIT
 from adjudge.validation import (
     FloatArray,
-    IntArray,
     Seed,
     count,
     exact_level,
@@ -350,18 +352,17 @@ def _board_by_target(battles: Battles, target: Target, request: Request) -> Lead
 
 def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Bradley-Terry on the targets, with intervals and rank ranges."""
-    wins = wins_table(used.a, used.b, y, used.n_models)
+    wins = wins_of(used, y)
     fit = bradley_terry(wins, names=used.names, l2=request.l2)
-    spread, few, assumptions = None, [], []
+    spread = None
+    few: list[str] = []
+    assumptions: tuple[str, ...] = ()
     if request.interval != "none":
         spread = _elo_spread(fit, used, y, request)
         few = warn_of_few_prompts(used)
-        independent = "battles of different prompts" if used.prompts is not None else "battles"
-        assumptions.append(f"{independent} are independent draws")
-        if board.beta:
-            assumptions.append("the interval treats the temperature as fixed")
+        assumptions = describe_assumptions(board, used)
     if board.covers_judge_error:
-        assumptions.append("the voters are the people whom the leaderboard is for")
+        assumptions = (*assumptions, VOTERS)
     interval = request.interval
     if spread is not None and spread.references and used.prompts is None:
         interval = "profile"
@@ -370,14 +371,14 @@ def _elo_board(board: Leaderboard, used: Battles, y: FloatArray, request: Reques
         interval=interval,
         replicates=request.replicates if interval == "bootstrap" else None,
         warnings=(*few, *fit.structure.warnings, *warn_of_unseen(used)),
-        assumptions=tuple(assumptions),
+        assumptions=assumptions,
     )
     return with_models(board, used, fit.theta, fit.structure.component, elo=fit.elo, spread=spread)
 
 
 def _plain_board(board: Leaderboard, used: Battles, y: FloatArray, request: Request) -> Leaderboard:
     """Win rate, Copeland, Schulze, exact order or online Elo."""
-    wins = wins_table(used.a, used.b, y, used.n_models)
+    wins = wins_of(used, y)
     shape = structure(wins, used.names)
     component, warnings = shape.component, [*shape.apart, *warn_of_unseen(used)]
     elo = score = spread = None
@@ -416,27 +417,39 @@ def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spr
     Rank ranges of independent wins and losses come from likelihood ratios. With prompts, ties or
     soft targets they come from the bootstrap, or from normal draws with the sandwich covariance.
     """
-    component, level = fit.structure.component, request.level
+    component = fit.structure.component
+    level = request.level
     swept = bool(fit.structure.unbounded)
     decided = used.prompts is None and bool(np.isin(y, (0.0, 1.0)).all())
     wins = independent_wins(used, y) if swept or decided else None
     groups = count_prompts(used) or len(used)
-    covariance, drawn, se = None, None, np.full(len(component), np.nan)
+    n = len(component)
+    covariance = np.full((n, n), np.nan)
+    drawn = None
     if request.interval == "sandwich":
         covariance = sandwich(fit, used.a, used.b, y, clusters=used.prompts)
-        se = elo_standard_errors(covariance)
         if not decided:
             drawn = _normal_draws(fit.theta, covariance, groups, request)
     elif not (swept and decided):
         drawn = bootstrap_strengths(fit, used, y, replicates=request.replicates, seed=request.rng)
-        se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1) * few_groups(groups)
+        covariance = np.atleast_2d(np.cov(drawn.T)) * few_groups(groups) ** 2
     if decided:
         drawn = None
-    spread = _normal_spread(fit.theta, se, drawn, component, level, groups, wins)
+    se = elo_standard_errors(covariance)
+    best = worst = None
+    if drawn is not None or wins is not None:
+        best, worst = component_ranges(
+            fit.theta, drawn, component, wins=wins, groups=groups, confidence_level=level
+        )
+    reach = reach_of(level, groups) * se
+    spread = Spread(
+        se, fit.elo - reach, fit.elo + reach, rank_low=best, rank_high=worst, level=level
+    )
     if not swept or wins is None:
         return spread
     # The scale is then set by the penalty: only differences have intervals.
-    low, high = np.full(len(se), np.nan), np.full(len(se), np.nan)
+    low = np.full(n, np.nan)
+    high = np.full(n, np.nan)
     references = []
     for number in np.unique(component):
         members = np.flatnonzero(component == number)
@@ -447,14 +460,9 @@ def _elo_spread(fit: Fit, used: Battles, y: FloatArray, request: Request) -> Spr
         normal = None
         if used.prompts is not None:
             gap = fit.theta[members] - fit.theta[reference]
-            if covariance is not None:
-                diagonal = np.diag(covariance)[members]
-                variance = diagonal + covariance[reference, reference]
-                variance -= 2 * covariance[members, reference]
-            else:
-                apart = np.asarray(drawn)[:, members].T - np.asarray(drawn)[:, reference]
-                variance = apart.var(axis=1, ddof=1) * few_groups(groups) ** 2
-            normal = gap, reach_of(level, groups) * np.sqrt(np.maximum(variance, 0.0))
+            fixed = np.full(len(members), reference)
+            variance = variances_of_gaps(covariance, members, fixed)
+            normal = gap, reach_of(level, groups) * np.sqrt(variance)
         at = int(np.flatnonzero(members == reference)[0])
         ends = difference_intervals(wins[np.ix_(members, members)], at, level, normal=normal)
         low[members], high[members] = (ELO_PER_UNIT * end for end in ends)
@@ -473,26 +481,6 @@ def _normal_draws(
         return None
     drawn = request.rng.multivariate_normal(theta, covariance, request.replicates, method="eigh")
     return np.asarray(drawn, dtype=np.float64)
-
-
-def _normal_spread(
-    theta: FloatArray,
-    se: FloatArray,
-    drawn: FloatArray | None,
-    component: IntArray,
-    level: float,
-    groups: int,
-    wins: FloatArray | None = None,
-) -> Spread:
-    """Elo -+ t SE, with rank ranges if strengths were drawn or wins can be tested."""
-    best = worst = None
-    if drawn is not None or wins is not None:
-        best, worst = component_ranges(
-            theta, drawn, component, wins=wins, groups=groups, confidence_level=level
-        )
-    elo = to_elo(theta)
-    reach = reach_of(level, groups) * se
-    return Spread(se, elo - reach, elo + reach, rank_low=best, rank_high=worst, level=level)
 
 
 def _rate_spread(used: Battles, y: FloatArray, request: Request) -> Spread:

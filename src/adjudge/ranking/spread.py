@@ -18,6 +18,8 @@ from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: With fewer prompts, intervals by prompt are rough.
 _FEW_PROMPTS = 20
+#: What a board of votes assumes.
+VOTERS = "the voters are the people whom the leaderboard is for"
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,15 @@ def with_models(
     components = tuple(tuple(names[k] for k in group) for group in groups)
     references = tuple(names[k] for k in spread.references)
     return replace(board, models=tuple(rows), components=components, references=references)
+
+
+def describe_assumptions(board: Leaderboard, used: Battles, *others: str) -> tuple[str, ...]:
+    """What the intervals of a board of these battles assume."""
+    of = "battles" if used.prompts is None else "battles of different prompts"
+    lines = [f"{of} are independent draws", *others]
+    if board.beta:
+        lines.append("the interval treats the temperature as fixed")
+    return tuple(lines)
 
 
 def count_prompts(used: Battles) -> int | None:

@@ -10,7 +10,7 @@ three checks in a hundred say otherwise by chance.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Unpack
@@ -51,23 +51,32 @@ _LEVEL = 0.01
 _FEWEST_BATTLES = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VotesTest:
-    """The temperature that `n` new votes follow, and the p-value of the anchors' one."""
+    """The temperature that `n_votes` new votes follow, and the p-value of the anchors' one.
 
-    n: int
-    beta: float
-    beta_se: float
-    p_value: float
+    All are None if they cannot be tested: `reason` explains it.
+    """
+
+    n_votes: Count = 0
+    beta: float | None = None
+    beta_se: NotNegative | None = None
+    p_value: Proportion | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is different about new battles: why anchors should be made again, and notes."""
+
+    votes: VotesTest
+    changed: Sequence[str]
+    notes: Sequence[str]
 
 
 @frozen
-class AnchorsCheck(Result):
-    """What new votes say about anchors; `changed` is why they should be made again.
-
-    `beta` and its error are those of the `n_votes` new votes, None if they cannot be tested:
-    `reason` explains it.
-    """
+class AnchorsCheck(Result, VotesTest):
+    """What new votes say about anchors; `changed` is why they should be made again."""
 
     kind: ClassVar[str] = "anchors_check"
 
@@ -75,13 +84,8 @@ class AnchorsCheck(Result):
     judge: str | None
     made: str
     n_battles: Count
-    n_votes: Count
     beta_was: float | None
     beta_was_se: NotNegative | None
-    beta: float | None = None
-    beta_se: NotNegative | None = None
-    p_value: Proportion | None = None
-    reason: str = ""
     changed: tuple[str, ...] = ()
     control: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -137,33 +141,19 @@ def check_anchors(
     if ready.human is None or ready.score is None:
         lacking = "no human votes" if ready.human is None else "no judge scores"
         raise ArgumentError("battles", lacking, "give judged battles that people voted on")
-    warnings = [*compare_with(ready, saved), *ready.warnings]
-    votes = _test_votes(ready, saved)
-    changed = _what_changed(ready, saved, votes)
+    comparison = compare_with(ready, saved)
     judged = np.isfinite(ready.score)
-    decided = judged & np.isin(ready.human, (0.0, 1.0))
-    n_votes = int(decided.sum())
-    reason = ""
-    if votes is None:
-        few = f"{text.count(n_votes, 'vote')} without ties, and {_FEWEST_VOTES} are needed"
-        reason = few if saved.beta_se is not None else f"{saved.method} keeps no temperature"
-        if saved.beta_se is not None and n_votes >= _FEWEST_VOTES:
-            reason = "these votes have no temperature"
     return AnchorsCheck(
         method=saved.method,
         judge=saved.judge,
         made=saved.made,
         n_battles=int(judged.sum()),
-        n_votes=n_votes,
         beta_was=saved.beta,
         beta_was_se=saved.beta_se,
-        beta=None if votes is None else votes.beta,
-        beta_se=None if votes is None else votes.beta_se,
-        p_value=None if votes is None else votes.p_value,
-        reason=reason,
-        changed=tuple(changed),
+        changed=tuple(comparison.changed),
         control=saved.control,
-        warnings=tuple(line for line in warnings if line not in changed),
+        warnings=(*comparison.notes, *ready.warnings),
+        **vars(comparison.votes),
         dropped=merge_dropped(ready.dropped, ready.count_lost(~judged, "no judge score")),
     )
 
@@ -171,8 +161,8 @@ def check_anchors(
 # --- how new battles differ ---
 
 
-def compare_with(battles: Battles, anchors: AnchorSet) -> list[str]:
-    """Refuse scores of another kind; what has changed since the anchors were made, then notes."""
+def compare_with(battles: Battles, anchors: AnchorSet) -> Comparison:
+    """What has changed since the anchors were made. Scores of another kind are refused."""
     notes = _same_judge(battles, anchors)
     if anchors.cluster is not None and battles.prompts is None:
         notes.append(f"errors of the anchors are by {anchors.cluster}, which does not repeat here")
@@ -182,7 +172,8 @@ def compare_with(battles: Battles, anchors: AnchorSet) -> list[str]:
             f"{anchors.score_source}; give the same columns",
             differs=("score_source",),
         )
-    return [*_what_changed(battles, anchors, _test_votes(battles, anchors)), *notes]
+    votes = _test_votes(battles, anchors)
+    return Comparison(votes, _what_changed(battles, anchors, votes), notes)
 
 
 def _same_judge(battles: Battles, anchors: AnchorSet) -> list[str]:
@@ -195,7 +186,7 @@ def _same_judge(battles: Battles, anchors: AnchorSet) -> list[str]:
     return list(dict.fromkeys(match.remark for match in matches if match.remark is not None))
 
 
-def _what_changed(battles: Battles, anchors: AnchorSet, votes: VotesTest | None) -> list[str]:
+def _what_changed(battles: Battles, anchors: AnchorSet, votes: VotesTest) -> list[str]:
     """Why the anchors should be made again: other scores, or votes that do not follow them."""
     changed = []
     if (median := _moved_median(battles, anchors)) is not None:
@@ -204,9 +195,9 @@ def _what_changed(battles: Battles, anchors: AnchorSet, votes: VotesTest | None)
             f"score differences here differ from the anchors' (median |s| {median:.2f}, was "
             f"{was:.2f}): check judge and prompts{_again(anchors)}"
         )
-    if votes is not None and votes.p_value < _LEVEL:
+    if votes.p_value is not None and votes.p_value < _LEVEL:
         changed.append(
-            f"{votes.n:,} votes here do not follow the anchors' temperature "
+            f"{votes.n_votes:,} votes here do not follow the anchors' temperature "
             f"(beta {votes.beta:.2f}, was {anchors.beta:.2f}){_again(anchors)}"
         )
     return changed + _moved_anchors(battles, anchors)
@@ -292,16 +283,23 @@ def _place_again(
     return strength, ELO_PER_UNIT * math.sqrt(variance) / information, len(sums) - 1
 
 
-def _test_votes(battles: Battles, anchors: AnchorSet) -> VotesTest | None:
-    """The temperature of votes in the new file against the anchors'; None if it cannot be known."""
-    if anchors.method != "soft-elo" or anchors.beta_se is None or battles.human is None:
-        return None
+def _test_votes(battles: Battles, anchors: AnchorSet) -> VotesTest:
+    """The temperature of votes in the new file against the anchors'."""
+    if battles.human is None:
+        return VotesTest()
     moved = on_anchors_scale(battles, anchors)
     fit = fit_temperature(np.asarray(moved.score), battles.human, clusters=moved.prompts)
-    if fit.beta is None or fit.beta_se is None or fit.n_battles < _FEWEST_VOTES:
-        return None
-    apart = abs(fit.beta - (anchors.beta or 0.0)) / math.hypot(fit.beta_se, anchors.beta_se)
-    return VotesTest(fit.n_battles, fit.beta, fit.beta_se, float(2 * ndtr(-apart)))
+    n = fit.n_battles
+    if anchors.beta is None or anchors.beta_se is None:
+        return VotesTest(n_votes=n, reason=f"{anchors.method} keeps no temperature")
+    if n < _FEWEST_VOTES:
+        few = f"{text.count(n, 'vote')} without ties, and {_FEWEST_VOTES} are needed"
+        return VotesTest(n_votes=n, reason=few)
+    if fit.beta is None or fit.beta_se is None:
+        return VotesTest(n_votes=n, reason="these votes have no temperature")
+    apart = abs(fit.beta - anchors.beta) / math.hypot(fit.beta_se, anchors.beta_se)
+    p_value = float(2 * ndtr(-apart))
+    return VotesTest(n_votes=n, beta=fit.beta, beta_se=fit.beta_se, p_value=p_value)
 
 
 def _again(anchors: AnchorSet) -> str:

@@ -9,8 +9,10 @@ if it wrote otherwise: effects differ between models.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from scipy.special import expit, stdtr
@@ -23,10 +25,10 @@ from adjudge.present.result import NotNegative, Proportion
 from adjudge.ranking.bradley_terry import float_at
 from adjudge.ranking.pooled import PooledFit, fit_pooled
 from adjudge.records import Interval
-from adjudge.statistics.bradley_terry import ELO_PER_UNIT
+from adjudge.statistics.bradley_terry import ELO_PER_UNIT, joint_information
 from adjudge.statistics.differences import holm
 from adjudge.statistics.numbers import student_quantile
-from adjudge.validation import FloatArray, IntArray
+from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: With fewer prompts (battles, without prompts) style and strength cannot be told apart.
 FEWEST_PROMPTS = 20
@@ -107,10 +109,22 @@ def fit_equal(
     # Squares of very large or very small numbers are not numbers.
     scale = largest * np.sqrt(((style[voted] / largest) ** 2).mean(axis=0))
     z = style / scale
+    a = battles.a[voted]
+    b = battles.b[voted]
+    both = np.column_stack([z, z * np.abs(z)])
+    determined = _determined(a, b, both[voted], battles.n_models)
+    for name in compress(battles.control, determined):
+        remedy = (
+            "leave it out: strengths and the other features explain all of it (it repeats one of "
+            "them, or each model has one value of it)"
+        )
+        raise ArgumentError("control", name, remedy)
     fit = fit_pooled(battles, target, judge, features=z, names=battles.control, l2=l2)
     plain = fit_pooled(battles, target, judge, l2=l2)
-    p, bend = _bend(battles, target, judge, z, fit, l2)
-    like = _like_style(battles.a[voted], battles.b[voted], z[voted], battles.n_models)
+    # Where a feature has one size, its square is the feature again.
+    testable = np.flatnonzero(~determined[z.shape[1] :])
+    p, bend = _bend(battles, target, judge, both, testable, fit, l2)
+    like = _like_style(a, b, z[voted], battles.n_models)
     rows = _describe(battles, fit, scale, p, level, prompts)
     return Equal(fit, plain, rows, like, bend)
 
@@ -128,27 +142,40 @@ def _refuse_little(style: FloatArray, control: Sequence[str], prompts: int, name
             raise ArgumentError("control", name, remedy)
 
 
+def _determined(a: IntArray, b: IntArray, z: FloatArray, n: int) -> BoolArray:
+    """Which features are sums of differences between models and of the features before them."""
+    products = joint_information(a, b, np.ones(len(a)), z, n)
+    determined = np.zeros(z.shape[1], dtype=bool)
+    for k in range(z.shape[1]):
+        before = products[: n + k, : n + k]
+        shared = products[: n + k, n + k]
+        explained = shared @ np.linalg.lstsq(before, shared)[0]
+        determined[k] = explained > (1 - 1e-9) * products[n + k, n + k]
+    return determined
+
+
 def _bend(
     battles: Battles,
     target: FloatArray,
     judge: FloatArray | None,
-    z: FloatArray,
+    both: FloatArray,
+    usable: IntArray,
     fit: PooledFit,
     l2: float,
 ) -> tuple[FloatArray, FloatArray | None]:
-    """p-values of z|z| for each feature, and the move in Elo with those that the test finds."""
-    width = z.shape[1]
+    """p-values of z|z| for each feature, and the move in Elo with those that the test finds.
+
+    `both` are the columns of z, then those of z|z|, of which those in `usable` can be tested.
+    """
+    width = len(battles.control)
     p = np.full(width, np.nan)
-    bent = z * np.abs(z)
-    # Where a feature has one size, its square is the feature again.
-    usable = [k for k in range(width) if len(np.unique(np.abs(z[:, k][z[:, k] != 0]))) > 1]
-    if not usable:
+    if not len(usable):
         return p, None
 
-    def fitted(columns: Sequence[int]) -> PooledFit:
-        both = np.column_stack([z, bent[:, columns]])
+    def fitted(columns: Sequence[int] | IntArray) -> PooledFit:
+        features = both[:, [*range(width), *(width + k for k in columns)]]
         names = (*battles.control, *(f"{battles.control[k]}, bent" for k in columns))
-        return fit_pooled(battles, target, judge, features=both, names=names, l2=l2)
+        return fit_pooled(battles, target, judge, features=features, names=names, l2=l2)
 
     try:
         whole = fitted(usable)
@@ -204,9 +231,10 @@ def _describe(
     for k, (name, kind) in enumerate(zip(battles.control, battles.style_kinds, strict=True)):
         times = kind == "times"
         # Twice as much is x = (2 - 1) / (2 + 1).
-        unit = (1 / 3 if times else 1.0) / scale[k]
-        low, middle, high = expit((beta[k] + np.array([-1, 0, 1]) * reach[k]) * unit)
-        more = _TWICE.get(name, f"twice the {name}") if times else f"one more {name}"
+        unit = 1 / 3 if times else 10.0 ** round(math.log10(scale[k]))
+        low, middle, high = expit((beta[k] + np.array([-1, 0, 1]) * reach[k]) * unit / scale[k])
+        size = "one" if unit == 1 else f"{unit:g}"
+        more = _TWICE.get(name, f"twice the {name}") if times else f"{size} more {name}"
         ends = Interval(float(low), float(high), level)
         p = float_at(bent_p, k)
         row = StyleRow(

@@ -16,10 +16,11 @@ from adjudge.present.blocks import Columns, Note, table_of
 from adjudge.present.render.markdown import render_blocks
 from adjudge.ranking.leaderboard import Leaderboard, ModelRow
 from adjudge.ranking.leaderboard_view import (
-    battles_besides_votes,
+    board_columns,
     cannot_order,
-    plain_elo_of,
-    rank_range,
+    filled,
+    interval_name,
+    ranked_models,
 )
 
 _SUFFIXES = (".md", ".csv")
@@ -50,8 +51,9 @@ def write_table(board: Leaderboard, path: str | Path) -> Path:
 
 def _published(board: Leaderboard) -> list[ModelRow]:
     """The ranked models, by place and then by strength, as many as the board shows."""
-    ranked = [row for row in board.models if row.rank is not None]
-    ordered = sorted(ranked, key=lambda row: (row.component, _place(row), row.rank or 0))
+    ordered = sorted(
+        ranked_models(board), key=lambda row: (row.component, _place(row), row.rank or 0)
+    )
     return ordered[: board.top]
 
 
@@ -66,7 +68,12 @@ def _frame(board: Leaderboard, rows: list[ModelRow]) -> pl.DataFrame:
         line: dict[str, Any] = {"place": _place(row), "model": row.model, "elo": row.elo}
         if row.score is not None:
             line["score"] = row.score
-        line |= {"low": low, "high": high, "rank_low": row.rank_low, "rank_high": row.rank_high}
+        # Of a board on which somebody won everything, the ends are of differences to one model.
+        of = "difference_" if board.references else ""
+        line |= {f"{of}low": low, f"{of}high": high}
+        if board.references:
+            line["reference"] = board.references[row.component]
+        line |= {"rank_low": row.rank_low, "rank_high": row.rank_high}
         if row.plain is not None:
             line |= {"plain_elo": row.plain.elo, "moved": row.moved}
         if len(board.components) > 1:
@@ -86,27 +93,12 @@ def _markdown(board: Leaderboard, rows: list[ModelRow]) -> str:
         at = (row.component, _place(row))
         return str(_place(row)) if first[at] == row.model else ""
 
-    def interval(row: ModelRow) -> str:
-        return text.interval(*row.ends, 0 if row.elo is not None else 3, unbounded=row.unbounded)
-
-    cells: Columns[ModelRow] = {
-        "place": place,
-        "model": lambda row: row.model,
-        "Elo": lambda row: text.number(row.elo, 0),
-        "score": lambda row: text.number(row.score),
-        "interval": interval,
-        "rank range": rank_range,
-    }
-    cells |= {
-        "plain Elo": plain_elo_of,
-        "votes": lambda row: text.number(row.votes),
-        "battles": battles_besides_votes,
-    }
-    columns = {
-        name: cell
-        for name, cell in cells.items()
-        if name == "place" or any(cell(row) != text.DASH for row in rows)
-    }
+    columns: Columns[ModelRow] = {"place": place, **board_columns(board)}
+    wanted = [
+        *("group", "place", "model", "Elo", "win rate", "score", interval_name(board)),
+        *("rank range", "plain Elo", "moved", "votes", "battles"),
+    ]
+    columns = {name: columns[name] for name in wanted if name in columns}
     # What to type next is for who made the board, not for its readers.
     [headline, *_] = replace(board, doubt="").view()
     lines = [getattr(headline, "text", "")]
@@ -115,4 +107,4 @@ def _markdown(board: Leaderboard, rows: list[ModelRow]) -> str:
     hidden = len(board.models) - len(rows)
     if hidden:
         lines.append(f"{text.count(hidden, 'more model')} not listed.")
-    return render_blocks([table_of(rows, columns), Note(lines)])
+    return render_blocks([table_of(rows, filled(columns, rows)), Note(lines)])

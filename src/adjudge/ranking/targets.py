@@ -26,9 +26,10 @@ from scipy.special import expit
 from adjudge.data.battles import Battles
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, NotNegative
-from adjudge.ranking.bradley_terry import target_battles, wins_table
+from adjudge.ranking.bradley_terry import target_battles, wins_of
 from adjudge.ranking.temperature import (
     Temperature,
+    fit_logit,
     fit_temperature,
     fold_temperatures,
     newton_temperature,
@@ -37,9 +38,6 @@ from adjudge.ranking.temperature import (
 )
 from adjudge.validation import BoolArray, FloatArray, IntArray, positive
 
-#: Steps of a logit regression, and the typical logit from which a coefficient is infinite.
-_MOST_STEPS = 50
-_DIVERGED = 20.0
 #: Methods that rank by the judge's answers, never by votes.
 OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")
 
@@ -192,11 +190,9 @@ class Rule:
 
     def tables(self, folds: IntArray) -> FloatArray:
         """The tables of wins of these folds."""
-        used = self.battles
         same = self.parameter is None
         tables = [
-            wins_table(used.a, used.b, self.targets(int(m)), used.n_models, used.weights)
-            for m in (folds[:1] if same else folds)
+            wins_of(self.battles, self.targets(int(m))) for m in (folds[:1] if same else folds)
         ]
         return np.tile(tables, (len(folds), 1, 1)) if same else np.stack(tables)
 
@@ -253,19 +249,19 @@ def fit_styled(battles: Battles) -> FloatArray | None:
     maximum.
     """
     x, y, _ = _styled_votes(battles)
-    return _fit_logit(x, y, np.zeros(x.shape[1]))
+    return fit_logit(x, y, np.zeros(x.shape[1]))
 
 
 def styled_rule(battles: Battles) -> Rule:
     """sigma(beta_m s + gamma_m' x), fitted without model m's battles."""
     x, y, decided = _styled_votes(battles)
-    whole = _fit_logit(x, y, np.zeros(x.shape[1]))
+    whole = fit_logit(x, y, np.zeros(x.shape[1]))
     coefficients = np.full((battles.n_models, x.shape[1]), np.nan)
     a = battles.a[decided]
     b = battles.b[decided]
     for m in range(battles.n_models if whole is not None else 0):
         others = (a != m) & (b != m)
-        fit = _fit_logit(x[others], y[others], np.asarray(whole))
+        fit = fit_logit(x[others], y[others], np.asarray(whole))
         if fit is not None:
             coefficients[m] = fit
     used, score = target_battles(battles, np.asarray(battles.score))
@@ -288,29 +284,6 @@ def _styled_votes(battles: Battles) -> tuple[FloatArray, FloatArray, BoolArray]:
     decided = np.isfinite(battles.score) & ((human == 0) | (human == 1))
     x = np.column_stack([battles.score, battles.style])[decided]
     return x, human[decided], decided
-
-
-def _fit_logit(x: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray | None:
-    """Coefficients of a logit regression without a constant; None if they are infinite."""
-    coefficients = start.copy()
-    scale = np.sqrt((x**2).mean(axis=0)) if len(x) else np.zeros(x.shape[1])
-    if not (scale > 0).all():
-        return None
-    for _ in range(_MOST_STEPS):
-        p = expit(x @ coefficients)
-        information = (x * (p * (1 - p))[:, None]).T @ x
-        try:
-            step = np.linalg.solve(information, x.T @ (y - p))
-        except np.linalg.LinAlgError:
-            return None
-        # A step of more than two typical logits is cut: it would leave the curve's middle.
-        size = float(np.abs(step * scale).max())
-        coefficients = coefficients + step * min(1.0, 2.0 / size if size else 1.0)
-        if not np.isfinite(coefficients).all() or np.abs(coefficients * scale).max() > _DIVERGED:
-            return None
-        if size < 1e-6:
-            return coefficients
-    return None
 
 
 # --- a jury ---

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 
 _MAX_STEPS = 200
+#: Steps of a logit regression, and the typical logit from which a coefficient is infinite.
+_LOGIT_STEPS = 50
+_DIVERGED = 20.0
 _AGREEMENT_BINS = 6
 _LEVEL = 0.95
 #: Steps of four: 4^20 is about 1e12.
@@ -239,20 +242,36 @@ def _agreement_slope(strength: FloatArray, agree: IntArray) -> tuple[float | Non
     centred = strength - strength.mean()
     scale = float(centred.std())
     x = np.column_stack([np.ones(len(centred)), centred / scale])
-    w = np.zeros(2)
-    information = np.eye(2)
-    # A ridge much smaller than one battle keeps separable data finite.
-    for _ in range(_MAX_STEPS):
-        p = expit(x @ w)
-        gradient = x.T @ (agree - p) - 1e-6 * w
-        information = (x * (p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(2)
-        step = np.linalg.solve(information, gradient)
-        size = float(np.abs(x @ step).max())
-        w = w + step * (np.log1p(size) / size if size > 1e-12 else 1.0)
-        if size <= 1e-9:
-            break
+    fit = fit_logit(x, agree.astype(np.float64), np.zeros(2))
+    if fit is None:
+        return None, None
+    p = expit(x @ fit)
+    information = (x * (p * (1 - p))[:, None]).T @ x
     se = float(np.sqrt(np.linalg.inv(information)[1, 1]))
-    return float(w[1]) / scale, se / scale
+    return float(fit[1]) / scale, se / scale
+
+
+def fit_logit(x: FloatArray, y: FloatArray, start: FloatArray) -> FloatArray | None:
+    """Coefficients of a logit regression without a constant; None if they are infinite."""
+    coefficients = start.copy()
+    scale = np.sqrt((x**2).mean(axis=0)) if len(x) else np.zeros(x.shape[1])
+    if not (scale > 0).all():
+        return None
+    for _ in range(_LOGIT_STEPS):
+        p = expit(x @ coefficients)
+        information = (x * (p * (1 - p))[:, None]).T @ x
+        try:
+            step = np.linalg.solve(information, x.T @ (y - p))
+        except np.linalg.LinAlgError:
+            return None
+        # A step of more than two typical logits is cut: it would leave the curve's middle.
+        size = float(np.abs(step * scale).max())
+        coefficients = coefficients + step * min(1.0, 2.0 / size if size else 1.0)
+        if not np.isfinite(coefficients).all() or np.abs(coefficients * scale).max() > _DIVERGED:
+            return None
+        if size < 1e-6:
+            return coefficients
+    return None
 
 
 def _agreement_table(

@@ -343,7 +343,9 @@ def test_the_quantile_of_anchors_about_as_strong(
     anchors = make_anchors(old)
     new = world.frame.filter(pl.col("human_pref").is_null())
     # With twelve anchors there is one group: the pooled quantile.
-    assert place(new, anchors, quantile="strength").models == place(new, anchors).models
+    one_group = place(new, anchors, quantile="strength")
+    assert one_group.models == place(new, anchors).models
+    assert "those of the anchors about as strong by the judge" in one_group.assumptions[0]
     # At 70 % three anchors are enough for a group; the best quarter of them are off by far.
     order = sorted(anchors.models, key=lambda row: row.theta)
     strong = {row.model for row in order[-3:]}

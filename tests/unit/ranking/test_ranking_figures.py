@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from adjudge.errors import ArgumentError
@@ -58,6 +59,30 @@ def test_open_ends_components_and_odd_names_are_drawn() -> None:
     )
     save_figure(leaderboard_figure(odd), "odd.svg")
     assert "not on one scale" in leaderboard_figure(odd).axes[0].get_xlabel()
+
+
+def test_what_the_penalty_determines_has_no_arrow_and_a_name_has_one_line() -> None:
+    draw = np.random.default_rng(0)
+    pairs = [("best\none", "x"), ("x", "y"), ("y", "z"), ("z", "x"), ("best\none", "z")] * 40
+    tone = draw.normal(size=len(pairs))
+    won = draw.random(len(pairs)) < 1 / (1 + np.exp(-2 * tone))
+    won |= np.array([a.startswith("best") for a, _ in pairs])
+    rows = {
+        "model_a": [a for a, _ in pairs],
+        "model_b": [b for _, b in pairs],
+        "human_pref": won.astype(int),
+        "tone": tone,
+    }
+    board = rank(rows, control=["tone"])
+    swept = board.models[0]
+    assert swept.unbounded
+    assert swept.plain is not None
+    assert swept.plain.elo != swept.elo
+    axes = leaderboard_figure(board).axes[0]
+    arrows = [text.xy[1] for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
+    assert arrows
+    assert all(height > 0.5 for height in arrows)
+    assert axes.get_yticklabels()[0].get_text().startswith("best one  ")
 
 
 @pytest.mark.parametrize("method", ["copeland", "mfas", "win-rate", "online-elo"])

@@ -77,7 +77,7 @@ def test_the_covariance_of_independent_votes_is_that_of_a_logit_regression(
     models = np.eye(N)[battles.a] - np.eye(N)[battles.b]
     matrix = np.column_stack([models[:, 1:], np.asarray(battles.style)])
     peer = Logit(battles.human, matrix).fit(disp=False, tol=1e-12).cov_params()
-    ours = fit.contrasts
+    ours = fit.covariance
     variance = np.diag(ours)[1:] + ours[0, 0] - 2 * ours[0, 1:]
     assert variance / fit.phi == pytest.approx(np.diag(peer)[: N - 1], rel=1e-4)
     assert fit.phi == pytest.approx(1.0, abs=0.1)
@@ -207,6 +207,10 @@ def test_what_cannot_be_controlled_is_refused(frame: pl.DataFrame) -> None:
         winner=pl.when(longer).then(pl.lit("model_a")).otherwise(pl.lit("model_b"))
     )
     refuse(sure, "they separate who wins")
+    again = frame.with_columns(copy_a=pl.col("length_a"), copy_b=pl.col("length_b"))
+    refuse(again, "control = 'copy': leave it out: .*it repeats one", control=["length", "copy"])
+    open_a, open_b = (pl.col(name).str.ends_with("1").cast(int) for name in ("model_a", "model_b"))
+    refuse(frame.with_columns(open=open_a - open_b), "each model has one value", control=["open"])
     refuse(frame, "mfas has no Elo", method="mfas")
     refuse(frame, "has pooled intervals", interval="bootstrap")
     refuse(frame, "without --evaluate", evaluate=True)
@@ -224,6 +228,20 @@ def test_a_feature_named_twice_counts_once_and_the_advice_keeps_the_style(
     rows.with_columns(some.alias("winner")).write_csv(file)
     advice = rank(file, control=["length"]).advice
     assert advice.endswith(f"adjudge rank {file} --control length --method prediction-powered")
+
+
+def test_a_difference_is_worded_in_units_of_its_size(frame: pl.DataFrame) -> None:
+    worth = np.random.default_rng(1).normal(size=frame.height)
+    for scale, words in ((0.1, "0.1 more t"), (1.0, "one more t"), (300.0, "100 more t")):
+        rows = frame.with_columns(t=pl.Series(scale * worth))
+        row = rank(rows, method="bt", control="t").style[0]
+        assert row.difference == words
+        assert 0.4 < row.wins < 0.6
+        assert row.interval is not None
+        low, high = row.interval
+        assert low is not None
+        assert high is not None
+        assert high - low > 0.01
 
 
 def test_the_unit_of_a_feature_changes_nothing(frame: pl.DataFrame) -> None:

@@ -20,13 +20,14 @@ def test_the_table_in_markdown(tmp_path: Path) -> None:
     board = replace(BOARD, models=(MODELS[1], MODELS[0], *MODELS[2:]))
     lines = write_table(board, tmp_path / "board.md").read_text(encoding="utf-8").splitlines()
     assert lines[:6] == [
-        "| place | model | Elo | interval | rank range | battles |",
+        "| place | model | Elo | 95 % interval | rank range | battles |",
         "|---|---|---|---|---|---|",
         # ash and birch share a place: no model is shown to be better than either.
         "| 1 | ash | 1641 | \\[1611, 1674\\] | 1 to 3 | 101 |",
         "|  | birch | 1588 | \\[1552, 1623\\] | 1 to 2 | 102 |",
         "| 3 | cedar | 1449 | \\[1409, 1488\\] | 3 | 103 |",
-        "| 4 | dogwood | 1322 | (-∞, 1377\\] | 4 | 104 |",
+        # dogwood lost everything: the penalty alone gives it an Elo.
+        "| 4 | dogwood | at most 1377 | (-∞, 1377\\] | 4 | 104 |",
     ]
     assert lines[-1] == "- Models of one place: as many models are shown to be better than each."
     short = write_table(replace(board, top=3), tmp_path / "top.md").read_text(encoding="utf-8")
@@ -44,6 +45,24 @@ def test_a_published_table_asks_nothing_of_its_readers(tmp_path: Path) -> None:
     assert "--verdict" not in published
 
 
+def test_a_published_table_has_the_groups_and_the_places_moved(tmp_path: Path) -> None:
+    pairs = [("x", "y"), ("y", "z"), ("x", "z"), ("p", "q\nr")] * 30
+    rows = pl.DataFrame(
+        {
+            "model_a": [a for a, _ in pairs],
+            "model_b": [b for _, b in pairs],
+            "human_pref": [1, 0, 1, 1, 0, 1, 0] * 17 + [1],
+            "tone": [1.0, -0.5, 0.1, 2.0, -1.1] * 24,
+        }
+    )
+    board = rank(rows, control=["tone"], widest=1000)
+    lines = write_table(board, tmp_path / "board.md").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("| group | place | model | Elo |")
+    assert lines[0].endswith("| plain Elo | moved | votes |")
+    assert [line[:5] for line in lines[2:7]] == ["| 1 |"] * 3 + ["| 2 |"] * 2
+    assert any("| q r |" in line for line in lines)
+
+
 def test_the_table_as_csv(tmp_path: Path) -> None:
     table = pl.read_csv(write_table(replace(BOARD, top=2), tmp_path / "board.csv"))
     assert table.to_dicts() == [
@@ -54,6 +73,24 @@ def test_the_table_as_csv(tmp_path: Path) -> None:
     ]  # fmt: skip
     with pytest.raises(ArgumentError, match="end the name in .md or .csv"):
         write_table(BOARD, tmp_path / "board.txt")
+
+
+def test_differences_to_a_model_are_published_as_differences(tmp_path: Path) -> None:
+    pairs = [("best", "x"), ("x", "y"), ("y", "z"), ("z", "x"), ("best", "z")] * 12
+    rows = {
+        "model_a": [a for a, _ in pairs],
+        "model_b": [b for _, b in pairs],
+        "winner": ["model_a"] * 40 + ["model_a", "model_b", "tie", "model_b", "model_a"] * 4,
+    }
+    board = rank(rows, interval="bootstrap", replicates=20)
+    assert board.references
+    reference = board.references[0]
+    text = write_table(board, tmp_path / "board.md").read_text(encoding="utf-8")
+    assert f"| 95 % interval of Elo minus {reference} |" in text.splitlines()[0]
+    first = pl.read_csv(write_table(board, tmp_path / "board.csv")).row(0, named=True)
+    assert first["reference"] == reference
+    assert first["difference_high"] is None
+    assert "low" not in first
 
 
 def test_top_limits_what_is_shown_and_not_the_result(tmp_path: Path) -> None:
