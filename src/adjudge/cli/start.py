@@ -31,7 +31,7 @@ from adjudge.data import (
     prepare_tournaments,
     sniff,
 )
-from adjudge.data.names import columns_here, shorten
+from adjudge.data.names import columns_here, recognise, shorten
 from adjudge.data.source import typed_again
 from adjudge.data.tables import TableLike, read_table
 from adjudge.errors import AdjudgeError, DataError, FileError
@@ -44,7 +44,7 @@ from adjudge.present.text import count
 #: What every kind takes: names of columns, words and whose metrics are.
 _READ = ("columns", "labels_as", "human_metrics")
 _HOW_GOOD = "How good is the judge, and where is it wrong?"
-_LABELS = ("labels", "labels_columns", "raters")
+_LABELS = ("labels", "labels_columns", "raters", "alike_ids")
 #: Columns that are about no text.
 _VERDICTS = ("judge", "judge_score", "human")
 _LABEL_FIRST = {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"}
@@ -69,8 +69,8 @@ class _Kind:
 
     def taken(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Those of these options that it takes."""
-        taken = {name: options.get(name) for name in (*_READ, *self.takes)}
-        if self.texts and taken["columns"]:
+        taken = {name: options[name] for name in (*_READ, *self.takes) if name in options}
+        if self.texts and taken.get("columns"):
             columns = taken["columns"].items()
             taken["columns"] = {ours: theirs for ours, theirs in columns if ours not in _VERDICTS}
         return taken
@@ -108,6 +108,10 @@ def _grades(
 
 def _scores(file: Path, **reading: Any) -> tuple[int, int]:
     frame = prepare_scores(file, **reading).frame
+    people = frame["human_scores"].list.explode().drop_nulls()
+    of_two = len(people) > 0 and people.is_in([0.0, 1.0]).all()
+    if of_two and frame["judge_score"].is_between(0, 1).all():
+        raise DataError(str(file), "holds grades of 0 and 1, not scores")
     return frame.height, int((frame["human_scores"].list.len() > 0).sum())
 
 
@@ -306,10 +310,13 @@ def start(
         return Guide(file=None, answers=tuple(listed), refused={})
     options: dict[str, Any] = {**reading, "labels": labels}
     guide, errors = _read(file, options)
+    if labels is not None and not (guide.read_as or options.get("alike_ids")):
+        alike, _ = _read(file, {**options, "alike_ids": True})
+        guide = alike if alike.read_as else guide
     labelled = any(each.rows_kind not in _TEXTS and each.labels != 0 for each in guide.read_as)
     if labelled or (guide.answers and not guide.read_as):
         return guide
-    error = _unreadable(file, errors)
+    error = _unreadable(file, errors, options)
     if error in errors and not guide.read_as:
         raise error  # a reader knows the file, and says what it lacks
     try:
@@ -369,12 +376,13 @@ def _read(
         again = _typed_again(kind.taken(options))
         for question, command in commands.items():
             typed = f"adjudge {command.format(shlex.quote(str(file)))}{again}"
-            answers.append(Answer(question=question, command=typed))
+            if question not in {answer.question for answer in answers}:
+                answers.append(Answer(question=question, command=typed))
     names = {kind.name for kind in readable}
     guide = Guide(
         file=str(file),
         read_as=tuple(read_as),
-        answers=tuple(dict.fromkeys(answers)),
+        answers=tuple(answers),
         refused={name: str(why) for name, why in refused.items() if name not in names},
     )
     return guide, list(refused.values())
@@ -385,9 +393,7 @@ def _how_good(
 ) -> tuple[ReadAs, Answer] | None:
     """The command that evaluates the judge, if there is one and some rows have labels."""
     taken = {
-        name: options[name]
-        for name in ("columns", "labels", "labels_columns", "labels_as", "raters")
-        if options.get(name)
+        name: options[name] for name in ("columns", "labels_as", *_LABELS) if options.get(name)
     }
     if options.get("human_metrics") is not None:  # an empty one says that people gave none
         taken["human_metrics"] = options["human_metrics"]
@@ -447,11 +453,13 @@ def _questions(file: Path) -> list[Answer]:
     return questions
 
 
-def _unreadable(file: Path, errors: list[AdjudgeError]) -> AdjudgeError:
+def _unreadable(file: Path, errors: list[AdjudgeError], options: Mapping[str, Any]) -> AdjudgeError:
     """What all readers say, or one that knew the columns; else how to name the columns."""
     for error in errors:
         if getattr(error, "argument", None) == "human_metrics":
             return error
+    if (unlike := _refused_answers(file, options)) is not None:
+        return next((error for error in errors if str(error) == str(unlike)), unlike)
     for error in errors:
         if len({*map(str, errors)}) == 1 or getattr(error, "row", None) is not None:
             return error
@@ -464,6 +472,23 @@ def _unreadable(file: Path, errors: list[AdjudgeError]) -> AdjudgeError:
     )
 
 
+def _refused_answers(file: Path, options: Mapping[str, Any]) -> DataError | None:
+    """Why the verdicts and labels of a file cannot be used, if it has columns of both."""
+    taken = {name: options[name] for name in (*_READ, *_LABELS) if options.get(name)}
+    with reader_remarks(lambda _: None):
+        try:
+            prepare_evaluation(file, **taken)
+        except DataError as error:
+            labelled = taken.get("labels") is not None or recognise(
+                columns_here(read_table(file).columns), "binary", ["human"]
+            )
+            about_columns = error.problem.startswith(("is missing", "looks like"))
+            return error if labelled and not about_columns else None
+        except AdjudgeError:
+            pass
+    return None
+
+
 def _typed_again(taken: Mapping[str, Any]) -> str:
     """What the commands of a kind take, as options."""
     words = typed_again(taken)
@@ -471,4 +496,6 @@ def _typed_again(taken: Mapping[str, Any]) -> str:
         words += ["--labels", str(labels)]
     if raters := taken.get("raters"):
         words += ["--raters", ",".join(raters)]
+    if taken.get("alike_ids"):
+        words.append("--alike-ids")
     return "".join(f" {shlex.quote(word)}" for word in words)

@@ -75,6 +75,8 @@ Drawing = Literal["random", "plan", "verdict", "chosen"]
 _UNITS: Mapping[str, Unit] = {"pairs": "pair", "grades": "answer", "choices": "prompt"}
 #: Labels that say nothing about other rows; those drawn by verdict are weighted.
 _NOT_USED = tuple(way for way in BY_SCORE if way != BY_VERDICT)
+#: Columns of battles in which people name the winner.
+_VOTES = ("human_pref", "winner", "human_winner", "human_preference")
 #: Between a judge and what it was asked for.
 _ON = ", "
 
@@ -142,7 +144,7 @@ def read_rows(source: Source, asked: Asked, method: DoubtMethod) -> ReadRows:
             return _of_judgments(source.data, asked)
         table = open_table(source.rows)
         wide = bool(asked.judges) and {*asked.judges} <= {*table.frame.columns}
-        battles = "battles" in (table.kind, table.format)
+        battles = "battles" in (table.kind, table.format) or _are_judged_battles(table, asked)
         if battles:
             table = _with_words_of_battles(table, asked)
         if wide:
@@ -155,7 +157,9 @@ def read_rows(source: Source, asked: Asked, method: DoubtMethod) -> ReadRows:
             judge = asked.judges[0] if len(asked.judges) == 1 else None
             judged = _opened(source, table)
             return _of_judgments(method.prepare(judged, judge, asked.protocol, None), asked)
-        return _of_grades(source, table, asked)
+        read = _of_grades(source, table, asked)
+        names = {apart: ours for ours, apart in _APART.items()}
+        return replace(read, frame=read.frame.rename(names, strict=False))
 
 
 def _opened(source: Source, table: Table) -> Source:
@@ -185,11 +189,23 @@ def _has_scores(table: Table, raters: Sequence[str]) -> bool:
 
 # --- judges in columns ---
 
+#: Next to these names a table looks like battles or judgments, not like verdicts: other names.
+_APART = {"model_a": "__model_a", "model_b": "__model_b", "p_a": "__p_a"}
+
+
+def _are_judged_battles(table: Table, asked: Asked) -> bool:
+    """Pairs of models' answers whose winner by people and by a judge is named by its model."""
+    here = table.frame.columns
+    names = ("model_a", "model_b")
+    if table.kind is not None or asked.judge_column in here or not {*names} <= {*here}:
+        return False
+    return bool({*VERDICT_COLUMNS} & {*here}) and bool({*_VOTES, asked.human_column} & {*here})
+
 
 def _with_words_of_battles(table: Table, asked: Asked) -> Table:
     """Battles with what people and judge prefer as A, B and tie; a judge can have scored them."""
     frame = table.frame
-    votes = (asked.human_column, "human_pref", "winner")
+    votes = (asked.human_column, *_VOTES)
     human = next((column for column in votes if column in frame.columns), None)
     verdicts = [c for c in (*asked.judges, *VERDICT_COLUMNS) if c in frame.columns]
     frame = frame.rename({"judge": "judge_name"} if "judge" in frame.columns else {})
@@ -212,9 +228,7 @@ def _with_words_of_battles(table: Table, asked: Asked) -> Table:
         frame = frame.with_columns(pl.coalesce(by_score, tie).alias("judge"))
     elif verdicts and not asked.judges:
         frame = frame.rename({verdicts[0]: "judge"})
-    # Next to these names a table looks like battles or judgments, not like verdicts.
-    others = {"model_a": "name_a", "model_b": "name_b", "p_a": "p_of_a"}
-    frame = frame.drop("p_fwd", "p_rev", strict=False).rename(others, strict=False)
+    frame = frame.drop("p_fwd", "p_rev", strict=False).rename(_APART, strict=False)
     return replace(table, frame=frame, fields=None, kind=None, format="binary")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtr
 
-from adjudge.data.names import OURS, bare_name
+from adjudge.data.names import OURS, USUAL, bare_name
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Level, Proportion
@@ -31,8 +31,18 @@ FEWEST_ROWS = 5
 #: A column with more values is text, or names rows.
 MOST_VALUES = 20
 #: Columns that mean something to us, and whose values are kinds of rows.
-_KINDS_OF_ROWS = ("model", "language", "category", "metric", "task", "source")
-_OURS = {bare_name(name) for name in OURS} - {bare_name(name) for name in _KINDS_OF_ROWS}
+_KINDS_OF_ROWS = (
+    *("model", "model_a", "model_b"),
+    *("language", "category", "metric", "task", "source"),
+)
+#: What a judge or people say, under the usual names: no kinds of rows either.
+_SAID = [
+    name
+    for key, names in USUAL.items()
+    if key.endswith((":judge", ":human", "label", "winner", "verdict"))
+    for name in names.split()
+]
+_OURS = {bare_name(name) for name in (*OURS, *_SAID)} - {*map(bare_name, _KINDS_OF_ROWS)}
 #: What a call took and when: columns that a judge's file brings, and that are no kinds of rows.
 _OF_CALLS = re.compile(
     r"(tokens?|latency|duration|elapsed|runtime|usd|timestamp)(s|ms|sec|seconds|in|out)?$"

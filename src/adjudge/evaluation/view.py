@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _MOST_JUDGES = 3
 _MOST_SLICES = 12
 _SHOWN_ALPHA = 0.1
+#: Of fewer labels a good judge often disagrees with none.
+_MANY_LABELS = 20
 _SCORE_WORDS = (
     "mean: judge minus people; rank: correlation within items; people: how far two are apart"
 )
@@ -56,12 +58,22 @@ def view_judges(result: JudgeEvaluation) -> list[Block]:
         blocks = _view_judge(result, result.judges[0])
     else:
         blocks = _view_several(result)
-    notes = [*(f"warning: {line}" for line in result.warnings), *text.left_out(result.dropped)]
+    notes = [f"warning: {line}" for line in result.warnings]
+    if result.dropped:
+        notes.append(_describe_dropped(result.dropped))
     blocks += remarks_of(notes)
     blocks += explain(result.assumptions, brief=False)
     if result.doubt is not None:
         blocks += _folded(result.doubt)
     return blocks
+
+
+def _describe_dropped(dropped: Mapping[str, int]) -> str:
+    """What was left out and why, in one line."""
+    if len(dropped) == 1:
+        return text.left_out(dropped)[0]
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in dropped.items() if n)
+    return f"left out {count(sum(dropped.values()), 'row')}: {reasons}"
 
 
 def _folded(doubt: Evaluation) -> Iterator[Block]:
@@ -185,7 +197,8 @@ def _describe_classes(judge: VerdictAgreement) -> str:
 def _describe_errors(result: JudgeEvaluation, judge: VerdictAgreement) -> str:
     """How many disagreements of which kind, and the slice that has most of them."""
     if not judge.errors:
-        return "no disagreement: check that the judge did not see the labels"
+        check = ": check that the judge did not see the labels"
+        return "no disagreement" + check * (judge.n >= _MANY_LABELS)
     cells = [
         (row[at], name, verdict)
         for name, row in zip(judge.names, judge.matrix, strict=True)
@@ -408,7 +421,9 @@ def _view_scores(result: JudgeEvaluation) -> list[Block]:
         [judge] = ranked
         lines = [_describe_means(judge), _describe_order(judge), _describe_second(judge)]
         blocks = [_score_headline(result, judge), Note([line for line in lines if line])]
-    caption = "Mean absolute error; rings: two people from each other."
+    rings = any(judge.people is not None for judge in result.scores)
+    caption = "Mean absolute error"
+    caption += "; rings: two people from each other." if rings else "."
     figure = Figure("scores", partial(scores_figure, result), caption)
     return [*blocks, _scores_table(result.scores), figure]
 
@@ -525,7 +540,9 @@ def _describe_unlabelled(judge: UnlabelledJudge, result: JudgeEvaluation) -> str
 
 
 def _judge_figures(judge: VerdictAgreement) -> list[Block]:
-    caption = "Labelled rows by label and verdict, and the share of errors in each slice."
+    tested = any(each.adjusted is not None for each in judge.slices)
+    caption = "Labelled rows by label and verdict"
+    caption += ", and the share of errors in each slice." if tested else "."
     return [Figure("matrix", partial(matrix_figure, judge), caption)]
 
 
@@ -559,7 +576,7 @@ def _draw_matrix(axes: Axes, judge: VerdictAgreement) -> None:
     grid = np.where(right, shares, -shares)
     theme.draw_cells(axes, grid, _CELLS, (-1.0, 1.0), aspect="auto")
     for row, column in np.ndindex(counts.shape):
-        share = f"{percent(shares[row, column], 0)} of row"
+        share = f"{percent(shares[row, column], 0)} of row" if counts[row].any() else ""
         theme.write_cell(axes, column, row, f"{int(counts[row, column]):,}", share, bold=False)
     axes.set_xticks(range(len(columns)), text.clip_names(columns, 14))
     axes.set_yticks(range(len(judge.names)), text.clip_names(judge.names, 14))
