@@ -95,6 +95,9 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
             else:
                 raters = of_people
             remarks.append(f"{shorten(of_people)}: of people? {shorten(judges)}: of a judge?")
+        elif len(verdicts) == 2 and not people and options.get("labels") is None:
+            columns |= dict(zip(("judge", "human"), verdicts, strict=True))
+            remarks.append(f"{verdicts[0]}: of a judge? {verdicts[1]}: of people? or vice versa")
         elif len(verdicts) > 1:
             judges = verdicts
             remarks.append(f"{shorten(verdicts)}: hold the same values; judges?")

@@ -392,11 +392,7 @@ def _how_good(
     file: Path, options: Mapping[str, Any], judges: Sequence[str]
 ) -> tuple[ReadAs, Answer] | None:
     """The command that evaluates the judge, if there is one and some rows have labels."""
-    taken = {
-        name: options[name] for name in ("columns", "labels_as", *_LABELS) if options.get(name)
-    }
-    if options.get("human_metrics") is not None:  # an empty one says that people gave none
-        taken["human_metrics"] = options["human_metrics"]
+    taken = _reading_of_labels(options)
     remarks: list[str] = []
     with reader_remarks(remarks.append):
         try:
@@ -423,6 +419,14 @@ def _how_good(
         remarks=tuple(remarks),
     )
     return read_as, Answer(question=_HOW_GOOD, command=command)
+
+
+def _reading_of_labels(options: Mapping[str, Any]) -> dict[str, Any]:
+    """How rows with labels are read; an empty `human_metrics` says that people gave none."""
+    taken = {name: options[name] for name in (*_READ, *_LABELS) if options.get(name)}
+    if options.get("human_metrics") is not None:
+        taken["human_metrics"] = options["human_metrics"]
+    return taken
 
 
 def _questions(file: Path) -> list[Answer]:
@@ -474,12 +478,11 @@ def _unreadable(file: Path, errors: list[AdjudgeError], options: Mapping[str, An
 
 def _refused_answers(file: Path, options: Mapping[str, Any]) -> DataError | None:
     """Why the verdicts and labels of a file cannot be used, if it has columns of both."""
-    taken = {name: options[name] for name in (*_READ, *_LABELS) if options.get(name)}
     with reader_remarks(lambda _: None):
         try:
-            prepare_evaluation(file, **taken)
+            prepare_evaluation(file, **_reading_of_labels(options))
         except DataError as error:
-            labelled = taken.get("labels") is not None or recognise(
+            labelled = options.get("labels") is not None or recognise(
                 columns_here(read_table(file).columns), "binary", ["human"]
             )
             about_columns = error.problem.startswith(("is missing", "looks like"))

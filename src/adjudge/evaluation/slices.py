@@ -75,6 +75,11 @@ class SliceErrors:
         return self.adjusted is not None and self.adjusted <= self.level
 
     @property
+    def worse(self) -> bool:
+        """Whether it has a larger share of errors than all other rows."""
+        return self.share > (self.share_of_rest or 0.0)
+
+    @property
     def name(self) -> str:
         """The column and its value."""
         return f"{self.column} = {self.value}"
@@ -152,7 +157,7 @@ def find_slices(
 
     def distance(each: SliceErrors) -> tuple[bool, float]:
         rest = each.share if each.share_of_rest is None else each.share_of_rest
-        return not (each.shown and each.share > rest), -(each.share - rest)
+        return not (each.shown and each.worse), rest - each.share
 
     return tuple(sorted(slices, key=distance))
 

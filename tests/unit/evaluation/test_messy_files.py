@@ -265,3 +265,34 @@ def test_of_one_label_more_are_drawn(
     assert not any("did not see the labels" in line for line in lines)
     assert lines[-1] == "next: adjudge plan labels one.csv --write-ids to_label.csv"
     assert run(shlex.split(lines[-1])[2:]) == 0
+
+
+# --- raters ---
+
+
+def test_a_row_of_each_rater_is_the_bar_of_two_people(caplog: pytest.LogCaptureFixture) -> None:
+    ids = np.repeat(np.arange(N), 2)
+    other = np.where(np.arange(N) % 4 == 0, 1 - HUMAN, HUMAN)
+    rows = {
+        "ticket": ids,
+        "rater": ["ann", "bob"] * N,
+        "judge": JUDGE[ids],
+        "human": np.column_stack([HUMAN, other]).ravel(),
+    }
+    [judge] = evaluate(rows, columns={"id": "ticket"}).judges
+    assert (judge.people.n, judge.people.share) == (N, 0.75)
+    assert judge.people.with_judge == pytest.approx(judge.agreement)
+    assert judge.clusters == N
+    assert "no id" not in caplog.text
+    [without_ids] = evaluate(rows).judges
+    assert without_ids.people is None
+    assert "column rater and no id: each rater's row counts as an answer" in caplog.text
+
+
+def test_start_asks_which_of_two_unknown_columns_is_peoples(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write("two.csv", 编号=range(N), 评委=said(JUDGE, "通过", "不"), 人工=said(HUMAN, "通过", "不"))
+    command = command_of("two.csv", capsys=capsys)
+    assert command[2:] == ["--column", "judge=评委", "--column", "human=人工"]
+    assert run(command) == 0
