@@ -5,6 +5,7 @@ Every kind of rows is tried with its own reader, so that what is listed here wor
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,8 @@ class _Kind:
     takes: tuple[str, ...] = _LABELS
     #: Whether it is about texts alone, which no judge and no person has to have seen.
     texts: bool = False
+    #: More options of its commands, by what the file holds.
+    more: Callable[..., str] = lambda file, **reading: ""
 
     def taken(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Those of these options that it takes."""
@@ -97,7 +100,8 @@ def _grades(
     fits = {
         "verdicts to plan labels for": planned,
         "grades": not scored and not planned,
-        "scores": scored and "criterion" not in grades.frame.columns,
+        "scores": scored and by is not None,
+        "scores of answers": scored and "criterion" not in grades.frame.columns,
         "grades of two metrics": not scored and several,
         "numbers of two systems": grades.scale != "classes" and several,
     }
@@ -113,6 +117,21 @@ def _scores(file: Path, **reading: Any) -> tuple[int, int]:
     if of_two and frame["judge_score"].is_between(0, 1).all():
         raise DataError(str(file), "holds grades of 0 and 1, not scores")
     return frame.height, int((frame["human_scores"].list.len() > 0).sum())
+
+
+#: Scales that people are asked to use; `diagnose scores` takes the first if none is named.
+_SCALES = ((1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
+
+
+def _scale_of(file: Path, **reading: Any) -> str:
+    """The option that names the scale of scores; empty for 1 to 5."""
+    frame = prepare_scores(file, **reading).frame
+    scores = [frame["judge_score"], frame["human_scores"].list.explode()]
+    lowest = min(float(each.min()) for each in scores if each.count())  # type: ignore[arg-type]
+    highest = max(float(each.max()) for each in scores if each.count())  # type: ignore[arg-type]
+    scale = (math.floor(lowest), math.ceil(highest))
+    scale = next((s for s in _SCALES if s[0] <= lowest and highest <= s[1]), scale)
+    return "" if scale == _SCALES[0] else f" --scale {scale[0]}-{scale[1]}"
 
 
 def _battles(file: Path, **reading: Unpack[Reading]) -> tuple[int, int | None]:
@@ -151,10 +170,14 @@ _KINDS = (
     _Kind(
         "scores",
         _scores,
-        {
-            "How far are the scores from people's?": "diagnose scores {}",
-            "What mean would people give?": "estimate {} --by criterion",
-        },
+        {"How far are the scores from people's?": "diagnose scores {}"},
+        {},
+        more=lambda file, **reading: _scale_of(file, **reading),
+    ),
+    _Kind(
+        "scores",
+        partial(_grades, by="criterion", rows="scores"),
+        {"What mean would people give?": "estimate {} --by criterion"},
         {},
     ),
     _Kind(
@@ -168,7 +191,7 @@ _KINDS = (
     _Kind("grades", _grades, {"What rate can I report?": "estimate {}"}),
     _Kind(
         "scores of answers",
-        partial(_grades, rows="scores"),
+        partial(_grades, rows="scores of answers"),
         {"What mean would people give?": "estimate {}"},
     ),
     _Kind(
@@ -366,14 +389,18 @@ def _read(
     if how_good is not None or not all(kind.texts for kind in labelled_kinds):
         readable = labelled_kinds
     answers = _questions(file) if options.get("human_metrics") is None else []
-    read_as = list(readable.values())
+    by_name: dict[str, ReadAs] = {}
+    for each in readable.values():
+        by_name.setdefault(each.rows_kind, each)
+    read_as = list(by_name.values())
     if how_good is not None:
         answers.append(how_good[1])
         if all(kind.texts for kind in readable):
             read_as = [how_good[0], *read_as]
     for kind, each in readable.items():
         commands = kind.unlabelled if each.labels == 0 else kind.commands
-        again = _typed_again(kind.taken(options))
+        taken = kind.taken(options)
+        again = kind.more(file, **taken) + _typed_again(taken)
         for question, command in commands.items():
             typed = f"adjudge {command.format(shlex.quote(str(file)))}{again}"
             if question not in {answer.question for answer in answers}:

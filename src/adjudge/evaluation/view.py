@@ -445,8 +445,8 @@ def _describe_columns(judges: Sequence[ScoreAgreement]) -> str:
     words = ["mean: judge minus people"]
     if any(judge.correlation is not None for judge in judges):
         within = {judge.items > 0 for judge in judges if judge.correlation is not None}
-        where = {(True,): " within items", (False,): " over all rows"}.get(tuple(within), "")
-        words.append(f"rank: correlation{where}")
+        where = "over all rows" if within == {False} else "within items"
+        words.append(f"rank: correlation {where}")
     if any(judge.people is not None for judge in judges):
         words.append("people: how far two are apart")
     return "; ".join(words)

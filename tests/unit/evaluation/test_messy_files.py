@@ -252,6 +252,38 @@ def test_start_says_why_verdicts_and_labels_cannot_be_used(columns: Any, why: st
         start(Path(write("refused.csv", **columns)))
 
 
+@pytest.mark.parametrize("highest", [5, 100])
+def test_every_command_for_scores_works(highest: int, capsys: pytest.CaptureFixture[str]) -> None:
+    people = np.linspace(1, highest, N).round().astype(int)
+    of_judge = np.clip(people + np.tile([-1, 0, 1], N // 3), 1, highest)
+    write("scores.csv", id=range(N), judge_score=of_judge, human_score=people)
+    assert run(["start", "scores.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("adjudge ")]
+    assert [command[0] for command in commands] == ["evaluate", "diagnose", "estimate"]
+    assert (commands[1][-2:] == ["--scale", "0-100"]) == (highest == 100)
+    assert [run(command) for command in commands] == [0, 0, 0]
+
+
+def test_a_scale_that_is_too_short_names_one_that_fits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scores = np.tile([1, 4, 9], N // 3)
+    write("scores.csv", doc_id=range(N), judge_score=scores, human_score=scores)
+    assert run(["diagnose", "scores", "scores.csv"]) == 1
+    assert "give another, such as --scale 1-9" in capsys.readouterr().err
+    assert run(["diagnose", "scores", "scores.csv", "--scale", "1-9"]) in (0, 2)
+
+
+def test_the_words_below_scores_are_about_these_judges() -> None:
+    rows = {"id": [*range(N)] * 2, "judge_name": ["m"] * N + ["n"] * N}
+    people = np.tile([1, 2, 3, 4, 5], N // 5)
+    rows |= {"judge_score": [*people, *people[::-1]], "human_score": [*people] * 2}
+    shown = str(evaluate(rows))
+    assert "mean: judge minus people; rank: correlation over all rows" in shown
+    assert "how far two are apart" not in shown
+
+
 # --- few labels ---
 
 

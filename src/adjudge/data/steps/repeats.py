@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import numpy as np
 import polars as pl
 
-from adjudge.data.names import LOG, ORDER_VERDICTS, columns_as_text, columns_here, quote
+from adjudge.data.names import LOG, ORDER_VERDICTS, OURS, columns_as_text, columns_here, quote
 from adjudge.data.rows import Rows, add_absent, are_distinct, find_varying
 from adjudge.data.tables import as_text
 from adjudge.errors import DataError
@@ -81,6 +81,7 @@ def _names_of_judges(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
         name
         for name in columns_here(frame.columns)
         if name not in key
+        and name not in OURS
         and frame.schema[name] == pl.String
         and frame[name].n_unique() <= _MOST_JUDGES
     ]

@@ -212,7 +212,7 @@ def _outside_scale(words: list[str], people: set[str]) -> list[str]:
     if len(scale) <= 2 or scale.null_count():
         return words
     numbers = pl.Series(words, dtype=pl.String).cast(pl.Float64, strict=False)
-    within = numbers.is_between(scale.min(), scale.max()).fill_null(False)  # type: ignore[arg-type]
+    within = numbers.is_between(scale.min(), scale.max()).fill_null(False)
     return [word for word, inside in zip(words, within, strict=True) if not inside]
 
 
