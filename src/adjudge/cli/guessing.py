@@ -95,7 +95,7 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
             else:
                 raters = of_people
             remarks.append(f"{shorten(of_people)}: of people? {shorten(judges)}: of a judge?")
-        elif len(verdicts) == 2 and not people and options.get("labels") is None:
+        elif len(verdicts) == 2 and not (people or options.get("labels") or _of_models(verdicts)):
             columns |= dict(zip(("judge", "human"), verdicts, strict=True))
             remarks.append(f"{verdicts[0]}: of a judge? {verdicts[1]}: of people? or vice versa")
         elif len(verdicts) > 1:
@@ -105,8 +105,8 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
             columns["judge"] = verdicts[0]
             remarks.append(f"{verdicts[0]}: holds pass and fail, or 1 and 0; the judge's?")
         elif len(scores) > 1:
-            raters = [column for column in scores if not _MODEL.search(column)]
-            by_models = [column for column in scores if column not in raters]
+            by_models = _of_models(scores)
+            raters = [column for column in scores if column not in by_models]
             by_models, raters = _of_one_criterion(by_models, raters, remarks)
             if len(by_models) == 1 and raters:
                 columns["judge_score"] = by_models[0]
@@ -134,7 +134,7 @@ def _name_sides(frame: pl.DataFrame, columns: dict[str, str], remarks: list[str]
     sides = [column for column in said if len(said[column]) > 1 and in_words_of_sides(said[column])]
     known = [column for column in sides if recognise([column], "binary", ["judge"])]
     unknown = [column for column in sides if column not in known]
-    judges = [column for column in unknown if _MODEL.search(column)]
+    judges = _of_models(unknown)
     people = [column for column in unknown if column not in judges]
     if len(people) != 1 or len(known) + len(judges) != 1:
         return []
@@ -201,6 +201,11 @@ def _of_people(frame: pl.DataFrame, verdicts: Sequence[str]) -> list[str]:
     one_judge = len(unnamed) == len(verdicts) - 1 and {*sparse} <= {*unnamed}
     of_people = sparse if len(sparse) == 1 and not one_judge else unnamed
     return of_people if len(of_people) < len(verdicts) else []
+
+
+def _of_models(columns: Sequence[str]) -> list[str]:
+    """The columns with names as models have."""
+    return [column for column in columns if _MODEL.search(column)]
 
 
 def _of_one_criterion(

@@ -172,7 +172,7 @@ _KINDS = (
         _scores,
         {"How far are the scores from people's?": "diagnose scores {}"},
         {},
-        more=lambda file, **reading: _scale_of(file, **reading),
+        more=_scale_of,
     ),
     _Kind(
         "scores",
@@ -352,6 +352,10 @@ def start(
         options["labels_columns"] = of_labels or None
         options["raters"] = guess.raters or options.get("raters")
         guessed, _ = _read(file, options, guess.judges)
+        if guess.judges and not guessed.answers:
+            # Without labels, one judge's rows show which to label.
+            options["columns"]["judge"] = guess.judges[0]
+            guessed, _ = _read(file, options)
         # Among texts, a column is a judge's only if people labelled what it says.
         labelled = any(answer.question == _HOW_GOOD for answer in guessed.answers)
         if labelled or (guessed.answers and not guide.read_as):
@@ -400,7 +404,8 @@ def _read(
     for kind, each in readable.items():
         commands = kind.unlabelled if each.labels == 0 else kind.commands
         taken = kind.taken(options)
-        again = kind.more(file, **taken) + _typed_again(taken)
+        with reader_remarks(lambda _: None):
+            again = kind.more(file, **taken) + _typed_again(taken)
         for question, command in commands.items():
             typed = f"adjudge {command.format(shlex.quote(str(file)))}{again}"
             if question not in {answer.question for answer in answers}:

@@ -222,6 +222,15 @@ def test_start_takes_one_criterion_of_several(capsys: pytest.CaptureFixture[str]
     assert run(command) == 0
 
 
+def test_start_takes_no_model_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    write("models.csv", id=range(N), **{"gpt-4o": JUDGE, "claude-3": HUMAN})
+    assert run(["start", "models.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [command] = [line for line in lines if line.startswith("adjudge ")]
+    assert command.startswith("adjudge plan labels models.csv ")
+    assert run(shlex.split(command)[1:]) == 0
+
+
 def test_start_takes_shares_for_a_judge_beside_pass_and_fail(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
