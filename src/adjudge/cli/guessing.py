@@ -14,7 +14,12 @@ from typing import Any
 
 import polars as pl
 
-from adjudge.data.candidates import in_words_of_sides, judge_candidates, same_classes
+from adjudge.data.candidates import (
+    holds_shares,
+    in_words_of_sides,
+    judge_candidates,
+    same_classes,
+)
 from adjudge.data.columns import rename_columns
 from adjudge.data.names import GRADE, columns_here, recognise, shorten
 from adjudge.data.scales import MOST_CLASSES
@@ -24,7 +29,7 @@ from adjudge.data.tables import as_text, read_table, source_name
 #: Parts of names that models have, and people do not.
 _MODEL = re.compile(
     r"(?i)gpt|llm|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-r|judge|model"
-    r"|auto|\bo[134]\b"
+    r"|auto|\bo[134]\b|(\b|_)(ai|ki|ia)(\b|_)"
 )
 #: Names of columns that people are asked to fill: a question, or their feedback.
 _ASKED = re.compile(r"(?i)\?\s*$|feedback|human|expert|reviewer|annotat|rater|label")
@@ -77,8 +82,12 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
         verdicts = [column for column in _verdict_columns(frame) if column not in taken]
         verdicts = verdicts or [column for column in _class_columns(frame) if column not in taken]
         scores = [column for column in _score_columns(frame) if column not in taken]
+        shares = [column for column in frame.columns if holds_shares(frame[column])]
         if judges:
             remarks.append(f"{shorten(judges)}: values on the scale of {people[0]}; judges?")
+        elif len(shares) == len(verdicts) == 1 and not people:
+            columns |= {"judge": shares[0], "human": verdicts[0]}
+            remarks.append(f"{shares[0]}: probabilities of a judge? {verdicts[0]}: of people?")
         elif len(verdicts) > 1 and not people and (of_people := _of_people(frame, verdicts)):
             judges = [column for column in verdicts if column not in of_people]
             if len(of_people) == 1:
@@ -86,6 +95,9 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
             else:
                 raters = of_people
             remarks.append(f"{shorten(of_people)}: of people? {shorten(judges)}: of a judge?")
+        elif len(verdicts) == 2 and not (people or options.get("labels") or _of_models(verdicts)):
+            columns |= dict(zip(("judge", "human"), verdicts, strict=True))
+            remarks.append(f"{verdicts[0]}: of a judge? {verdicts[1]}: of people? or vice versa")
         elif len(verdicts) > 1:
             judges = verdicts
             remarks.append(f"{shorten(verdicts)}: hold the same values; judges?")
@@ -93,8 +105,9 @@ def guess_columns(file: Any, options: Mapping[str, Any]) -> Guess | None:
             columns["judge"] = verdicts[0]
             remarks.append(f"{verdicts[0]}: holds pass and fail, or 1 and 0; the judge's?")
         elif len(scores) > 1:
-            raters = [column for column in scores if not _MODEL.search(column)]
-            by_models = [column for column in scores if column not in raters]
+            by_models = _of_models(scores)
+            raters = [column for column in scores if column not in by_models]
+            by_models, raters = _of_one_criterion(by_models, raters, remarks)
             if len(by_models) == 1 and raters:
                 columns["judge_score"] = by_models[0]
                 remarks.append(f"{by_models[0]}: scores of a model? {shorten(raters)}: of people?")
@@ -121,7 +134,7 @@ def _name_sides(frame: pl.DataFrame, columns: dict[str, str], remarks: list[str]
     sides = [column for column in said if len(said[column]) > 1 and in_words_of_sides(said[column])]
     known = [column for column in sides if recognise([column], "binary", ["judge"])]
     unknown = [column for column in sides if column not in known]
-    judges = [column for column in unknown if _MODEL.search(column)]
+    judges = _of_models(unknown)
     people = [column for column in unknown if column not in judges]
     if len(people) != 1 or len(known) + len(judges) != 1:
         return []
@@ -181,12 +194,34 @@ def _class_columns(frame: pl.DataFrame) -> list[str]:
 def _of_people(frame: pl.DataFrame, verdicts: Sequence[str]) -> list[str]:
     """Those of these columns that people filled: one has gaps, or no model's name; none if unsure.
 
-    Judges answer every row; people label some.
+    Next to one model's column all others are people's. Judges answer every row; people label some.
     """
     sparse = [column for column in verdicts if frame[column].null_count()]
     unnamed = [column for column in verdicts if not _MODEL.search(column)]
-    of_people = sparse if len(sparse) == 1 else unnamed
+    one_judge = len(unnamed) == len(verdicts) - 1 and {*sparse} <= {*unnamed}
+    of_people = sparse if len(sparse) == 1 and not one_judge else unnamed
     return of_people if len(of_people) < len(verdicts) else []
+
+
+def _of_models(columns: Sequence[str]) -> list[str]:
+    """The columns with names as models have."""
+    return [column for column in columns if _MODEL.search(column)]
+
+
+def _of_one_criterion(
+    judges: list[str], raters: list[str], remarks: list[str]
+) -> tuple[list[str], list[str]]:
+    """A judge's and people's scores for the first of several criteria, by the ends of their names.
+
+    >>> _of_one_criterion(["llm_tone", "llm_facts"], ["human_tone", "human_facts"], [])
+    (['llm_tone'], ['human_tone'])
+    """
+    ends = [re.split(r"[\W_]+", judge)[-1].lower() for judge in judges]
+    same = [[c for c in raters if c.lower().endswith(end)] for end in ends]
+    if len(judges) < 2 or len({*ends}) < len(ends) or not all(same):
+        return judges, raters
+    remarks.append(f"{shorten(judges)}: a criterion each? one at a time, here {judges[0]}")
+    return judges[:1], same[0]
 
 
 def _score_columns(frame: pl.DataFrame) -> list[str]:

@@ -5,6 +5,7 @@ Every kind of rows is tried with its own reader, so that what is listed here wor
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,7 @@ from adjudge.data import (
     sniff,
 )
 from adjudge.data.formats import UNMATCHED
-from adjudge.data.names import columns_here, shorten
+from adjudge.data.names import columns_here, recognise, shorten
 from adjudge.data.source import typed_again
 from adjudge.data.tables import TableLike, read_table
 from adjudge.errors import AdjudgeError, DataError, FileError
@@ -45,7 +46,7 @@ from adjudge.present.text import count
 #: What every kind takes: names of columns, words and whose metrics are.
 _READ = ("columns", "labels_as", "human_metrics")
 _HOW_GOOD = "How good is the judge, and where is it wrong?"
-_LABELS = ("labels", "labels_columns", "raters")
+_LABELS = ("labels", "labels_columns", "raters", "alike_ids")
 #: Columns that are about no text.
 _VERDICTS = ("judge", "judge_score", "human")
 _LABEL_FIRST = {"Which rows do people label first?": "plan labels {} --write-ids to_label.csv"}
@@ -67,11 +68,13 @@ class _Kind:
     takes: tuple[str, ...] = _LABELS
     #: Whether it is about texts alone, which no judge and no person has to have seen.
     texts: bool = False
+    #: More options of its commands, by what the file holds.
+    more: Callable[..., str] = lambda file, **reading: ""
 
     def taken(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Those of these options that it takes."""
-        taken = {name: options.get(name) for name in (*_READ, *self.takes)}
-        if self.texts and taken["columns"]:
+        taken = {name: options[name] for name in (*_READ, *self.takes) if name in options}
+        if self.texts and taken.get("columns"):
             columns = taken["columns"].items()
             taken["columns"] = {ours: theirs for ours, theirs in columns if ours not in _VERDICTS}
         return taken
@@ -98,7 +101,8 @@ def _grades(
     fits = {
         "verdicts to plan labels for": planned,
         "grades": not scored and not planned,
-        "scores": scored and "criterion" not in grades.frame.columns,
+        "scores": scored and by is not None,
+        "scores of answers": scored and "criterion" not in grades.frame.columns,
         "grades of two metrics": not scored and several,
         "numbers of two systems": grades.scale != "classes" and several,
     }
@@ -109,7 +113,26 @@ def _grades(
 
 def _scores(file: Path, **reading: Any) -> tuple[int, int]:
     frame = prepare_scores(file, **reading).frame
+    people = frame["human_scores"].list.explode().drop_nulls()
+    of_two = len(people) > 0 and people.is_in([0.0, 1.0]).all()
+    if of_two and frame["judge_score"].is_between(0, 1).all():
+        raise DataError(str(file), "holds grades of 0 and 1, not scores")
     return frame.height, int((frame["human_scores"].list.len() > 0).sum())
+
+
+#: Scales that people are asked to use; `diagnose scores` takes the first if none is named.
+_SCALES = ((1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
+
+
+def _scale_of(file: Path, **reading: Any) -> str:
+    """The option that names the scale of scores; empty for 1 to 5."""
+    frame = prepare_scores(file, **reading).frame
+    scores = [frame["judge_score"], frame["human_scores"].list.explode()]
+    lowest = min(float(each.min()) for each in scores if each.count())  # type: ignore[arg-type]
+    highest = max(float(each.max()) for each in scores if each.count())  # type: ignore[arg-type]
+    scale = (math.floor(lowest), math.ceil(highest))
+    scale = next((s for s in _SCALES if s[0] <= lowest and highest <= s[1]), scale)
+    return "" if scale == _SCALES[0] else f" --scale {scale[0]}-{scale[1]}"
 
 
 def _battles(file: Path, **reading: Unpack[Reading]) -> tuple[int, int | None]:
@@ -148,10 +171,14 @@ _KINDS = (
     _Kind(
         "scores",
         _scores,
-        {
-            "How far are the scores from people's?": "diagnose scores {}",
-            "What mean would people give?": "estimate {} --by criterion",
-        },
+        {"How far are the scores from people's?": "diagnose scores {}"},
+        {},
+        more=_scale_of,
+    ),
+    _Kind(
+        "scores",
+        partial(_grades, by="criterion", rows="scores"),
+        {"What mean would people give?": "estimate {} --by criterion"},
         {},
     ),
     _Kind(
@@ -165,7 +192,7 @@ _KINDS = (
     _Kind("grades", _grades, {"What rate can I report?": "estimate {}"}),
     _Kind(
         "scores of answers",
-        partial(_grades, rows="scores"),
+        partial(_grades, rows="scores of answers"),
         {"What mean would people give?": "estimate {}"},
     ),
     _Kind(
@@ -307,10 +334,14 @@ def start(
         return Guide(file=None, answers=tuple(listed), refused={})
     options: dict[str, Any] = {**reading, "labels": labels}
     guide, errors = _read(file, options)
+    if labels is not None and not (guide.read_as or options.get("alike_ids")):
+        alike, _ = _read(file, {**options, "alike_ids": True})
+        guide = alike if alike.read_as else guide
     labelled = any(each.rows_kind not in _TEXTS and each.labels != 0 for each in guide.read_as)
     if labelled or (guide.answers and not guide.read_as):
         return guide
-    if not guide.read_as and (known := _known(errors)) is not None:
+    unlike = None if guide.read_as else _refused_answers(file, options)
+    if not guide.read_as and (known := _known(errors, unlike)) is not None:
         raise known
     try:
         guess = guess_columns(file, options)
@@ -322,6 +353,10 @@ def start(
         options["labels_columns"] = of_labels or None
         options["raters"] = guess.raters or options.get("raters")
         guessed, _ = _read(file, options, guess.judges)
+        if guess.judges and not guessed.answers:
+            # Without labels, one judge's rows show which to label.
+            options["columns"]["judge"] = guess.judges[0]
+            guessed, _ = _read(file, options)
         # Among texts, a column is a judge's only if people labelled what it says.
         labelled = any(answer.question == _HOW_GOOD for answer in guessed.answers)
         if labelled or (guessed.answers and not guide.read_as):
@@ -329,7 +364,7 @@ def start(
             first = replace(first, remarks=(*guess.remarks, *first.remarks))
             return replace(guessed, read_as=(first, *guessed.read_as[1:]))
     if not guide.read_as:
-        raise _unreadable(file)
+        raise unlike or _unreadable(file)
     return guide
 
 
@@ -359,22 +394,28 @@ def _read(
     if how_good is not None or not all(kind.texts for kind in labelled_kinds):
         readable = labelled_kinds
     answers = _questions(file) if options.get("human_metrics") is None else []
-    read_as = list(readable.values())
+    by_name: dict[str, ReadAs] = {}
+    for each in readable.values():
+        by_name.setdefault(each.rows_kind, each)
+    read_as = list(by_name.values())
     if how_good is not None:
         answers.append(how_good[1])
         if all(kind.texts for kind in readable):
             read_as = [how_good[0], *read_as]
     for kind, each in readable.items():
         commands = kind.unlabelled if each.labels == 0 else kind.commands
-        again = _typed_again(kind.taken(options))
+        taken = kind.taken(options)
+        with reader_remarks(lambda _: None):
+            again = kind.more(file, **taken) + _typed_again(taken)
         for question, command in commands.items():
             typed = f"adjudge {command.format(shlex.quote(str(file)))}{again}"
-            answers.append(Answer(question=question, command=typed))
+            if question not in {answer.question for answer in answers}:
+                answers.append(Answer(question=question, command=typed))
     names = {kind.name for kind in readable}
     guide = Guide(
         file=str(file),
         read_as=tuple(read_as),
-        answers=tuple(dict.fromkeys(answers)),
+        answers=tuple(answers),
         refused={name: str(why) for name, why in refused.items() if name not in names},
     )
     return guide, list(refused.values())
@@ -384,13 +425,7 @@ def _how_good(
     file: Path, options: Mapping[str, Any], judges: Sequence[str]
 ) -> tuple[ReadAs, Answer] | None:
     """The command that evaluates the judge, if there is one and some rows have labels."""
-    taken = {
-        name: options[name]
-        for name in ("columns", "labels", "labels_columns", "labels_as", "raters")
-        if options.get(name)
-    }
-    if options.get("human_metrics") is not None:  # an empty one says that people gave none
-        taken["human_metrics"] = options["human_metrics"]
+    taken = _reading_of_labels(options)
     remarks: list[str] = []
     with reader_remarks(remarks.append):
         try:
@@ -417,6 +452,14 @@ def _how_good(
         remarks=tuple(remarks),
     )
     return read_as, Answer(question=_HOW_GOOD, command=command)
+
+
+def _reading_of_labels(options: Mapping[str, Any]) -> dict[str, Any]:
+    """How rows with labels are read; an empty `human_metrics` says that people gave none."""
+    taken = {name: options[name] for name in (*_READ, *_LABELS) if options.get(name)}
+    if options.get("human_metrics") is not None:
+        taken["human_metrics"] = options["human_metrics"]
+    return taken
 
 
 def _questions(file: Path) -> list[Answer]:
@@ -458,11 +501,13 @@ def _metrics_of(file: Path, human_metrics: Mapping[str, str] | None) -> tuple[li
     return list(dict.fromkeys(metrics)), names
 
 
-def _known(errors: list[AdjudgeError]) -> AdjudgeError | None:
+def _known(errors: list[AdjudgeError], unlike: DataError | None) -> AdjudgeError | None:
     """What all readers say, or one that knew the file and says what it lacks."""
     for error in errors:
         if getattr(error, "argument", None) == "human_metrics":
             return error
+    if unlike is not None:
+        return next((error for error in errors if str(error) == str(unlike)), None)
     for error in errors:
         if len({*map(str, errors)}) == 1 or getattr(error, "row", None) is not None:
             return error
@@ -485,6 +530,22 @@ def _unreadable(file: Path) -> AdjudgeError:
     )
 
 
+def _refused_answers(file: Path, options: Mapping[str, Any]) -> DataError | None:
+    """Why the verdicts and labels of a file cannot be used, if it has columns of both."""
+    with reader_remarks(lambda _: None):
+        try:
+            prepare_evaluation(file, **_reading_of_labels(options))
+        except DataError as error:
+            labelled = options.get("labels") is not None or recognise(
+                columns_here(read_table(file).columns), "binary", ["human"]
+            )
+            about_columns = error.problem.startswith(("is missing", "looks like"))
+            return error if labelled and not about_columns else None
+        except AdjudgeError:
+            pass
+    return None
+
+
 def _typed_again(taken: Mapping[str, Any]) -> str:
     """What the commands of a kind take, as options."""
     words = typed_again(taken)
@@ -492,4 +553,6 @@ def _typed_again(taken: Mapping[str, Any]) -> str:
         words += ["--labels", str(labels)]
     if raters := taken.get("raters"):
         words += ["--raters", ",".join(raters)]
+    if taken.get("alike_ids"):
+        words.append("--alike-ids")
     return "".join(f" {shlex.quote(word)}" for word in words)

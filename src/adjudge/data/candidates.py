@@ -10,9 +10,9 @@ import shlex
 
 import polars as pl
 
-from adjudge.data.names import GRADE, LOG, OURS, PAIR, bare_name, shorten
+from adjudge.data.names import GRADE, LOG, OURS, PAIR, bare_name, shorten, usual_names
 from adjudge.data.scales import MOST_CLASSES
-from adjudge.data.steps.status import plain_words
+from adjudge.data.steps.status import ERROR_COLUMNS, plain_words
 from adjudge.data.tables import Table, as_text
 
 #: Parts of names that columns of people have.
@@ -46,7 +46,7 @@ def judge_candidates(frame: pl.DataFrame, human_column: str = "human") -> list[s
     ]
     judges = [column for column in free if same_classes(plain_words(frame[column]), people)]
     if not judges and people <= GRADE.words.keys():
-        judges = [column for column in free if _holds_shares(frame[column])]
+        judges = [column for column in free if holds_shares(frame[column])]
     return judges
 
 
@@ -73,7 +73,7 @@ def in_words_of_sides(words: set[str]) -> bool:
     return words <= PAIR.words.keys() and not words <= GRADE.words.keys()
 
 
-def _holds_shares(values: pl.Series) -> bool:
+def holds_shares(values: pl.Series) -> bool:
     """Whether a column holds numbers in [0, 1] other than 0 and 1."""
     numbers = as_text(values).drop_nulls().cast(pl.Float64, strict=False)
     within = numbers.is_between(0, 1).all() and not numbers.null_count()
@@ -97,8 +97,36 @@ def people_candidates(frame: pl.DataFrame) -> list[str]:
     ]
 
 
-def remark_people(table: Table) -> None:
+def remark_people(table: Table, judge: str) -> None:
     """Name columns of a table without labels that can be people's labels."""
-    if people := people_candidates(table.frame):
+    frame = table.frame
+    if people := people_candidates(frame):
         typed = shlex.join(["--raters", ",".join(people)])
         LOG.warning("%s: if %s are labels of people: %s", table.name, shorten(people), typed)
+    elif alike := _says_the_same(frame, judge):
+        typed = " or ".join(shlex.join(["--column", f"human={column}"]) for column in alike)
+        LOG.warning(
+            "%s: warning: no column is read as people's labels; if one of these is: %s (columns=)",
+            *(table.name, typed),
+        )
+
+
+def _says_the_same(frame: pl.DataFrame, judge: str) -> list[str]:
+    """Columns without a meaning to any reader that hold what the judge says.
+
+    Next to the judge's probabilities they hold pass and fail.
+
+    >>> _says_the_same(pl.DataFrame({"judge": ["ok", "bad"], "QA": ["bad", "ok"]}), "judge")
+    ['QA']
+    """
+    if judge not in frame.columns:
+        return []
+    verdicts = plain_words(frame[judge])
+    usual = [*OURS, judge, *usual_names("judge", "binary"), *ERROR_COLUMNS]
+    taken = {bare_name(name) for name in usual}
+    words = {c: plain_words(frame[c]) for c in frame.columns if bare_name(c) not in taken}
+    return [
+        column
+        for column, said in words.items()
+        if len(said) > 1 and same_classes(said, verdicts or {"0", "1"})
+    ]

@@ -369,7 +369,7 @@ def prepare_grades(
         answers = _answer_columns(table, judge_column, human_column)
         rows = Rows(table.frame, table.dropped)
         if source.labels is None and not has_values(rows.frame, answers.human):
-            remark_people(table)
+            remark_people(table, answers.judge)
         apart = [option for option in (by, strata) if isinstance(option, str)]
         if not {*apart} <= {*rows.frame.columns}:
             people = {"human": answers.human} if needs_labels and source.labels is None else {}
@@ -393,8 +393,7 @@ def prepare_grades(
     taken = _take_labels(rows, table.name, chances, by_verdict, without, model_labels=model_labels)
     rows = _complete(taken.rows, table.name, {"verdict": answers.judge, **roles}, table.labels_as)
     _check_by_verdict(rows.frame, table.name, positive, by_verdict)
-    native = scores and table.format == "scores"
-    coded = code_answers(rows.frame, table.name, answers, positive, scores=scores, native=native)
+    coded = code_answers(rows.frame, table, answers, positive, scores=scores)
     frame = rows.frame
     groups, group_names = code_column(frame["__by"]) if "by" in roles else (None, ())
     if "by" in roles:

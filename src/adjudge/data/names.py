@@ -106,9 +106,9 @@ USUAL: Mapping[str, str] = {
     "judge": "judge_name judge_model evaluator annotator grader",
     "judge_name": "judge_model evaluator annotator grader",
     "binary:judge": "judge_label judge_verdict judge_grade judge_score verdict llm_label llm_grade "
-    "llm_score llm_judge prediction predicted pred score grade",
+    "llm_score llm_judge prediction predicted pred y_pred score grade",
     "binary:human": "human_label human_grade human_score human_verdict label gold gold_label "
-    "annotation ground_truth expert",
+    "y_true annotation ground_truth expert",
     "grades:judge": "judge_label judge_verdict verdict",
     "grades:human": "label human_label human_grade human_verdict gold gold_label annotation "
     "ground_truth expert",

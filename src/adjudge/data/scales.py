@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from adjudge.data.names import GRADE, LOG, plain_word, read_grade_words, shorten
+from adjudge.data.names import GRADE, LOG, PAIR, plain_word, read_grade_words, shorten
 from adjudge.data.outcomes import code_names
+from adjudge.data.tables import Table
 from adjudge.errors import ArgumentError, DataError
+from adjudge.present.text import count
 from adjudge.validation import FloatArray, IntArray
 
 Scale = Literal["binary", "probability", "scores", "classes"]
@@ -37,16 +40,13 @@ class Coded(NamedTuple):
 
 
 def code_answers(
-    frame: pl.DataFrame,
-    name: str,
-    answers: Answers,
-    positive: str | None,
-    *,
-    scores: bool,
-    native: bool,
+    frame: pl.DataFrame, table: Table, answers: Answers, positive: str | None, *, scores: bool
 ) -> Coded:
     """Verdicts and labels as numbers, or as classes if their words or whole numbers are names."""
-    words = in_one_spelling(frame["__verdict"], frame["__label"], first=positive)
+    name = table.name
+    native = scores and table.format == "scores"
+    said = (_read_percents(frame[column]) for column in ("__verdict", "__label"))
+    words = in_one_spelling(*said, first=positive)
     if positive is not None:
         verdict, label = against_the_rest(*words, positive, name, answers.judge)
     else:
@@ -66,12 +66,25 @@ def code_answers(
         # Yes and no of a judge are 1 and 0, but not next to people's yes, no and maybe.
         verdict, label = words
     _refuse_other_words(verdict, label, name, answers.judge, words)
+    _refuse_words_of_one_side(*words, table, answers.judge)
     names, verdicts, codes = code_names(verdict, label)
     if len(names) > MOST_CLASSES:
         remedy = f"give at most {MOST_CLASSES} classes; is this the right column?"
         problem = f"has {len(names)} different values"
         raise DataError(name, problem, column=answers.judge, remedy=remedy)
     return Coded(scale, none, none, verdicts, codes, names)
+
+
+def _read_percents(values: pl.Series) -> pl.Series:
+    """Percentages as shares, if all values are percentages.
+
+    >>> _read_percents(pl.Series(["85%", None, "7.5 %"])).to_list()
+    ['0.85', None, '0.075']
+    """
+    if not values.str.contains(r"^\d+([.,]\d+)?\s*%$").all() or values.null_count() == len(values):
+        return values
+    numbers = values.str.strip_chars(" %").str.replace(",", ".", literal=True).cast(pl.Float64)
+    return (numbers / 100).cast(pl.String)
 
 
 def in_one_spelling(
@@ -217,4 +230,67 @@ def _refuse_other_words(
         if of_people <= {"0", "1"} and len(strange) < len(of_judge):
             problem = f"the judge says {shorten(strange, 5)}: neither pass nor fail"
             remedy = f"give its meaning, or leave it out: --labels-as '{strange[0]}=' (labels_as=)"
+        elif of_people <= {"0", "1"} and all(map(_is_number, of_judge)):
+            scores = shorten(sorted(judge_words, key=float), 5)
+            problem = f"the judge gives scores ({scores}), people say {theirs}"
+            remedy = (
+                "decide from which score on an answer passes, and give the judge's verdicts in "
+            )
+            remedy += "a column of 1 and 0; a score chosen on these labels looks better than it is"
         raise DataError(name, problem, column=column, remedy=remedy)
+
+
+#: A word that only the judge, or only people say is one of two names of a class, if so many say it.
+_OFTEN = 0.1
+_FEWEST_LABELS = 20
+
+
+def _refuse_words_of_one_side(
+    verdict: pl.Series, label: pl.Series, table: Table, column: str
+) -> None:
+    """Refuse two names of what looks like one class, such as hallucinated and Hallucination.
+
+    Each is in a tenth of the labelled rows, and the other side never says it. A label whose meaning
+    the caller gave is one that the judge can miss.
+    """
+    labelled = label.is_not_null() & verdict.is_not_null()
+    stated = {plain_word(word) for word in table.labels_as.values()}
+    of_judge = _words_often_said(verdict.filter(labelled), label)
+    of_people = _words_often_said(label.filter(labelled), verdict)
+    of_people = {word: n for word, n in of_people.items() if plain_word(word) not in stated}
+    if labelled.sum() < _FEWEST_LABELS or not (of_judge and of_people):
+        return
+    judge_word, judge_rows = next(iter(of_judge.items()))
+    word, rows = next(iter(of_people.items()))
+    both = {plain_word(judge_word), plain_word(word)}
+    if both <= GRADE.words.keys() or both <= PAIR.words.keys():
+        return
+    as_judge = shlex.quote(f"{word}={judge_word}")
+    as_people = shlex.quote(f"{word}={word}")
+    raise DataError(
+        table.name,
+        f"the judge says {judge_word} on {count(judge_rows, 'labelled row')}, people never; people "
+        f"say {word} on {rows:,}, the judge never",
+        column=column,
+        remedy=f"if these are one class: --labels-as {as_judge}; if they are two: --labels-as "
+        f"{as_people} (labels_as=)",
+    )
+
+
+def _words_often_said(values: pl.Series, by_others: pl.Series) -> dict[str, int]:
+    """The words, with their rows, that many of these values are and none of the others is."""
+    table = values.value_counts(sort=True, name="rows").rows()
+    others = words_in(by_others)
+    return {
+        word: rows
+        for word, rows in table
+        if word not in others and rows >= _OFTEN * len(values) and not _is_number(word)
+    }
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.judgments import Judgments
+from adjudge.data.outcomes import code_sorted
 from adjudge.data.rows import Rows, code_clusters, has_values
 from adjudge.data.source import Reading, Source
 from adjudge.data.tables import TableLike
@@ -285,13 +286,8 @@ def evaluate(
     best, can_be_best = _best(read, drawn, level, seed)
     how: dict[str, Any] = {"ties": ties, "alphas": alphas, "delta": delta, "splits": splits}
     how |= {"doubt": doubt, "choose_on": choose_on, "cluster": cluster, "seed": seed}
-    quality = None
-    # A doubt is measured over halves of the labelled rows, which were drawn at random.
-    if read.judgments is not None and min(judge.clusters for judge in measured) > 1:
-        if drawn in ("verdict", "chosen"):
-            warnings.append(_NO_DOUBT)
-        else:
-            quality = evaluate_doubt(read.judgments, model_labels=model_labels, **how)
+    quality, why_not = _measure_doubt(read, measured, drawn, model_labels=model_labels, **how)
+    warnings += why_not
     return JudgeEvaluation(
         **about,
         drawn=drawn,
@@ -303,6 +299,17 @@ def evaluate(
         assumptions=_assumptions(read, drawn, best=best is not None, sliced=bool(columns)),
         warnings=tuple(warnings),
     )
+
+
+def _measure_doubt(
+    read: ReadRows, judges: Sequence[VerdictAgreement], drawn: Drawing | None, **how: Any
+) -> tuple[Evaluation | None, list[str]]:
+    """What the doubt is worth over halves of labelled rows drawn at random, or why it is not."""
+    if read.judgments is None or min(judge.clusters for judge in judges) < 2:
+        return None, []
+    if drawn in ("verdict", "chosen"):
+        return None, [_NO_DOUBT]
+    return evaluate_doubt(read.judgments, **how), []
 
 
 def _with_labelled_judges(read: ReadRows) -> ReadRows:
@@ -360,11 +367,8 @@ def _words(read: ReadRows, judge: str | None, *, by_verdict: bool, seed: int) ->
 
 def _verdict_codes(words: JudgedWords) -> tuple[IntArray, list[str]]:
     """Verdicts as codes, and the name of each; the last is no verdict."""
-    names = words.verdicts.drop_nulls().unique().sort().to_list()
-    codes = words.verdicts.replace_strict(
-        dict(zip(names, range(len(names)), strict=True)), default=None, return_dtype=pl.Int64
-    )
-    return codes.fill_null(len(names)).to_numpy(), [*names, "none"]
+    names, codes = code_sorted(words.verdicts)
+    return np.where(codes < 0, len(names), codes), [*names, "none"]
 
 
 def _how_drawn(
@@ -572,12 +576,15 @@ def disagreements(rows: ReadRows) -> pl.DataFrame:
         first.append(pl.col(JUDGE).alias("judge"))
     first += [verdict, label]
     if rows.scored:
-        distance = (pl.col(VERDICT) - pl.col(LABEL)).alias("difference")
-        first.append(distance)
-        wrong = wrong.sort((pl.col(VERDICT) - pl.col(LABEL)).abs(), descending=True)
-    hidden = [c for c in wrong.columns if c.startswith("__")]
-    others = wrong.drop(hidden)
+        distance = pl.col(VERDICT) - pl.col(LABEL)
+        first.append(distance.alias("difference"))
+        wrong = wrong.sort(distance.abs(), descending=True)
     here = {*(each.meta.output_name() for each in first), "judge", "human", "label_given"}
-    empty = [c for c in others.columns if others[c].null_count() == others.height]
-    rest = [c for c in others.columns if c not in here and c not in empty]
+    rest = [
+        column
+        for column in wrong.columns
+        if column not in here
+        and not column.startswith("__")
+        and wrong[column].null_count() < wrong.height
+    ]
     return wrong.select(*first, *rest)

@@ -28,6 +28,7 @@ from adjudge.data.grades import (
 )
 from adjudge.data.judgments import Judgments, own_verdicts
 from adjudge.data.names import (
+    LOG,
     PAIR,
     columns_here,
     has_order_verdicts,
@@ -76,6 +77,8 @@ Drawing = Literal["random", "plan", "verdict", "chosen"]
 _UNITS: Mapping[str, Unit] = {"pairs": "pair", "grades": "answer", "choices": "prompt"}
 #: Labels that say nothing about other rows; those drawn by verdict are weighted.
 _NOT_USED = tuple(way for way in BY_SCORE if way != BY_VERDICT)
+#: Columns of battles in which people name the winner.
+_VOTES = ("human_pref", "winner", "human_winner", "human_preference")
 #: Between a judge and what it was asked for.
 _ON = ", "
 
@@ -143,7 +146,7 @@ def read_rows(source: Source, asked: Asked, method: DoubtMethod) -> ReadRows:
             return _of_judgments(source.data, asked)
         table = open_table(source.rows)
         wide = bool(asked.judges) and {*asked.judges} <= {*table.frame.columns}
-        battles = "battles" in (table.kind, table.format)
+        battles = "battles" in (table.kind, table.format) or _are_judged_battles(table, asked)
         if battles:
             table = _with_words_of_battles(table, asked)
         if wide:
@@ -156,7 +159,9 @@ def read_rows(source: Source, asked: Asked, method: DoubtMethod) -> ReadRows:
             judge = asked.judges[0] if len(asked.judges) == 1 else None
             judged = _opened(source, table)
             return _of_judgments(method.prepare(judged, judge, asked.protocol, None), asked)
-        return _of_grades(source, table, asked)
+        read = _of_grades(source, table, asked)
+        names = {apart: ours for ours, apart in _APART.items()}
+        return replace(read, frame=read.frame.rename(names, strict=False))
 
 
 def _opened(source: Source, table: Table) -> Source:
@@ -186,11 +191,23 @@ def _has_scores(table: Table, raters: Sequence[str]) -> bool:
 
 # --- judges in columns ---
 
+#: Next to these names a table looks like battles or judgments, not like verdicts: other names.
+_APART = {"model_a": "__model_a", "model_b": "__model_b", "p_a": "__p_a"}
+
+
+def _are_judged_battles(table: Table, asked: Asked) -> bool:
+    """Pairs of models' answers whose winner by people and by a judge is named by its model."""
+    here = table.frame.columns
+    names = ("model_a", "model_b")
+    if table.kind is not None or asked.judge_column in here or not {*names} <= {*here}:
+        return False
+    return bool({*VERDICT_COLUMNS} & {*here}) and bool({*_VOTES, asked.human_column} & {*here})
+
 
 def _with_words_of_battles(table: Table, asked: Asked) -> Table:
     """Battles with what people and judge prefer as A, B and tie; a judge can have scored them."""
     frame = table.frame
-    votes = (asked.human_column, "human_pref", "winner")
+    votes = (asked.human_column, *_VOTES)
     human = next((column for column in votes if column in frame.columns), None)
     verdicts = [c for c in (*asked.judges, *VERDICT_COLUMNS) if c in frame.columns]
     frame = frame.rename({"judge": "judge_name"} if "judge" in frame.columns else {})
@@ -213,9 +230,7 @@ def _with_words_of_battles(table: Table, asked: Asked) -> Table:
         frame = frame.with_columns(pl.coalesce(by_score, tie).alias("judge"))
     elif verdicts and not asked.judges:
         frame = frame.rename({verdicts[0]: "judge"})
-    # Next to these names a table looks like battles or judgments, not like verdicts.
-    others = {"model_a": "name_a", "model_b": "name_b", "p_a": "p_of_a"}
-    frame = frame.drop("p_fwd", "p_rev", strict=False).rename(others, strict=False)
+    frame = frame.drop("p_fwd", "p_rev", strict=False).rename(_APART, strict=False)
     return replace(table, frame=frame, fields=None, kind=None, format="binary")
 
 
@@ -272,13 +287,8 @@ def in_rows(table: Table, judges: Sequence[str]) -> Table:
 
 def _of_judgments(prepared: Judgments, asked: Asked) -> ReadRows:
     """Judgments of pairs, or grades with a doubt."""
-    frame = judge_names(own_verdicts(prepared))
-    if asked.judges:
-        frame = _only_judges(frame, asked.judges)
-    rows = Rows(add_absent(frame, ["label"]), prepared.dropped)
-    if asked.choose_on is not None:
-        chosen = pl.col("id").is_in(read_ids(asked.choose_on).implode())
-        rows = rows.without(~chosen, "not among the ids to choose on")
+    frame = _only(judge_names(own_verdicts(prepared)), asked.judges)
+    rows = _only_chosen(Rows(add_absent(frame, ["label"]), prepared.dropped), asked)
     taken = take_labels(
         rows, "label", prepared.name, without=_NOT_USED, model_labels=asked.model_labels
     )
@@ -323,12 +333,26 @@ def _with_raters_column(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.lit(None, pl.List(pl.String)).alias(RATERS))
 
 
-def _only_judges(frame: pl.DataFrame, judges: Sequence[str]) -> pl.DataFrame:
-    names = frame["judge"].unique().sort().to_list()
-    for judge in judges:
-        if judge not in names:
-            raise ArgumentError("judge", judge, f"the rows have {shorten(names)}")
-    return frame.filter(pl.col("judge").is_in(list(judges)))
+def _only(
+    frame: pl.DataFrame, names: Sequence[str], *, column: str = "judge", option: str = "judge"
+) -> pl.DataFrame:
+    """The rows with one of these names in a column; all rows if none is asked for."""
+    if not names:
+        return frame
+    theirs = tidy(add_absent(frame, [column])[column], "the rows", column)
+    here = theirs.drop_nulls().unique().sort().to_list()
+    for name in names:
+        if name not in here:
+            raise ArgumentError(option, name, f"the rows have {shorten(here) or 'none'}")
+    return frame.filter(theirs.is_in(list(names)))
+
+
+def _only_chosen(rows: Rows, asked: Asked) -> Rows:
+    """The rows whose ids the caller chooses on."""
+    if asked.choose_on is None:
+        return rows
+    chosen = pl.col("id").is_in(read_ids(asked.choose_on).implode())
+    return rows.without(~chosen, "not among the ids to choose on")
 
 
 def _drawing(frame: pl.DataFrame, column: str, name: str) -> Drawing | None:
@@ -355,8 +379,15 @@ def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
     table = load_grades(table, asked.judge_column, human, rounded=False)
     if table.kind is None and asked.positive is None:
         table = _with_words_of_sides(table, asked)
-    if asked.protocol is not None:
-        table = _only_protocol(table, asked.protocol)
+    named = _only(
+        table.frame,
+        () if asked.protocol is None else [asked.protocol],
+        column="protocol",
+        option="protocol",
+    )
+    if "judge_name" in named.columns:
+        named = _only(named, asked.judges, column="judge_name")
+    table = replace(table, frame=named, fields=None)
     who = [c for c in ("judge_name", "metric", "criterion") if _varies(table, c)]
     options: dict[str, Any] = {
         "judge_column": asked.judge_column,
@@ -368,14 +399,6 @@ def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
         "without": _NOT_USED,
         "scores": True,
     }
-    if asked.judges and "judge_name" in table.frame.columns:
-        names = tidy(table.frame["judge_name"], table.name, "judge_name")
-        for judge in asked.judges:
-            if not (names == judge).any():
-                here = names.drop_nulls().unique().sort().to_list()
-                raise ArgumentError("judge", judge, f"the rows have {shorten(here)}")
-        rows_of_judges = table.frame.filter(names.is_in(list(asked.judges)))
-        table = replace(table, frame=rows_of_judges, fields=None)
     if who:
         # Each judge, and each thing that it was asked for, has its own result.
         column = "__judge_and_metric"
@@ -401,6 +424,8 @@ def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
     if who:
         frame = frame.drop(column)
     drawn = drawn or _drawing(frame, LABEL, grades.name)
+    if grades.scale != "scores":
+        frame = _with_raters_of_rows(frame, grades.name)
     rows = Rows(frame, grades.dropped)
     if {"A", "B"} <= {*grades.names} <= {"A", "B", "tie"}:
         # A judge's tie names no side; people's are left out, or errors.
@@ -408,9 +433,7 @@ def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
         rows = Rows(rows.frame.with_columns(verdict.alias(VERDICT)), rows.dropped)
         if asked.ties == "drop":
             rows = rows.without(pl.col(LABEL) == "tie", "human tie")
-    if asked.choose_on is not None:
-        chosen = pl.col("id").is_in(read_ids(asked.choose_on).implode())
-        rows = rows.without(~chosen, "not among the ids to choose on")
+    rows = _only_chosen(rows, asked)
     frame = rows.frame
     if grades.clusters is not None:
         kept = grades.clusters if frame.height == len(grades.clusters) else None
@@ -430,18 +453,26 @@ def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
     )
 
 
+def _with_raters_of_rows(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The rows with all people's labels of an answer on its first row, if each rater has a row."""
+    rater = next((c for c in frame.columns if recognise([c], "labels", ["rater"])), None)
+    if rater is None or frame[RATERS].count() or frame[rater].n_unique() < 2:
+        return frame
+    if "id" not in frame.columns:
+        LOG.warning(
+            "%s: warning: column %s and no id: each rater's row counts as an answer of its own; "
+            "name the answer's: --column id=NAME (columns=)",
+            *(name, rater),
+        )
+        return frame
+    answer = [JUDGE, "id"]
+    first = pl.int_range(pl.len()).over(answer) == 0
+    labels = pl.col(LABEL).over(answer, mapping_strategy="join")
+    return frame.with_columns(pl.when(first).then(labels).alias(RATERS))
+
+
 _CLUSTER = "__cluster"
 _PROBABILITIES = "the scale is probabilities: pass above 0.5, fail below, none at exactly 0.5"
-
-
-def _only_protocol(table: Table, protocol: str) -> Table:
-    """The rows of one protocol."""
-    frame = add_absent(table.frame, ["protocol"])
-    names = tidy(frame["protocol"], table.name, "protocol")
-    if not (names == protocol).any():
-        here = names.drop_nulls().unique().sort().to_list()
-        raise ArgumentError("protocol", protocol, f"the rows have {shorten(here) or 'none'}")
-    return replace(table, frame=frame.filter(names == protocol), fields=None)
 
 
 def _varies(table: Table, column: str) -> bool:
@@ -532,10 +563,7 @@ def _each_label(raters: pl.Series | None, read: Any) -> pl.Series | None:
 def _of_scores(source: Source, table: Table, asked: Asked) -> ReadRows:
     """Scores by criterion; a row of a judge for each criterion is a result of its own."""
     scores: Scores = prepare_scores(_opened(source, table), model_labels=asked.model_labels)
-    frame = scores.frame
-    if asked.judges:
-        frame = _only_judges(frame, asked.judges)
-    rows = measured(Rows(frame, scores.dropped))
+    rows = measured(Rows(_only(scores.frame, asked.judges), scores.dropped))
     frame = rows.frame
     who = [c for c in ("judge", "criterion") if frame[c].n_unique() > 1]
     named = [pl.when(pl.col(c) != "unnamed").then(c) for c in who or ["judge"]]

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtr
 
-from adjudge.data.names import OURS, bare_name
+from adjudge.data.names import OURS, USUAL, bare_name
 from adjudge.data.tables import as_text
 from adjudge.errors import ArgumentError
 from adjudge.present.result import Count, Level, Proportion
@@ -31,8 +31,18 @@ FEWEST_ROWS = 5
 #: A column with more values is text, or names rows.
 MOST_VALUES = 20
 #: Columns that mean something to us, and whose values are kinds of rows.
-_KINDS_OF_ROWS = ("model", "language", "category", "metric", "task", "source")
-_OURS = {bare_name(name) for name in OURS} - {bare_name(name) for name in _KINDS_OF_ROWS}
+_KINDS_OF_ROWS = (
+    *("model", "model_a", "model_b"),
+    *("language", "category", "metric", "task", "source"),
+)
+#: What a judge or people say, under the usual names: no kinds of rows either.
+_SAID = [
+    name
+    for key, names in USUAL.items()
+    if key.endswith((":judge", ":human", "label", "winner", "verdict"))
+    for name in names.split()
+]
+_OURS = {bare_name(name) for name in (*OURS, *_SAID)} - {*map(bare_name, _KINDS_OF_ROWS)}
 #: What a call took and when: columns that a judge's file brings, and that are no kinds of rows.
 _OF_CALLS = re.compile(
     r"(tokens?|latency|duration|elapsed|runtime|usd|timestamp)(s|ms|sec|seconds|in|out)?$"
@@ -63,6 +73,11 @@ class SliceErrors:
     def shown(self) -> bool:
         """Whether its errors differ from those of other rows by more than chance gives."""
         return self.adjusted is not None and self.adjusted <= self.level
+
+    @property
+    def worse(self) -> bool:
+        """Whether it has a larger share of errors than all other rows."""
+        return self.share > (self.share_of_rest or 0.0)
 
     @property
     def name(self) -> str:
@@ -142,7 +157,7 @@ def find_slices(
 
     def distance(each: SliceErrors) -> tuple[bool, float]:
         rest = each.share if each.share_of_rest is None else each.share_of_rest
-        return not (each.shown and each.share > rest), -(each.share - rest)
+        return not (each.shown and each.worse), rest - each.share
 
     return tuple(sorted(slices, key=distance))
 

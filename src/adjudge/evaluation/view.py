@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 _MOST_JUDGES = 3
 _MOST_SLICES = 12
 _SHOWN_ALPHA = 0.1
-_SCORE_WORDS = (
-    "mean: judge minus people; rank: correlation within items; people: how far two are apart"
-)
+#: Of fewer labels a good judge often disagrees with none.
+_MANY_LABELS = 20
 
 
 def view_judges(result: JudgeEvaluation) -> list[Block]:
@@ -56,12 +55,22 @@ def view_judges(result: JudgeEvaluation) -> list[Block]:
         blocks = _view_judge(result, result.judges[0])
     else:
         blocks = _view_several(result)
-    notes = [*(f"warning: {line}" for line in result.warnings), *text.left_out(result.dropped)]
+    notes = [f"warning: {line}" for line in result.warnings]
+    if result.dropped:
+        notes.append(_describe_dropped(result.dropped))
     blocks += remarks_of(notes)
     blocks += explain(result.assumptions, brief=False)
     if result.doubt is not None:
         blocks += _folded(result.doubt)
     return blocks
+
+
+def _describe_dropped(dropped: Mapping[str, int]) -> str:
+    """What was left out and why, in one line."""
+    if len(dropped) == 1:
+        return text.left_out(dropped)[0]
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in dropped.items() if n)
+    return f"left out {count(sum(dropped.values()), 'row')}: {reasons}"
 
 
 def _folded(doubt: Evaluation) -> Iterator[Block]:
@@ -86,6 +95,14 @@ def _ends(interval: Interval | None, digits: int = 1) -> str:
     return f" [{100 * interval.low:z.{digits}f}, {100 * interval.high:z.{digits}f}]"
 
 
+def _if_shown(interval: Interval | None, above: str, below: str, neither: str) -> str:
+    """What is said if the whole interval is above 0, or below it, or neither."""
+    low, high = interval or (None, None)
+    if low is not None and low > 0:
+        return above
+    return below if high is not None and high < 0 else neither
+
+
 def _number_ends(interval: Interval | None, digits: int = 2) -> str:
     return "" if interval is None else f" {show_interval(interval, digits)}"
 
@@ -97,7 +114,7 @@ def _view_judge(result: JudgeEvaluation, judge: VerdictAgreement) -> list[Block]
     lines = [
         _describe_gain(judge) + _describe_people(judge),
         _describe_classes(judge),
-        _describe_errors(result, judge),
+        _describe_errors(judge),
         *_describe_doubt(result.doubt),
     ]
     return [
@@ -106,8 +123,8 @@ def _view_judge(result: JudgeEvaluation, judge: VerdictAgreement) -> list[Block]
         *_kappa_fact(judge),
         _matrix_table(judge),
         _class_table(judge),
-        *_slice_table(result, judge),
-        *_judge_figures(judge),
+        *_slice_table(judge),
+        _judge_figure(judge),
     ]
 
 
@@ -134,15 +151,12 @@ def _describe_gain(judge: VerdictAgreement) -> str:
     if judge.gain is None:
         return ""
     always = f'always saying "{judge.constant}"'
-    low, high = judge.gain_interval or (None, None)
-    points = f"{number(100 * abs(judge.gain), 1)} points"
-    if low is not None and low > 0:
-        return f"that is {points} more than {always}{_ends(judge.gain_interval)}"
-    if high is not None and high < 0:
-        return f"that is {points} less than {always}{_ends(judge.gain_interval)}"
-    direction = "more" if judge.gain >= 0 else "less"
-    ends = _ends(judge.gain_interval)
-    return f"not shown to be better than {always}: {points} {direction}{ends}"
+    points = f"{number(100 * abs(judge.gain), 1)} points {'more' if judge.gain >= 0 else 'less'}"
+    shown = f"that is {points} than {always}"
+    words = _if_shown(
+        judge.gain_interval, shown, shown, f"not shown to be better than {always}: {points}"
+    )
+    return words + _ends(judge.gain_interval)
 
 
 def _describe_people(judge: VerdictAgreement) -> str:
@@ -182,10 +196,11 @@ def _describe_classes(judge: VerdictAgreement) -> str:
     return "; ".join(filter(None, [words, kappa]))
 
 
-def _describe_errors(result: JudgeEvaluation, judge: VerdictAgreement) -> str:
+def _describe_errors(judge: VerdictAgreement) -> str:
     """How many disagreements of which kind, and the slice that has most of them."""
     if not judge.errors:
-        return "no disagreement: check that the judge did not see the labels"
+        check = ": check that the judge did not see the labels"
+        return "no disagreement" + check * (judge.n >= _MANY_LABELS)
     cells = [
         (row[at], name, verdict)
         for name, row in zip(judge.names, judge.matrix, strict=True)
@@ -213,7 +228,7 @@ def _describe_slices(slices: Sequence[SliceErrors]) -> str:
     if not slices:
         return ""
     worst = slices[0]
-    if worst.shown and worst.share > (worst.share_of_rest or 0.0):
+    if worst.shown and worst.worse:
         return f"; most in {worst.name} ({worst.errors:,} of {worst.n:,})"
     tested = sum(each.adjusted is not None for each in slices)
     return f"; none of {count(tested, 'slice')} stands out" if tested else ""
@@ -281,7 +296,7 @@ def _class_table(judge: VerdictAgreement) -> Table:
     )
 
 
-def _slice_table(result: JudgeEvaluation, judge: VerdictAgreement) -> list[Block]:
+def _slice_table(judge: VerdictAgreement) -> list[Block]:
     if not judge.slices:
         return []
     table = table_of(
@@ -326,7 +341,7 @@ def _view_several(result: JudgeEvaluation) -> list[Block]:
     blocks.append(Note(more, detail=True))
     blocks.append(_judges_table(result, ranked))
     for judge in ranked:
-        blocks += [_matrix_table(judge), *_slice_table(result, judge)]
+        blocks += [_matrix_table(judge), *_slice_table(judge)]
     caption = "Agreement with people; rings: the best constant answer."
     blocks.append(Figure("judges", partial(judges_figure, result), caption))
     return blocks
@@ -399,7 +414,7 @@ def _view_scores(result: JudgeEvaluation) -> list[Block]:
     if len(ranked) > 1:
         first = ranked[:_MOST_JUDGES]
         names = text.clip_names([_name(judge.judge) for judge in first], 22)
-        words = _SCORE_WORDS
+        words = _describe_columns(first)
         if len(ranked) > _MOST_JUDGES:
             words += f"; {len(ranked) - _MOST_JUDGES} more: --explain"
         facts = Facts([*map(_score_fact, names, first)])
@@ -408,7 +423,9 @@ def _view_scores(result: JudgeEvaluation) -> list[Block]:
         [judge] = ranked
         lines = [_describe_means(judge), _describe_order(judge), _describe_second(judge)]
         blocks = [_score_headline(result, judge), Note([line for line in lines if line])]
-    caption = "Mean absolute error; rings: two people from each other."
+    rings = any(judge.people is not None for judge in result.scores)
+    caption = "Mean absolute error"
+    caption += "; rings: two people from each other." if rings else "."
     figure = Figure("scores", partial(scores_figure, result), caption)
     return [*blocks, _scores_table(result.scores), figure]
 
@@ -421,6 +438,18 @@ def _score_fact(name: str, judge: ScoreAgreement) -> Fact:
         parts.append(f"people {number(judge.people.error, 2)}")
     value = f"{number(judge.error, 2)}{_number_ends(judge.error_interval)}"
     return Fact(name, value, "; ".join(parts))
+
+
+def _describe_columns(judges: Sequence[ScoreAgreement]) -> str:
+    """What the numbers of the facts are."""
+    words = ["mean: judge minus people"]
+    if any(judge.correlation is not None for judge in judges):
+        within = {judge.items > 0 for judge in judges if judge.correlation is not None}
+        where = "over all rows" if within == {False} else "within items"
+        words.append(f"rank: correlation {where}")
+    if any(judge.people is not None for judge in judges):
+        words.append("people: how far two are apart")
+    return "; ".join(words)
 
 
 def _score_headline(result: JudgeEvaluation, judge: ScoreAgreement) -> Headline:
@@ -438,14 +467,12 @@ def _describe_means(judge: ScoreAgreement) -> str:
     direction = "higher" if judge.difference >= 0 else "lower"
     means = f"its mean {number(judge.judge_mean, 2)} is {number(abs(judge.difference), 2)}"
     means += f" {direction} than people's{_number_ends(judge.interval)}"
-    low, high = judge.gain_interval or (None, None)
-    always = f"always scoring {judge.constant:g}"
-    gain = f"{number(abs(judge.gain), 2)}"
-    if low is not None and low > 0:
-        return f"{means}; {gain} closer than {always}{_number_ends(judge.gain_interval)}"
-    if high is not None and high < 0:
-        return f"{means}; {gain} farther than {always}{_number_ends(judge.gain_interval)}"
-    return f"{means}; not shown to be closer than {always}{_number_ends(judge.gain_interval)}"
+    gain = number(abs(judge.gain), 2)
+    closer = _if_shown(
+        judge.gain_interval, f"{gain} closer", f"{gain} farther", "not shown to be closer"
+    )
+    always = f"always scoring {judge.constant:g}{_number_ends(judge.gain_interval)}"
+    return f"{means}; {closer} than {always}"
 
 
 def _describe_order(judge: ScoreAgreement) -> str:
@@ -465,14 +492,10 @@ def _describe_second(judge: ScoreAgreement) -> str:
         return ""
     words = f"two people are {number(people.error, 2)} apart, the judge from one of them "
     words += f"{number(people.with_judge, 2)}"
-    low, high = people.gap_interval or (None, None)
-    if low is not None and low > 0:
-        words += ": farther than a second person"
-    elif high is not None and high < 0:
-        words += ": closer than a second person"
-    else:
-        words += ": not shown to differ from a second person"
-    return f"{words} ({count(people.n, 'row')})"
+    differs = _if_shown(
+        people.gap_interval, "farther than", "closer than", "not shown to differ from"
+    )
+    return f"{words}: {differs} a second person ({count(people.n, 'row')})"
 
 
 def _scores_headline(ranked: Sequence[ScoreAgreement]) -> Headline:
@@ -524,9 +547,11 @@ def _describe_unlabelled(judge: UnlabelledJudge, result: JudgeEvaluation) -> str
 # --- pictures ---
 
 
-def _judge_figures(judge: VerdictAgreement) -> list[Block]:
-    caption = "Labelled rows by label and verdict, and the share of errors in each slice."
-    return [Figure("matrix", partial(matrix_figure, judge), caption)]
+def _judge_figure(judge: VerdictAgreement) -> Figure:
+    tested = any(each.adjusted is not None for each in judge.slices)
+    caption = "Labelled rows by label and verdict"
+    caption += ", and the share of errors in each slice." if tested else "."
+    return Figure("matrix", partial(matrix_figure, judge), caption)
 
 
 def matrix_figure(judge: VerdictAgreement) -> Drawing:
@@ -545,7 +570,7 @@ def matrix_figure(judge: VerdictAgreement) -> Drawing:
             left = figure.subplots()
         _draw_matrix(left, judge)
         agreement = "" if judge.agreement is None else f" on {percent(judge.agreement)}"
-        title = text.begin(f"{theme.axis_name(judge.judge) if judge.judge else 'the judge'}")
+        title = text.begin(theme.axis_name(_name(judge.judge)))
         theme.set_suptitle(figure, f"{title} agrees with people{agreement}")
     return figure
 
@@ -559,7 +584,7 @@ def _draw_matrix(axes: Axes, judge: VerdictAgreement) -> None:
     grid = np.where(right, shares, -shares)
     theme.draw_cells(axes, grid, _CELLS, (-1.0, 1.0), aspect="auto")
     for row, column in np.ndindex(counts.shape):
-        share = f"{percent(shares[row, column], 0)} of row"
+        share = f"{percent(shares[row, column], 0)} of row" if counts[row].any() else ""
         theme.write_cell(axes, column, row, f"{int(counts[row, column]):,}", share, bold=False)
     axes.set_xticks(range(len(columns)), text.clip_names(columns, 14))
     axes.set_yticks(range(len(judge.names)), text.clip_names(judge.names, 14))
@@ -575,12 +600,8 @@ _CELLS = ("#f2b79b", "#ffffff", "#9cd0bd")
 def _draw_slices(axes: Axes, slices: Sequence[SliceErrors], judge: VerdictAgreement) -> None:
     places = np.arange(len(slices))
     shares = [100 * each.share for each in slices]
-    more = [each.share > (each.share_of_rest or 0.0) for each in slices]
     beyond = {True: theme.WARM, False: theme.GOOD}
-    colours = [
-        beyond[above] if each.shown else theme.MUTED
-        for each, above in zip(slices, more, strict=True)
-    ]
+    colours = [beyond[each.worse] if each.shown else theme.MUTED for each in slices]
     axes.barh(places, shares, color=colours, height=0.62)
     for place, each in zip(places, slices, strict=True):
         axes.annotate(
@@ -599,7 +620,7 @@ def _draw_slices(axes: Axes, slices: Sequence[SliceErrors], judge: VerdictAgreem
     theme.name_rows(axes, names, fontsize=8.5)
     axes.set_xlim(0, max([*shares, 1.0]) * 1.3)
     axes.set_xlabel("errors, % of labelled rows (dashed: all rows)")
-    shown = sum(each.shown and above for each, above in zip(slices, more, strict=True))
+    shown = sum(each.shown and each.worse for each in slices)
     axes.set_title(f"Errors by slice: more than chance in {shown}" if shown else "Errors by slice")
 
 
@@ -627,7 +648,7 @@ def scores_figure(result: JudgeEvaluation) -> Drawing:
     """The mean absolute error of each judge and criterion; a ring where two people are."""
     rows = [
         theme.ForestRow(
-            theme.axis_name(judge.judge) if judge.judge else "the judge",
+            theme.axis_name(_name(judge.judge)),
             judge.error,
             judge.error_interval,
             None if judge.people is None else judge.people.error,

@@ -23,10 +23,12 @@ def _is_unknown(result: Any, options: Values) -> bool:
 
 #: Below this area under the curve the doubt tells little: people read where the judge is wrong.
 _WEAK = 0.6
+#: With fewer labels and no error, more labels come next.
+_MANY_LABELS = 20
 
 
 def _next(result: Any, typed: Typed) -> str | None:
-    if result.unlabelled:
+    if result.unlabelled or _has_few_labels(result):
         # A random draw of rows is about all judges: it needs the name of one.
         one = {**typed.values, "judge": (typed["judge"] or [None])[0]}
         same = replace(typed, values=one)
@@ -45,6 +47,13 @@ def _next(result: Any, typed: Typed) -> str | None:
         return view
     alpha = 0.1 if 0.1 in doubt.alphas else doubt.alphas[0]
     return typed.on_same_rows("calibrate", "--alpha", f"{alpha:g}", "-o", "policy.json")
+
+
+def _has_few_labels(result: Any) -> bool:
+    """Whether no judge has an error yet, on so few labels that this says little."""
+    return bool(result.judges) and all(
+        judge.errors == 0 and judge.n < min(_MANY_LABELS, judge.n_rows) for judge in result.judges
+    )
 
 
 def _can_be_viewed(result: Any) -> bool:

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import numpy as np
 import polars as pl
 
-from adjudge.data.names import LOG, ORDER_VERDICTS, columns_as_text, quote
+from adjudge.data.names import LOG, ORDER_VERDICTS, OURS, columns_as_text, columns_here, quote
 from adjudge.data.rows import Rows, add_absent, are_distinct, find_varying
 from adjudge.data.tables import as_text
 from adjudge.errors import DataError
@@ -63,8 +63,29 @@ def leave_out_repeats(
     if _repeated_keys(with_id, key) is None:
         return rows
     remedy = "keep one of them, or add a column `order`: ab and ba" if swapped else _REMEDY
+    if not swapped and "judge_name" not in key and (names := _names_of_judges(frame, key)):
+        remedy = (
+            f"if {names[0]} names judges: --column judge_name={names[0]} (columns=); or {remedy}"
+        )
     refuse_duplicates(with_id, key, source=source, remedy=remedy, but_equal=True)
     return rows.without(pl.lit(_equal_rows(frame, key)) & has_id, _AGAIN)
+
+
+#: More different words in a column are no names of judges.
+_MOST_JUDGES = 20
+
+
+def _names_of_judges(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
+    """Columns of a few words of which each row of an id has another one."""
+    free = [
+        name
+        for name in columns_here(frame.columns)
+        if name not in key
+        and name not in OURS
+        and frame.schema[name] == pl.String
+        and frame[name].n_unique() <= _MOST_JUDGES
+    ]
+    return [name for name in free if _repeated_keys(frame, [*key, name]) is None]
 
 
 def first_repeats(rows: Rows) -> Rows:

@@ -15,6 +15,7 @@ from adjudge.data.names import (
     drop_missing,
     is_missing,
     plain_word,
+    read_grade_words,
     refuse_where,
     shorten,
 )
@@ -61,7 +62,7 @@ def mark_failures(
     answers = [name for name in dict.fromkeys(answers) if name in frame.columns]
     if not answers:
         return frame
-    _remark_error_columns(frame, source)
+    _remark_error_columns(frame, source, answers)
     meant = {plain_word(word) for word in (*classes, *(labels_as or {}))}
     failures = _failure_words(frame, answers, meant)
     if "status" in frame.columns:
@@ -132,14 +133,24 @@ def _flagged(values: pl.Series, flag: bool | None) -> pl.Series:
     return text.is_in(_TRUE if flag else _FALSE).fill_null(False)
 
 
-def _remark_error_columns(frame: pl.DataFrame, source: str) -> None:
-    """Name the columns that say of rows with an answer that they failed: they are not read."""
+def _remark_error_columns(frame: pl.DataFrame, source: str, answers: Sequence[str]) -> None:
+    """Name the columns that say of rows with an answer that they failed: they are not read.
+
+    `success` of some tools is the verdict, by a threshold of the score.
+    """
     for column in frame.columns:
         bare = bare_name(column)
         if bare not in ERROR_COLUMNS:
             continue
-        failed = int(_flagged(frame[column], ERROR_COLUMNS[bare]).sum())
-        if failed:
+        flags = _flagged(frame[column], ERROR_COLUMNS[bare])
+        failed = int(flags.sum())
+        if failed and any(_is_verdict(flags, frame[name]) for name in answers):
+            LOG.warning(
+                "%s: %s is not read; if it says pass and fail: --column judge=%s; if its %s "
+                "failed to be judged: --column status=%s (columns=)",
+                *(source, column, column, count(failed, "row"), column),
+            )
+        elif failed:
             LOG.warning(
                 "%s: warning: %s says that %s failed, and is not read: leave them out by "
                 "--column status=%s (columns=)",
@@ -165,6 +176,22 @@ def plain_words(values: pl.Series, most: int = MOST_WORDS) -> set[str]:
     return {plain_word(word) for word in words if not is_missing(word)} - FAILURES.keys()
 
 
+#: Fewer rows on one side of a threshold are there by chance.
+_FEWEST_VERDICTS = 5
+
+
+def _is_verdict(failed: pl.Series, answers: pl.Series) -> bool:
+    """Whether rows are called failed from a threshold of the judge's answers down."""
+    if answers.dtype.is_nested():
+        return False
+    numbers = read_grade_words(as_text(answers)).cast(pl.Float64, strict=False)
+    below = numbers.filter(failed).drop_nulls()
+    above = numbers.filter(~failed).drop_nulls()
+    if min(len(below), len(above)) < _FEWEST_VERDICTS:
+        return False
+    return float(below.max()) < float(above.min())  # type: ignore[arg-type]
+
+
 #: A word of the judge is remarked if no person uses it and no larger share of the rows has it.
 _RARE = 0.05
 
@@ -180,6 +207,7 @@ def remark_rare_words(values: pl.Series, people: Collection[str], source: str, c
     strange = [
         word for word in words.sort() if plain_word(word) not in used and not is_missing(word)
     ]
+    strange = _outside_scale(strange, used)
     most = max(1, _RARE * len(values))
     unlike = [word for word in strange if (values == word).sum() <= most]
     if unlike:
@@ -188,6 +216,20 @@ def remark_rare_words(values: pl.Series, people: Collection[str], source: str, c
             "leave it out: --labels-as '%s=' (labels_as=)",
             *(source, column, shorten([repr(word) for word in unlike], 5), unlike[0]),
         )
+
+
+def _outside_scale(words: list[str], people: set[str]) -> list[str]:
+    """The words, without numbers between those of people: of a scale, they can be any of them.
+
+    >>> _outside_scale(["-1", "3", "n"], {"1", "2", "4"})
+    ['-1', 'n']
+    """
+    scale = pl.Series([*people], dtype=pl.String).cast(pl.Float64, strict=False)
+    if len(scale) <= 2 or scale.null_count():
+        return words
+    numbers = pl.Series(words, dtype=pl.String).cast(pl.Float64, strict=False)
+    within = numbers.is_between(scale.min(), scale.max()).fill_null(False)
+    return [word for word, inside in zip(words, within, strict=True) if not inside]
 
 
 #: More words of people that no judge uses are classes.

@@ -109,10 +109,13 @@ def human_target(
     outside = (score < scale[0]) | (score > scale[1])
     if outside.any():
         at = int(np.flatnonzero(outside)[0])
+        lowest = min(scale[0], math.floor(score.min()))
+        highest = max(scale[1], math.ceil(score.max()))
         raise ArgumentError(
             f"human score of row {int(row[at]) + 1}",
             float(score[at]),
-            f"the scale is {scale[0]} to {scale[1]}; give another scale",
+            f"the scale is {scale[0]} to {scale[1]}; give another, such as --scale "
+            f"{lowest}-{highest} (scale=)",
         )
     return Target(row.astype(np.int64), score.astype(np.int64), spread)
 
