@@ -175,8 +175,8 @@ class JudgeMonitor(ResultWithDigest):
 
     @property
     def changed(self) -> Changed | None:
-        """What changed, by anchors and audits together; None without audits."""
-        if self.audit_alarm is None:
+        """What changed, by anchors and audits together; None without audits or without a round."""
+        if self.audit_alarm is None or not self.rounds:
             return None
         if self.alarm:
             return "judge, perhaps the stream too" if self.audit_alarm else "judge"
@@ -474,10 +474,14 @@ def _headline(check: JudgeMonitor) -> Headline:
             "ANSWERS --policy POLICY --state STATE."
         )
         return Headline(alarm, action, tone="bad", decision=f"Stop accepting: {alarm}")
-    quiet = f"No sign that the judge changed: no alarm in {where}, {last.n_compared:,} of {anchors}"
-    quiet += " compared"
+    compared = f"{last.n_compared:,} of {anchors} compared"
     if last.n_moved is not None:
-        quiet += f", {last.n_moved:,} with a new verdict"
+        compared += f", {last.n_moved:,} with a new verdict"
+    quiet = f"No sign that the judge changed: no alarm in {where}, {compared}"
+    if check.changed == "stream":
+        only = f"Only the audits raise an alarm, the judge does not: {compared} in {where}"
+        action = "Label new rows at random and calibrate on these; the old labels cannot help."
+        return Headline(only, action, tone="bad", decision=f"Stop accepting: {only}")
     return Headline(quiet, decision=quiet)
 
 
@@ -488,9 +492,7 @@ def _who_changed(check: JudgeMonitor) -> list[str]:
     sentences: Mapping[Changed, str] = {
         "none": "Neither the anchors nor the audits raise an alarm",
         "judge": "The judge changed; the audits of its accepted verdicts raise no alarm",
-        "stream": "Only the audits raise an alarm: what the judge is asked changed, or the judge "
-        "changed on rows unlike the anchors. Label new rows at random and calibrate on these; the "
-        "old labels cannot help",
+        "stream": "What the judge is asked changed, or the judge changed on rows unlike the anchors",
         "judge, perhaps the stream too": "Anchors and audits raise an alarm: the judge changed, "
         "and whether the stream changed too is not known. Calibrate again, start the audits "
         "again, and see whether they raise an alarm again",

@@ -135,7 +135,7 @@ def _run_judge(arguments: Values, options: Values) -> Any:
 
 
 def _is_alarm(result: Any, _: Values) -> bool:
-    return bool(result.alarm or result.audit_alarm)
+    return bool(result.alarm or result.changed == "stream")
 
 
 def _after_judge(result: Any, typed: Typed) -> str | None:
@@ -161,7 +161,7 @@ _JUDGE = Verb(
     added="plot explain json",
     options=[
         Option("judge", "The judge, such as openai:MODEL.", repeats=False, required=True),
-        Option("state", type=str, required=True),
+        Option("state", required=True),
         Option("audits", type=str),
         Option("protocol", words="preference"),
         Option("output", "Write the rows of the last pass here.", written=True, short="-o"),
@@ -176,7 +176,7 @@ _JUDGE = Verb(
 
 def _after_renewal(policy: Any, typed: Typed) -> str | None:
     if not policy.feasible:
-        return command("plan selection", typed.rows, "--alpha", f"{policy.alpha:g}")
+        return typed.on_same_rows("plan selection", "--alpha", f"{policy.alpha:g}")
     if (output := typed["output"]) is None:
         return typed.again("-o", "renewed.json")
     return command("select", "NEW", "--policy", output, "-o", "selected.csv")
@@ -190,8 +190,6 @@ _RENEW = Verb(
     "Exit 2: nothing can be accepted. The old policy is kept: write the new one to another file.",
     main="policy state labels audits times output plot json",
     options=[
-        Option("policy", type=str),
-        Option("state", type=str),
         Option("audits", type=str),
         Option("output", "Write the policy here (JSON)."),
     ],
