@@ -34,6 +34,7 @@ from adjudge.estimation import RateInterval, compare, estimate, plan_compare, pl
 from adjudge.estimation.comparison import Comparison, Difference, PairDifference
 from adjudge.estimation.judges import prepare_judges
 from adjudge.estimation.rate import Estimate, IntervalMethod
+from adjudge.estimation.rate_view import offer_declaration
 from adjudge.estimation.systems import ReadingSystems
 from adjudge.gating.card import JudgeCard, judges_of, read_card
 from adjudge.gating.decision import Outcome, decide
@@ -57,7 +58,7 @@ from adjudge.records import Interval
 from adjudge.selection.verifying import remark_answers
 from adjudge.statistics.clusters import codes_of, share_interval
 from adjudge.store import StorePlace
-from adjudge.validation import FloatArray, IntArray, non_negative, open_unit
+from adjudge.validation import FloatArray, IntArray, finite_number, non_negative, open_unit, unit
 from adjudge.validation import count as check_count
 
 #: Whose labels the number stands on.
@@ -264,6 +265,12 @@ def gate(
         raise ArgumentError("margin", margin, "a --baseline takes --margin, such as 0.02, alone")
     if judged is not None:
         check_count(judged, "judged")
+    limits = {"at_least": at_least, "at_most": at_most}
+    for name, limit in limits.items():
+        if limit is not None:
+            finite_number(limit, name)
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise ArgumentError("at_least", at_least, f"no number reaches it and stays at {at_most}")
     asked = _Asked(
         card=known,
         assume=assume_same_errors,
@@ -275,7 +282,7 @@ def gate(
     )
     if baseline is not None and margin is not None:
         return _gate_difference(baseline, data, asked, non_negative(margin, "margin"))
-    return _gate_rates(data, asked, at_least, at_most)
+    return _gate_rates(data, asked, limits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,7 +376,7 @@ class _Codes:
 
 
 def _gate_rates(
-    data: TableLike, asked: _Asked, at_least: float | None, at_most: float | None
+    data: TableLike, asked: _Asked, limits: Mapping[str, float | None]
 ) -> GateResult:
     words = dict(asked.reading)
     if (within := words.pop("within", None)) is not None:
@@ -386,9 +393,11 @@ def _gate_rates(
     if rows.scale == "classes":
         remedy = "name the word that counts as a pass: --positive NAME (positive=)"
         raise DataError(rows.name, "has classes, not passes and fails", remedy=remedy)
+    if rows.scale != "scores":
+        for name, limit in limits.items():
+            unit(limit or 0.0, name)
     reasons, remarks = asked.objections([rows.frame], len(rows.judge))
     labelled = bool(np.isfinite(rows.human).any())
-    limits: dict[str, Any] = {"at_least": at_least, "at_most": at_most}
     result: Any = None
     by: By = "labels of this run"
     may_decide = not reasons
@@ -417,7 +426,13 @@ def _gate_rates(
     outcome: Outcome = "inconclusive"
     if may_decide and result is not None:
         outcome = decide([each.interval for each in numbers], **limits)
-    given = (_WITH_CARD,) if by == "labels of the card" else ()
+    estimates = () if result is None else getattr(result, "groups", None) or (result,)
+    offers: list[str] = []
+    if labelled and outcome == "inconclusive":
+        offers = offer_declaration([each for each in estimates if isinstance(each, Estimate)])
+    assumed = [line for each in estimates for line in each.assumptions]
+    if by == "labels of the card":
+        assumed.insert(0, _WITH_CARD)
     return GateResult(
         outcome=outcome,
         **limits,
@@ -425,18 +440,12 @@ def _gate_rates(
         decided_by=by,
         numbers=tuple(numbers),
         card=None if asked.card is None else asked.card.digest,
-        reasons=_why(outcome, reasons),
+        reasons=(*_why(outcome, reasons), *offers),
         **(_for_rate(rows, numbers, asked, limits) if outcome == "inconclusive" else {}),
-        assumptions=(*given, *_assumed(result)),
+        assumptions=tuple(dict.fromkeys(assumed)),
         warnings=(*remarks, *(() if result is None else result.all_warnings)),
         dropped=rows.dropped,
     )
-
-
-def _assumed(result: Any) -> tuple[str, ...]:
-    """What an estimate assumes, or any of its groups."""
-    parts = () if result is None else getattr(result, "groups", None) or (result,)
-    return tuple(dict.fromkeys(line for part in parts for line in part.assumptions))
 
 
 #: Options that name files and columns: a `Source` takes them.

@@ -17,6 +17,7 @@ from adjudge import check_audits, judge_pairs, monitor_judge, renew
 from adjudge.cli import run
 from adjudge.data import read_result, read_table
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
+from adjudge.judges.flow import Stop
 from adjudge.monitoring import JudgeMonitor
 from adjudge.policy.result import Policy
 from adjudge.records import Pair
@@ -209,6 +210,25 @@ def test_a_killed_round_resumes_where_it_stopped(
     assert [each.repeat for each in state.rounds] == [2]
     # At most the calls in flight were asked again.
     assert judge_server.counts()["requests"] - done <= 2 * N + 4
+
+
+def test_passes_and_rounds_go_through_a_batch_service(
+    judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path
+) -> None:
+    batched = {**asked, "batch": True, "batch_folder": tmp_path / "batches", "poll_s": 0.02}
+    first = monitor_judge(pairs(), **batched)
+    assert len(first.anchors) == N
+    assert not monitor_judge(pairs(), **batched).alarm
+    # A wait that ends before the batch: the round goes on with the same batch.
+    judge_server.script("another:0.3", polls_needed=10_000)
+    stop = Stop()
+    with pytest.raises(AdjudgeError, match="run the same command again"):
+        monitor_judge(pairs(), stop=stop, progress=lambda _: stop.interrupt(), **batched)
+    judge_server.script("another:0.3", polls_needed=1)
+    changed = monitor_judge(pairs(), **batched)
+    assert changed.alarm
+    assert [each.repeat for each in changed.rounds] == [2, 3]
+    assert judge_server.counts()["requests"] == 2 * 4 * N
 
 
 def vars_of(pair: Pair) -> dict[str, Any]:
