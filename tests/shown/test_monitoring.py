@@ -194,7 +194,7 @@ def test_a_judge_that_changed() -> None:
     ("judge", "audits", "changed", "words"),
     [
         (False, False, "none", "Neither the anchors nor the audits raise an alarm"),
-        (False, True, "stream", "bad: Only the audits raise an alarm, the judge does not: 4 of 4"),
+        (False, True, "stream", "bad: Only the audits raise an alarm, the anchors do not: 4 of 4"),
         (True, False, "judge", "The judge changed; the audits"),
         (
             True,

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Unpack
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -51,7 +52,7 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.figure import ForestRow, forest_figure
+from adjudge.present.figure import WARM, ForestRow, forest_figure
 from adjudge.present.result import Check, Count, Level, Result, frozen, not_empty
 from adjudge.present.text import clip, count, left_out, number, percent, show_interval
 from adjudge.records import Interval
@@ -60,6 +61,9 @@ from adjudge.statistics.clusters import codes_of, share_interval
 from adjudge.store import StorePlace
 from adjudge.validation import FloatArray, IntArray, finite_number, non_negative, open_unit, unit
 from adjudge.validation import count as check_count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 #: Whose labels the number stands on.
 By = Literal["labels of this run", "labels of the card", "the judge alone"]
@@ -126,15 +130,10 @@ class GateResult(Result):
         return " and ".join(f"{word} {number(end)}" for word, end in ends if end is not None)
 
     def view(self) -> list[Block]:
-        rows = [
-            ForestRow(clip(each.name), each.estimate, each.interval, each.naive)
-            for each in self.numbers
-            if each.estimate is not None
-        ]
         blocks: list[Block] = [headline_of(self)]
         blocks += notes_of([*self.reasons, *_needed(self)])
         columns: Columns[RateInterval] = {
-            "group": lambda each: each.name or "all rows",
+            "group": _name_of,
             "people's": lambda each: number(each.estimate),
             "interval": lambda each: show_interval(each.interval),
             "judge alone": lambda each: number(each.naive),
@@ -153,10 +152,9 @@ class GateResult(Result):
             blocks.append(Note([f"{labels}, {count(first.n, rows_of)}; {alone}"]))
         blocks += warnings_of(self.warnings) + notes_of(left_out(self.dropped))
         blocks += explain(self.assumptions, promises=[_statement(self)])
-        if rows:
-            title = headline_of(self).text
-            draw = partial(forest_figure, rows, title=title, axis=f"asked: {self.limits}")
-            blocks.append(Figure("gate", draw, "The numbers that the gate decides on."))
+        if any(each.estimate is not None for each in self.numbers):
+            caption = "The numbers that the gate decides on; a line at what was asked for."
+            blocks.append(Figure("gate", partial(gate_figure, self), caption))
         return blocks
 
 
@@ -165,7 +163,7 @@ def headline_of(result: GateResult) -> Headline:
     tones: Mapping[Outcome, Tone] = {"pass": "good", "fail": "bad", "inconclusive": "plain"}
     what = "" if result.margin is not None else "people's number "
     numbers = ", ".join(
-        f"{what if each.name is None else f'{clip(each.name)} '}{number(each.estimate)} "
+        f"{what if each.name is None else f'{_name_of(each)} '}{number(each.estimate)} "
         f"{show_interval(each.interval)}"
         for each in result.numbers[:_NAMED]
     )
@@ -179,6 +177,34 @@ def headline_of(result: GateResult) -> Headline:
         tone=tones[result.outcome],
         decision=f"{result.outcome.capitalize()}: {text}",
     )
+
+
+def _name_of(each: RateInterval) -> str:
+    return "all rows" if each.name is None else clip(each.name, 60)
+
+
+def gate_figure(result: GateResult) -> Drawing:
+    rows = [
+        ForestRow(_name_of(each), each.estimate, each.interval, each.naive)
+        for each in result.numbers
+        if each.estimate is not None
+    ]
+    figure = forest_figure(
+        rows,
+        title="\n".join(wrap(headline_of(result).text, 66)),
+        axis=f"asked for {result.limits}",
+        dot="people's number, with its interval",
+        ring="the judge alone",
+        scale=1,
+    )
+    [axes] = figure.axes
+    limits = [result.at_least, result.at_most]
+    if result.margin is not None:
+        limits.append(-result.margin)
+    for limit in limits:
+        if limit is not None:
+            axes.axvline(limit, color=WARM, linewidth=1.4)
+    return figure
 
 
 def _needed(result: GateResult) -> list[str]:

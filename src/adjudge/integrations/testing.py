@@ -31,7 +31,7 @@ from adjudge.present.text import interval, left_out, level, number, percent
 from adjudge.records import Interval
 from adjudge.selection import SelectionRun
 from adjudge.selection.selecting import Selection
-from adjudge.validation import non_negative, unit
+from adjudge.validation import finite_number, non_negative, unit
 
 #: Of runs that are equal everywhere.
 _NONE = Interval(0.0, 0.0, level=0.95)
@@ -58,7 +58,7 @@ def assert_rate(
         raise ArgumentError("data", "a comparison", "use assert_not_worse")
     result = data if isinstance(data, _RATES) else estimate(data)
     rates = result.intervals()
-    limit = non_negative if isinstance(result, MeanEstimate) else unit
+    limit = finite_number if isinstance(result, MeanEstimate) else unit
     failures = []
     if at_least is not None:
         low = limit(at_least, "at_least")

@@ -191,10 +191,8 @@ class JudgeMonitor(ResultWithDigest):
         blocks += explain(_ASSUMED, promises=[f"It does not promise: {_NOT_PROMISED}"])
         blocks += warnings_of(self.warnings) + notes_of(text.left_out(self.dropped, "anchor"))
         if self.rounds:
-            caption = "the evidence that the judge changed, over the anchors of the last round"
-            blocks.append(
-                Figure("judge monitor", partial(judge_monitor_figure, self), f"{caption}.")
-            )
+            caption = "The evidence that the judge changed, over the anchors of the last round."
+            blocks.append(Figure("judge monitor", partial(judge_monitor_figure, self), caption))
         return blocks
 
 
@@ -479,7 +477,7 @@ def _headline(check: JudgeMonitor) -> Headline:
         compared += f", {last.n_moved:,} with a new verdict"
     quiet = f"No sign that the judge changed: no alarm in {where}, {compared}"
     if check.changed == "stream":
-        only = f"Only the audits raise an alarm, the judge does not: {compared} in {where}"
+        only = f"Only the audits raise an alarm, the anchors do not: {compared} in {where}"
         action = "Label new rows at random and calibrate on these; the old labels cannot help."
         return Headline(only, action, tone="bad", decision=f"Stop accepting: {only}")
     return Headline(quiet, decision=quiet)
