@@ -345,7 +345,7 @@ def _next_round(
         most_log10_e=float(logs.max()),
         alarm_after=int(reached[0]) + 1 if len(reached) else None,
         served_models=tuple(sorted(summary.served_models)),
-        cost=summary.cost_this_run,
+        cost=summary.cost,
         anchors=tuple(shown.tolist()),
         path=tuple(logs[shown - 1].tolist()),
     )

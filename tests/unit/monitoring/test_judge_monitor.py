@@ -15,7 +15,7 @@ import pytest
 
 from adjudge import check_audits, judge_pairs, monitor_judge, renew
 from adjudge.cli import run
-from adjudge.data import read_result, read_table
+from adjudge.data import read_result, read_table, write_rows
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 from adjudge.judges.flow import Stop
 from adjudge.monitoring import JudgeMonitor
@@ -184,8 +184,6 @@ def test_failed_answers_are_counted_and_anchors_without_two_answers_left_out(
 def test_a_killed_round_resumes_where_it_stopped(
     judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path
 ) -> None:
-    from adjudge.data import write_rows
-
     rows = tmp_path / "pairs.jsonl"
     write_rows(pl.DataFrame([vars_of(pair) for pair in pairs()]), rows)
     words = [
@@ -195,6 +193,9 @@ def test_a_killed_round_resumes_where_it_stopped(
     assert run(words) == 0
     done = judge_server.counts()["requests"]
     judge_server.script("another:0.3", latency_s=0.05)
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"m": {"prompt": 10, "completion": 10}}')
+    words += ["--prices", str(prices)]
     command = [sys.executable, "-m", "adjudge", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 30
@@ -204,10 +205,14 @@ def test_a_killed_round_resumes_where_it_stopped(
     process.wait()
     assert read_result(asked["state"], JudgeMonitor).asking == 2
     judge_server.script("another:0.3")
-    assert run(words) == 2
+    assert run([*words, "-o", str(tmp_path / "answers.jsonl")]) == 2
     state = read_result(asked["state"], JudgeMonitor)
     assert state.asking is None
-    assert [each.repeat for each in state.rounds] == [2]
+    [done_again] = state.rounds
+    assert done_again.repeat == 2
+    # Of all replies of the round, not only of those after the kill.
+    tokens = read_table(tmp_path / "answers.jsonl")["tokens"].sum()
+    assert done_again.cost == pytest.approx(10 * tokens / 1e6)
     # At most the calls in flight were asked again.
     assert judge_server.counts()["requests"] - done <= 2 * N + 4
 
@@ -231,6 +236,18 @@ def test_passes_and_rounds_go_through_a_batch_service(
     assert judge_server.counts()["requests"] == 2 * 4 * N
 
 
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_calibrate_asks_for_a_second_pass_if_there_was_none(
+    repeats: int, asked: dict[str, Any], tmp_path: Path, capsys: Any
+) -> None:
+    options = {name: asked[name] for name in ("judge", "base_url", "store")}
+    rows = judge_pairs(pairs(), repeats=repeats, **options).judgments
+    write_rows(rows.with_columns(label="verdict", sampled_by=pl.lit("random")), "rows.jsonl")
+    assert run(["calibrate", "rows.jsonl", "--alpha", "0.2", "-o", "policy.json"]) == 0
+    command = "adjudge monitor judge ROWS --judge JUDGE --state judge.json"
+    assert (command in capsys.readouterr().err) == (repeats == 1)
+
+
 def vars_of(pair: Pair) -> dict[str, Any]:
     names = ("id", "prompt", "response_a", "response_b")
     return {name: getattr(pair, name) for name in names}
@@ -239,8 +256,6 @@ def vars_of(pair: Pair) -> dict[str, Any]:
 def test_the_command_line_says_what_comes_next(
     judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path, capsys: Any
 ) -> None:
-    from adjudge.data import write_rows
-
     rows = tmp_path / "pairs.jsonl"
     write_rows(pl.DataFrame([vars_of(pair) for pair in pairs()]), rows)
     words = [

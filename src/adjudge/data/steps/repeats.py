@@ -22,6 +22,8 @@ APART = (
     *("judge_name", "protocol", "metric", "repeat", "epoch", "model", "model_a", "model_b"),
     *("criterion", "order", "rater", "doc_id"),
 )
+#: The reason of a row that a judge answered again.
+ANSWERED_AGAIN = "repeat of another row"
 _AGAIN = "the same row again"
 _REMEDY = "keep one of them, or number repeated answers in a column `repeat`"
 
@@ -87,7 +89,7 @@ def first_repeats(rows: Rows) -> Rows:
         key = ["id", *(name for name in APART if name in rows.frame.columns and name != "repeat")]
         keys = columns_as_text(rows.frame, key)
         again &= pl.lit(keys.is_duplicated()) & pl.col("id").is_not_null()
-    return rows.without(again, "repeat of another row")
+    return rows.without(again, ANSWERED_AGAIN)
 
 
 def once_per_judge(frame: pl.DataFrame, source: str) -> pl.DataFrame:
