@@ -23,13 +23,13 @@ import polars as pl
 from adjudge.atomic import check_writable, locking_folder
 from adjudge.data.tables import as_text
 from adjudge.data.writing import read_result, write_result, write_rows
-from adjudge.errors import ArgumentError, DataError, JudgeError
+from adjudge.errors import ArgumentError, DataError, JudgeError, StoreMissingError
 from adjudge.hashing import content_hash
 from adjudge.judges.interface import Judge
-from adjudge.judges.judge import differing_parts
+from adjudge.judges.judge import differing_parts, kept_route
 from adjudge.judges.judging import plan_options, run_options, takes
 from adjudge.judges.options import JudgingOptions
-from adjudge.judges.subjects import SubjectSource, prepare_calls
+from adjudge.judges.subjects import SubjectSource, call_keys, prepare_calls
 from adjudge.judges.summary import Judging
 from adjudge.monitoring.retest import log_retest, moved_verdicts
 from adjudge.policy.audits import Monitor, read_monitor
@@ -58,6 +58,8 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.records import MEASURED, Subject
+from adjudge.store import use_store
+from adjudge.store.tables import CALL_ID
 from adjudge.validation import count, open_unit
 
 if TYPE_CHECKING:
@@ -259,6 +261,35 @@ class _Asking:
             number += 1
         return number
 
+    def passes(self, n: int) -> list[int]:
+        """The numbers of the first passes, each asked by itself.
+
+        `judge --repeats` asks all answers about a row together: only one of them is used.
+        """
+        numbers = [0]
+        earlier = self._call_ids(0)
+        number = 0
+        while len(numbers) < n:
+            number += 1
+            later = self._call_ids(number)
+            # Single failed calls can have been asked again later.
+            if earlier and later and np.median(later) < np.quantile(earlier, 0.9):
+                continue
+            numbers.append(number)
+            earlier = later
+        return numbers
+
+    def _call_ids(self, number: int) -> list[int]:
+        """The places in the store of the replies of a pass, in the order of asking."""
+        judge = self._numbered(number).make_judge()
+        try:
+            with use_store(self._options.store, readonly=True) as store:
+                judge = kept_route(judge, store) or judge
+                keys = [key for anchor in self._anchors for key in call_keys(judge, anchor)]
+                return [row[CALL_ID] for row in store.lookup_rows(keys).values()]
+        except StoreMissingError:
+            return []
+
     def ask(self, number: int) -> tuple[Judging, pl.DataFrame]:
         """One pass: its summary and rows. A run that was stopped is an error."""
         options = self._numbered(number)
@@ -285,7 +316,7 @@ def _first_answers(
     dropped: Mapping[str, int],
 ) -> tuple[JudgeMonitor, pl.DataFrame]:
     """The state of a judge, after all passes at calibration; and the rows of the last pass."""
-    passes = [asking.ask(number) for number in range(options.passes)]
+    passes = [asking.ask(number) for number in asking.passes(options.passes)]
     summary, frame = passes[-1]
     column = _number_column(frame)
     numbers = [_numbers_of(rows, column) for _, rows in passes]

@@ -92,6 +92,25 @@ def test_pass_one_is_what_judge_asked_and_every_round_is_asked_anew(
     assert judge_server.counts()["requests"] - after_first == 6 * N
 
 
+def test_answers_asked_together_are_not_two_passes(
+    judge_server: JudgeServer, asked: dict[str, Any]
+) -> None:
+    """`judge --repeats` asks the answers about a row side by side; one asked later is a pass."""
+    options = {name: asked[name] for name in ("judge", "base_url", "store")}
+    judge_pairs(pairs(), repeats=2, **options)
+    before = judge_server.counts()["requests"]
+    monitor_judge(pairs(), **asked)
+    assert judge_server.counts()["requests"] - before == 2 * N
+    calm = monitor_judge(pairs(), **asked)
+    assert [each.repeat for each in calm.rounds] == [3]
+    apart = {**asked, "store": asked["store"].with_name("apart.db"), "state": "apart.json"}
+    for repeats in (1, 2):
+        judge_pairs(pairs(), repeats=repeats, **{**options, "store": apart["store"]})
+    before = judge_server.counts()["requests"]
+    monitor_judge(pairs(), **apart)
+    assert judge_server.counts()["requests"] == before
+
+
 def test_answers_and_renewal(
     judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path
 ) -> None:
