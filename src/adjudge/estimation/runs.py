@@ -44,7 +44,7 @@ from adjudge.present.text import count, group_name, number, percent, percent_int
 from adjudge.records import Interval
 from adjudge.statistics.clusters import codes_of
 from adjudge.statistics.differences import FEWEST, labelled_mean
-from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit
+from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit, unit
 from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
@@ -189,6 +189,8 @@ def estimate_runs(
     [0.67, 1.0, 0.0]
     """
     level = open_unit(confidence_level, "confidence_level")
+    if gate is not None:
+        unit(gate, "gate")
     rows = prepare_grades(
         answers,
         labels=labels,

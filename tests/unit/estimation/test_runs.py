@@ -108,6 +108,8 @@ def test_what_is_refused() -> None:
         estimate_runs(uneven, k=3)
     with pytest.raises(AdjudgeError, match="no question was run twice"):
         estimate_runs(table(verdicts[:, :1]))
+    with pytest.raises(ArgumentError, match="gate = 70: give a number from 0 to 1"):
+        estimate_runs(table(verdicts), gate=70)
     words = table(verdicts).with_columns(judge=pl.Series(["x", "y", "z"] * 40))
     with pytest.raises(AdjudgeError, match="name the word that counts as a pass"):
         estimate_runs(words)
