@@ -161,12 +161,7 @@ class GateResult(Result):
 def headline_of(result: GateResult) -> Headline:
     """The outcome, the numbers and what was asked."""
     tones: Mapping[Outcome, Tone] = {"pass": "good", "fail": "bad", "inconclusive": "plain"}
-    what = "" if result.margin is not None else "people's number "
-    numbers = ", ".join(
-        f"{what if each.name is None else f'{_name_of(each)} '}{number(each.estimate)} "
-        f"{show_interval(each.interval)}"
-        for each in result.numbers[:_NAMED]
-    )
+    numbers = ", ".join(map(_in_words, result.numbers[:_NAMED]))
     if result.decided_by == "the judge alone":
         numbers = "people's number is not known"
     if len(result.numbers) > _NAMED:
@@ -177,6 +172,13 @@ def headline_of(result: GateResult) -> Headline:
         tone=tones[result.outcome],
         decision=f"{result.outcome.capitalize()}: {text}",
     )
+
+
+def _in_words(each: RateInterval) -> str:
+    name = "people's number" if each.name is None else _name_of(each)
+    if each.estimate is None and each.interval is None:
+        return f"{name} is not known"
+    return f"{name} {number(each.estimate)} {show_interval(each.interval)}"
 
 
 def _name_of(each: RateInterval) -> str:

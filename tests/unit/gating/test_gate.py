@@ -124,6 +124,7 @@ def test_where_only_random_labels_decide_the_gate_says_so(card: JudgeCard) -> No
     }  # fmt: skip
     unknown = gate(rows, card=card, at_least=0.9, today=DAY)
     assert unknown.outcome == "inconclusive"
+    assert str(unknown).startswith("INCONCLUSIVE: people's number is not known; asked for")
     assert unknown.reasons[-1].startswith("Random labels? --labels-are-random gives 1.000")
     assert gate(rows, card=card, at_least=0.9, labels_are_random=True, today=DAY).outcome == "pass"
 
