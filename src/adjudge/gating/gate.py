@@ -403,9 +403,7 @@ class _Codes:
 # --- a rate, or a mean ---
 
 
-def _gate_rates(
-    data: TableLike, asked: _Asked, limits: Mapping[str, float | None]
-) -> GateResult:
+def _gate_rates(data: TableLike, asked: _Asked, limits: Mapping[str, float | None]) -> GateResult:
     words = dict(asked.reading)
     if (within := words.pop("within", None)) is not None:
         raise ArgumentError("within", within, "is for a --baseline: use --by")
@@ -463,7 +461,8 @@ def _gate_rates(
         assumed.insert(0, _WITH_CARD)
     return GateResult(
         outcome=outcome,
-        **limits,
+        at_least=limits["at_least"],
+        at_most=limits["at_most"],
         confidence_level=asked.level,
         decided_by=by,
         numbers=tuple(numbers),

@@ -32,7 +32,7 @@ from adjudge.judges.options import JudgingOptions
 from adjudge.judges.subjects import SubjectSource, call_keys, prepare_calls
 from adjudge.judges.summary import Judging
 from adjudge.monitoring.retest import log_retest, moved_verdicts
-from adjudge.policy.audits import Monitor, read_monitor
+from adjudge.policy.audits import Monitor, load_monitor
 from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 Changed = Literal["none", "judge", "stream", "judge, perhaps the stream too"]
 #: Options of judging that a check sets itself, or that have no meaning here.
 _UNFIT = ("repeats", "first_repeat", "stop_rule", "retry")
-#: Options that the rows have used when they are asked about.
-_USED = ("limit", "format", "columns", "labels_as", "announce")
+#: Options that are used before a pass is asked, or after all of them.
+_USED = ("limit", "format", "columns", "labels_as", "announce", "output")
 #: The columns that can have a judge's number; the side of one half is a verdict in the first two.
 _NUMBERS = ("p_a", "p_pass", "judge_score", "judge")
 _VERDICTS = ("p_a", "p_pass")
@@ -103,10 +103,6 @@ class JudgeMonitorOptions(JudgingOptions):
         check_writable(Path(self.state))
         open_unit(self.delta, "delta")
         count(self.passes, "passes", least=2)
-        usual = {each.name: each.default for each in fields(JudgingOptions)}
-        for name in _UNFIT:
-            if getattr(self, name) != usual[name]:
-                raise ArgumentError(name, getattr(self, name), "a check does not take it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,10 +206,11 @@ def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMon
         rows: The anchors: pairs or items, best the labelled ones that calibrated the policy.
         options: The fields of `JudgeMonitorOptions`, by name.
     """
-    asked = JudgingOptions(
-        **{each.name: getattr(options, each.name) for each in fields(JudgingOptions)}
-    )
-    judge = asked.make_judge()
+    usual = {each.name: each.default for each in fields(options)}
+    for name in _UNFIT:
+        if getattr(options, name) != usual[name]:
+            raise ArgumentError(name, getattr(options, name), "a check does not take it")
+    judge = options.make_judge()
     with closing(options.subjects(rows, judge)) as subjects:
         subjects.survey()
         dropped = dict(subjects.dropped)
@@ -222,7 +219,7 @@ def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMon
     if not anchors:
         raise ArgumentError("rows", "no rows", "give the rows that calibrated the policy")
     texts = {subject.id: prepare_calls(judge, subject)[0].content for subject in anchors}
-    asking = _Asking(asked, anchors)
+    asking = _Asking(options, anchors)
     place = Path(str(options.state))
     previous = read_result(place, JudgeMonitor) if place.exists() else None
     if previous is None:
@@ -234,7 +231,12 @@ def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMon
         _save(started, place, previous)
         check, frame = _next_round(asking, previous, number)
         previous = started
-    check = _with_audits(check, options.audits)
+    audited = None if options.audits is None else load_monitor(options.audits)
+    check = replace(
+        check,
+        audit_alarm=None if audited is None else audited.alarm,
+        audit_delta=None if audited is None else audited.delta,
+    )
     _save(check, place, previous)
     if options.output is not None:
         # `calibrate` uses first answers only: with its number this pass would be left out.
@@ -246,7 +248,7 @@ class _Asking:
     """Asks about all anchors, one pass at a time, within what is left of `max_cost`."""
 
     def __init__(self, options: JudgingOptions, anchors: Sequence[Subject]) -> None:
-        used: dict[str, Any] = dict.fromkeys((*_USED, "output"))
+        used: dict[str, Any] = dict.fromkeys(_USED)
         self._options = replace(options, **used)
         self._anchors = list(anchors)
         self._spent = 0.0
@@ -411,16 +413,6 @@ def _check_same(
             raise ArgumentError(name, getattr(options, name), remedy)
 
 
-def _with_audits(check: JudgeMonitor, audits: Monitor | str | Path | None) -> JudgeMonitor:
-    """The check with what the audits of the policy's verdicts show."""
-    if audits is None:
-        return replace(check, audit_alarm=None, audit_delta=None)
-    monitor = audits if isinstance(audits, Monitor) else read_monitor(audits)
-    if monitor is None:
-        raise ArgumentError("audits", str(audits), "it has no state of monitor check")
-    return replace(check, audit_alarm=monitor.alarm, audit_delta=monitor.delta)
-
-
 def _save(check: JudgeMonitor, place: Path, previous: JudgeMonitor | None) -> None:
     """Write the state, unless another check wrote it meanwhile."""
     with locking_folder(place.resolve().parent):
@@ -521,7 +513,7 @@ def _who_changed(check: JudgeMonitor) -> list[str]:
     sentences: Mapping[Changed, str] = {
         "none": "Neither the anchors nor the audits raise an alarm",
         "judge": "The judge changed; the audits of its accepted verdicts raise no alarm",
-        "stream": "What the judge is asked changed, or the judge changed on rows unlike the anchors",
+        "stream": "What the judge is asked changed, or the judge on rows unlike the anchors",
         "judge, perhaps the stream too": "Anchors and audits raise an alarm: the judge changed, "
         "and whether the stream changed too is not known. Calibrate again, start the audits "
         "again, and see whether they raise an alarm again",

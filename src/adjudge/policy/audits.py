@@ -281,7 +281,7 @@ def order_audits(frame: pl.DataFrame, name: str) -> pl.DataFrame:
 def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
     """The monitor in a file, or of this name in a store; None if there is none yet.
 
-    Without a name, the only monitor in the store that has raised an alarm.
+    Without a name, the only monitor in the store; of several, the only one that raised an alarm.
     """
     if not is_store(place):
         return read_result(place, Monitor) if Path(place).exists() else None
@@ -298,11 +298,19 @@ def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
     if name is not None:
         return monitors.get(name)
     rung = [monitor for monitor in monitors.values() if monitor.alarm]
-    if len(rung) > 1:
-        raise ArgumentError(
-            "state", store_name(place), "several monitors raised an alarm: write one to a file"
-        )
-    return rung[0] if rung else None
+    found = rung or [*monitors.values()]
+    if len(found) > 1:
+        problem = "several monitors raised an alarm" if rung else "it has several monitors"
+        raise ArgumentError("state", store_name(place), f"{problem}: write one to a file")
+    return found[0] if found else None
+
+
+def load_monitor(audits: Monitor | str | Path) -> Monitor:
+    """The monitor of these audits, which must have been checked."""
+    monitor = audits if isinstance(audits, Monitor) else read_monitor(audits)
+    if monitor is None:
+        raise ArgumentError("audits", str(audits), "it has no state of monitor check")
+    return monitor
 
 
 def _parse_monitor(text: str, source: str) -> Monitor:

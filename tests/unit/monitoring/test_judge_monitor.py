@@ -145,6 +145,11 @@ def test_answers_and_renewal(
     assert audited.alarm
     with pytest.raises(ArgumentError, match="label new rows at random"):
         renew(answers, policy, asked["state"], labels=labels, audits=audited)
+    # The store of a service has the state of its audits, calm or not.
+    right = audits.with_columns(label=pl.lit("A"))
+    calm_store = tmp_path / "service.db"
+    check_audits(right, policy, state=calm_store)
+    assert monitor_judge(pairs(), **{**asked, "audits": calm_store}).changed == "judge"
     stream = monitor_judge(pairs(), **{**asked, "audits": audited, "state": asked["state"]})
     assert stream.changed == "judge, perhaps the stream too"
 
@@ -217,7 +222,7 @@ def test_a_killed_round_resumes_where_it_stopped(
     words += ["--prices", str(prices)]
     command = [sys.executable, "-m", "adjudge", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while judge_server.counts()["requests"] < done + 20 and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
