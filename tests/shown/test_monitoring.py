@@ -229,7 +229,7 @@ def test_the_picture_of_a_round() -> None:
     [axes] = figure.axes
     assert named_points(axes)["evidence e"] == [(0, 0), (1, 0.5), (2, 1), (4, 5.2)]
     assert legend(axes) == ["evidence e", "alarm at 240", "the alarm"]
-    assert y_ticks(axes) == ["10^0", "10^2", "10^4"]
+    assert y_ticks(axes) == ["10^0", "10^2", "10^4", "10^6"]
     calm = SAME_JUDGE.plot()
     assert calm.get_suptitle() == "Round 1: no sign that the judge changed"
     assert legend(calm.axes[0]) == ["evidence e", "alarm at 80"]

@@ -426,15 +426,15 @@ def _headline(result: RunsEstimate) -> Headline:
     if len(result.groups) > 1:
         return Headline(f"{whose}: {len(result.groups)} groups of runs, with k = {result.k}")
     [group] = result.groups
-    known = [rate for rate in group.rates if rate.estimate is not None]
-    if not known:
+    estimates = [rate for rate in group.rates if rate.estimate is not None]
+    if not estimates:
         text = f"By this judge {percent(group.rates[0].by_judge)} of the runs pass"
         return Headline(f"{text}; people's rate is not known", "The reasons are below.", tone="bad")
     words = {"pass@1": "of the runs pass", f"pass@{result.k}": f"of the questions pass in one of "
              f"{result.k} runs", f"pass^{result.k}": f"in all {result.k}"}  # fmt: skip
     shown = [
         f"{percent(rate.estimate)} {percent_interval(rate.interval)} {words[rate.statistic]}"
-        for rate in known
+        for rate in estimates
     ]
     text = f"{whose}: {', '.join(shown)}"
     return Headline(text, _narrower(group), decision=text)

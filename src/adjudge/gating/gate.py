@@ -225,10 +225,10 @@ def _statement(result: GateResult) -> str:
     """What the outcome is worth, by the level of the interval."""
     errors = percent((1 - result.confidence_level) / 2)
     what = "people's difference from the baseline" if result.margin is not None else "people's rate"
-    given = f", if {_WITH_CARD}" if result.decided_by == "labels of the card" else ""
+    condition = f", if {_WITH_CARD}" if result.decided_by == "labels of the card" else ""
     return (
         f"Promise: if {what} is {result.limits}, the gate fails in about {errors} of samples or "
-        f"less; if it is not, it passes in about {errors} or less{given}"
+        f"less; if it is not, it passes in about {errors} or less{condition}"
     )
 
 
@@ -280,10 +280,11 @@ def gate(
     ['pass', 'inconclusive', 'fail']
     """
     level = open_unit(confidence_level, "confidence_level")
-    known = read_card(card) if isinstance(card, (str, Path)) else card
-    if known is None and baseline is None:
+    if isinstance(card, (str, Path)):
+        card = read_card(card)
+    if card is None and baseline is None:
         raise ArgumentError("card", None, "give a card (adjudge card make), or a --baseline")
-    if assume_same_errors and known is None:
+    if assume_same_errors and card is None:
         raise ArgumentError("assume_same_errors", True, "give the --card of the judge too")
     if baseline is None and at_least is None and at_most is None:
         raise ArgumentError("at_least", None, "give a limit: --at-least or --at-most")
@@ -300,7 +301,7 @@ def gate(
     if at_least is not None and at_most is not None and at_least > at_most:
         raise ArgumentError("at_least", at_least, f"no number reaches it and stays at {at_most}")
     asked = _Asked(
-        card=known,
+        card=card,
         assume=assume_same_errors,
         judged=judged,
         store=store,
@@ -352,9 +353,11 @@ class _Asked:
             reasons.append(why)
         for frame in frames:
             for judge in judges_of(frame):
-                known = [self.card.identity]
+                expected = [self.card.identity]
                 try:
-                    match = match_judge(known, judge, made="the card", remedy="make another card")
+                    match = match_judge(
+                        expected, judge, made="the card", remedy="make another card"
+                    )
                 except PolicyMismatchError as error:
                     reasons.append(str(error))
                 else:
@@ -610,15 +613,15 @@ def _gate_difference(
 def _difference_of(pair: PairDifference, result: Comparison) -> RateInterval:
     """People's difference of two runs, if labels give one."""
     people = pair.people or Difference()
-    known = people.interval is not None
+    has_interval = people.interval is not None
     return RateInterval(
         name=f"{pair.b} - {pair.a}" if pair.within is None else f"{result.within} {pair.within}",
-        estimate=people.estimate if known else None,
+        estimate=people.estimate if has_interval else None,
         interval=people.interval,
         naive=pair.judge.estimate,
         n=pair.judge.n,
         n_labels=people.n,
-        reason=None if known else people.reason,
+        reason=None if has_interval else people.reason,
     )
 
 

@@ -32,7 +32,7 @@ from adjudge.judges.options import JudgingOptions
 from adjudge.judges.subjects import SubjectSource, call_keys, prepare_calls
 from adjudge.judges.summary import Judging
 from adjudge.monitoring.retest import log_retest, moved_verdicts
-from adjudge.policy.audits import Monitor, load_monitor
+from adjudge.policy.audits import Monitor, draw_evidence, load_monitor, mark_alarm
 from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
@@ -45,7 +45,7 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.figure import ACCENT, WARM, new_figure, set_suptitle, themed
+from adjudge.present.figure import ACCENT, new_figure, set_suptitle, themed
 from adjudge.present.result import (
     Check,
     Count,
@@ -448,8 +448,8 @@ def _numbers_of(frame: pl.DataFrame, column: str) -> dict[str | None, float | No
     """The judge's number of each row that it answered."""
     measured = frame["status"].is_in([*MEASURED])
     numbers = frame[column].cast(pl.Float64)
-    kept = frame.select(pl.when(measured).then(numbers)).to_series()
-    return dict(zip(_anchor_names(frame), kept, strict=True))
+    answered = frame.select(pl.when(measured).then(numbers)).to_series()
+    return dict(zip(_anchor_names(frame), answered, strict=True))
 
 
 def _now() -> str:
@@ -542,29 +542,12 @@ def _rounds_table(check: JudgeMonitor) -> Table:
 
 def judge_monitor_figure(check: JudgeMonitor) -> Drawing:
     last = check.rounds[-1]
-    limit = -math.log10(last.delta)
     with themed():
         figure = new_figure(7.6, 3.6)
         axes = figure.subplots()
-        axes.plot((0, *last.anchors), (0.0, *last.path), color=ACCENT, label="evidence e")
-        name = f"alarm at {text.number(round(1 / last.delta))}"
-        axes.axhline(limit, color=WARM, linewidth=1.4, label=name)
-        low = min(-1.0, *last.path) - 0.2
-        high = 1.15 * max(limit, *last.path)
-        axes.set_ylim(low, high)
-        # Logarithms on a plain axis: e itself can be too large for a float.
-        step = max(1, math.ceil((high - low) / 6))
-        ticks = [float(tick) for tick in range(step * math.ceil(low / step), math.ceil(high), step)]
-        axes.set_yticks(ticks, text.powers_of_ten(*ticks))
+        draw_evidence(axes, last.anchors, last.path, delta=last.delta, color=ACCENT)
         axes.set_xlabel("anchors compared, in the order of the lot")
-        axes.set_ylabel("evidence (log scale)")
-        if last.alarm_after is not None:
-            axes.axvline(
-                last.alarm_after, color=WARM, linewidth=1.2, linestyle=":", label="the alarm"
-            )
-        axes.legend(ncols=3, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1))
-        title = f"Round {len(check.rounds)}: no sign that the judge changed"
-        if last.alarm_after is not None:
-            title = f"Round {len(check.rounds)}: the judge changed"
-        set_suptitle(figure, title)
+        mark_alarm(axes, last.alarm_after)
+        what = "no sign that the judge changed" if last.alarm_after is None else "the judge changed"
+        set_suptitle(figure, f"Round {len(check.rounds)}: {what}")
     return figure
