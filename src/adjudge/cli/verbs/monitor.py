@@ -105,8 +105,13 @@ def _after_recalibration(policy: Any, typed: Typed) -> str | None:
     if not policy.feasible:
         level = ("--alpha", f"{policy.alpha:g}")
         return command("calibrate", "NEW", *level, "-o", "policy.json")
+    return _select_by(typed, "policy.json")
+
+
+def _select_by(typed: Typed, name: str) -> str | None:
+    """The use of a new policy; first it is written, to a file of this name."""
     if (output := typed["output"]) is None:
-        return typed.again("-o", "policy.json")
+        return typed.again("-o", name)
     return command("select", "NEW", "--policy", output, "-o", "selected.csv")
 
 
@@ -177,9 +182,7 @@ _JUDGE = Verb(
 def _after_renewal(policy: Any, typed: Typed) -> str | None:
     if not policy.feasible:
         return typed.on_same_rows("plan selection", "--alpha", f"{policy.alpha:g}")
-    if (output := typed["output"]) is None:
-        return typed.again("-o", "renewed.json")
-    return command("select", "NEW", "--policy", output, "-o", "selected.csv")
+    return _select_by(typed, "renewed.json")
 
 
 _RENEW = Verb(
