@@ -266,11 +266,17 @@ class _Asking:
     def passes(self, n: int) -> list[int]:
         """The numbers of the first passes, each asked by itself.
 
-        `judge --repeats` asks all answers about a row together: only one of them is used.
+        The first is that of `judge`, or the last round in the store: a new state after a renewal
+        begins with the answers that calibrated. `judge --repeats` asks all answers about a row
+        together: only one of them is used.
         """
-        numbers = [0]
-        earlier = self._call_ids(0)
         number = 0
+        if self._call_ids(n):
+            number = n
+            while self._call_ids(number + 1):
+                number += 1
+        numbers = [number]
+        earlier = self._call_ids(number)
         while len(numbers) < n:
             number += 1
             later = self._call_ids(number)
@@ -318,7 +324,8 @@ def _first_answers(
     dropped: Mapping[str, int],
 ) -> tuple[JudgeMonitor, pl.DataFrame]:
     """The state of a judge, after all passes at calibration; and the rows of the last pass."""
-    passes = [asking.ask(number) for number in asking.passes(options.passes)]
+    numbered = asking.passes(options.passes)
+    passes = [asking.ask(number) for number in numbered]
     summary, frame = passes[-1]
     column = _number_column(frame)
     numbers = [_numbers_of(rows, column) for _, rows in passes]
@@ -333,6 +340,7 @@ def _first_answers(
         problem = f"the judge gave no anchor two usable answers in {options.passes} passes"
         raise DataError("the anchors", problem, remedy="repair the judge: adjudge replies")
     served = {name for judging, _ in passes for name in judging.served_models}
+    last_round = "it begins with the last answers in the store, not with the first"
     without = {"fewer than two usable answers": len(answers) - len(usable)}
     check = JudgeMonitor(
         judge=summary.judge,
@@ -344,6 +352,7 @@ def _first_answers(
         passes=options.passes,
         asked_at=_now(),
         served_models=tuple(sorted(served)),
+        warnings=(last_round,) if numbered[0] > 0 else (),
         dropped={reason: n for reason, n in {**dropped, **without}.items() if n},
         anchors=tuple(usable),
         texts=tuple(texts[_id_of(name)] for name in usable),

@@ -111,6 +111,22 @@ def test_answers_asked_together_are_not_two_passes(
     assert judge_server.counts()["requests"] == before
 
 
+def test_a_new_state_after_an_alarm_begins_with_the_answers_of_the_alarm(
+    judge_server: JudgeServer, asked: dict[str, Any]
+) -> None:
+    monitor_judge(pairs(), **asked)
+    judge_server.script("another:0.3")
+    assert monitor_judge(pairs(), **asked).alarm
+    before = judge_server.counts()["requests"]
+    again = {**asked, "state": asked["state"].with_name("again.json")}
+    first = monitor_judge(pairs(), **again)
+    assert judge_server.counts()["requests"] - before == 2 * N  # one pass; the other is the alarm's
+    assert first.warnings == ("it begins with the last answers in the store, not with the first",)
+    calm = monitor_judge(pairs(), **again)
+    assert not calm.alarm
+    assert calm.rounds[-1].n_moved == 0
+
+
 def test_answers_and_renewal(
     judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path
 ) -> None:
