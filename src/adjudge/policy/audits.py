@@ -299,11 +299,11 @@ def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
     if name is not None:
         return monitors.get(name)
     rung = [monitor for monitor in monitors.values() if monitor.alarm]
-    found = rung or [*monitors.values()]
-    if len(found) > 1:
+    matches = rung or [*monitors.values()]
+    if len(matches) > 1:
         problem = "several monitors raised an alarm" if rung else "it has several monitors"
         raise ArgumentError("state", store_name(place), f"{problem}: write one to a file")
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def load_monitor(audits: Monitor | str | Path) -> Monitor:

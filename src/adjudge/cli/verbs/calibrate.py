@@ -11,7 +11,7 @@ from adjudge.errors import ArgumentError
 
 
 def _is_bad(policy: Any, _: Values) -> bool:
-    from adjudge.data.steps.repeats import ANSWERED_AGAIN
+    from adjudge.data.rows import ANSWERED_AGAIN
 
     if not policy.feasible:
         remark(f"nothing can be accepted at alpha {policy.alpha:g} under {policy.guarantee}")

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.names import LOG, ORDER_VERDICTS, columns_as_text, quote
-from adjudge.data.rows import Rows, add_absent, are_distinct, find_varying
+from adjudge.data.rows import ANSWERED_AGAIN, Rows, add_absent, are_distinct, find_varying
 from adjudge.data.tables import as_text
 from adjudge.errors import DataError
 from adjudge.present.text import count
@@ -22,8 +22,6 @@ APART = (
     *("judge_name", "protocol", "metric", "repeat", "epoch", "model", "model_a", "model_b"),
     *("criterion", "order", "rater", "doc_id"),
 )
-#: The reason of a row that a judge answered again.
-ANSWERED_AGAIN = "repeat of another row"
 _AGAIN = "the same row again"
 _REMEDY = "keep one of them, or number repeated answers in a column `repeat`"
 
