@@ -75,6 +75,7 @@ _USED = ("limit", "format", "columns", "labels_as", "announce", "output")
 _NUMBERS = ("p_a", "p_pass", "judge_score", "judge")
 _VERDICTS = ("p_a", "p_pass")
 _AGAIN = "replies are kept in the store; run the same command again to resume"
+_UNUSABLE = "fewer than two usable answers"
 #: The most points of the figure.
 _POINTS = 300
 
@@ -341,7 +342,7 @@ def _first_answers(
         raise DataError("the anchors", problem, remedy="repair the judge: adjudge replies")
     served = {name for judging, _ in passes for name in judging.served_models}
     last_round = "it begins with the last answers in the store, not with the first"
-    without = {"fewer than two usable answers": len(answers) - len(usable)}
+    without = {_UNUSABLE: len(answers) - len(usable)}
     check = JudgeMonitor(
         judge=summary.judge,
         protocol=summary.protocol,
@@ -398,6 +399,10 @@ def _next_round(
         warnings.append(f"{', '.join(others)} answered; at calibration {here}")
     if not asked.all():
         warnings.append(f"{text.count(int((~asked).sum()), 'anchor')} had no usable answer now")
+    added = len(new.keys() - {*previous.anchors}) - previous.dropped.get(_UNUSABLE, 0)
+    if added > 0:
+        rows = text.count(added, "row")
+        warnings.append(f"{rows} added since the first call: asked, but not compared")
     rounds = (*previous.rounds, done)
     return replace(previous, rounds=rounds, asking=None, warnings=tuple(warnings)), frame
 

@@ -215,6 +215,8 @@ def test_failed_answers_are_counted_and_anchors_without_two_answers_left_out(
     second = monitor_judge(pairs(), **asked)
     assert second.rounds[-1].n_compared == N - 2
     assert second.warnings == ("1 anchor had no usable answer now",)
+    third = monitor_judge(pairs(N + 2), **asked)
+    assert third.warnings[-1] == "2 rows added since the first call: asked, but not compared"
     judge_server.script("refusal")
     other = {**asked, "state": asked["state"].with_name("other.json"), "store": None}
     with pytest.raises(AdjudgeError):
