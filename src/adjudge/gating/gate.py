@@ -224,10 +224,12 @@ def _needed(result: GateResult) -> list[str]:
 def _statement(result: GateResult) -> str:
     """What the outcome is worth, by the level of the interval."""
     errors = percent((1 - result.confidence_level) / 2)
-    what = "people's difference from the baseline" if result.margin is not None else "people's rate"
+    measure = (
+        "people's difference from the baseline" if result.margin is not None else "people's rate"
+    )
     condition = f", if {_WITH_CARD}" if result.decided_by == "labels of the card" else ""
     return (
-        f"Promise: if {what} is {result.limits}, the gate fails in about {errors} of samples or "
+        f"Promise: if {measure} is {result.limits}, the gate fails in about {errors} of samples or "
         f"less; if it is not, it passes in about {errors} or less{condition}"
     )
 

@@ -27,7 +27,7 @@ from adjudge.errors import ArgumentError, DataError, JudgeError, StoreMissingErr
 from adjudge.hashing import content_hash
 from adjudge.judges.interface import Judge
 from adjudge.judges.judge import differing_parts, kept_route
-from adjudge.judges.judging import plan_options, run_options, takes
+from adjudge.judges.judging import run_options, takes
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.subjects import SubjectSource, call_keys, prepare_calls
 from adjudge.judges.summary import Judging
@@ -211,6 +211,7 @@ def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMon
     for name in _UNFIT:
         if getattr(options, name) != usual[name]:
             raise ArgumentError(name, getattr(options, name), "a check does not take it")
+    audited = None if options.audits is None else load_monitor(options.audits)
     judge = options.make_judge()
     with closing(options.subjects(rows, judge)) as subjects:
         subjects.survey()
@@ -232,7 +233,6 @@ def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMon
         _save(started, place, previous)
         check, frame = _next_round(asking, previous, number)
         previous = started
-    audited = None if options.audits is None else load_monitor(options.audits)
     check = replace(
         check,
         audit_alarm=None if audited is None else audited.alarm,
@@ -260,7 +260,7 @@ class _Asking:
         A state that was restored from a copy does not know all rounds that were asked.
         """
         number = max((each.repeat for each in check.rounds), default=check.passes - 1) + 1
-        while plan_options(self._anchors, self._numbered(number)).kept:
+        while self._call_ids(number):
             number += 1
         return number
 
@@ -562,6 +562,8 @@ def judge_monitor_figure(check: JudgeMonitor) -> Drawing:
         draw_evidence(axes, last.anchors, last.path, delta=last.delta, color=ACCENT)
         axes.set_xlabel("anchors compared, in the order of the lot")
         mark_alarm(axes, last.alarm_after)
-        what = "no sign that the judge changed" if last.alarm_after is None else "the judge changed"
-        set_suptitle(figure, f"Round {len(check.rounds)}: {what}")
+        title = (
+            "no sign that the judge changed" if last.alarm_after is None else "the judge changed"
+        )
+        set_suptitle(figure, f"Round {len(check.rounds)}: {title}")
     return figure

@@ -197,8 +197,10 @@ def test_another_judge_other_rows_and_other_terms_are_refused(
         monitor_judge(pairs(), **{**asked, "state": None})
     with pytest.raises(ArgumentError, match="a check does not take it"):
         monitor_judge(pairs(), repeats=2, **asked)
+    before = judge_server.counts()["requests"]
     with pytest.raises(ArgumentError, match="no state of monitor check"):
         monitor_judge(pairs(), audits=asked["state"].with_name("no.json"), **asked)
+    assert judge_server.counts()["requests"] == before
     asked["state"].write_text(asked["state"].read_text().replace('"passes": 2', '"passes": 3'))
     with pytest.raises(DataError, match="digest"):
         monitor_judge(pairs(), **asked)
