@@ -17,8 +17,15 @@ import polars as pl
 
 from adjudge.data import write_rows
 from adjudge.simulate.battles import simulate_battles
-from adjudge.simulate.pairs import simulate_items, simulate_pairs
-from simulators import BinaryModel, binary_rows, panel_rows, simulate_scores, simulate_tournaments
+from adjudge.simulate.pairs import simulate_pairs
+from simulators import (
+    BinaryModel,
+    binary_rows,
+    panel_rows,
+    simulate_items,
+    simulate_scores,
+    simulate_tournaments,
+)
 
 
 def write_examples(folder: Path) -> list[str]:

@@ -3,6 +3,8 @@
 Uncertainty scores and errors: a world gives P(error | score) as a step function of a uniform score.
 The true error rate of a threshold has a closed form, so a guarantee can be compared with the truth.
 
+Single answers that are known to be right or wrong, for judges that pass or fail them.
+
 Likert scores: raters who differ, judges with larger errors on some documents. The quality of a
 response is 3 plus a part of the document, a part of the model and a part of the response. Each
 rater reports it with noise, rounded to the scale. A judge sees
@@ -38,6 +40,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from adjudge.errors import ArgumentError
+from adjudge.records import Item
+from adjudge.simulate.pairs import draw_sums
 from adjudge.validation import (
     BoolArray,
     FloatArray,
@@ -48,7 +52,40 @@ from adjudge.validation import (
     non_negative,
     positive,
     probabilities,
+    unit,
 )
+
+# --- single answers ---
+
+
+def simulate_items(
+    n: int, *, seed: Seed = None, rate: float = 0.7, labels: int | None = None
+) -> list[Item]:
+    """Short sums with one answer each, right with probability `rate`; the right one is `reference`.
+
+    `truth` is 1 if the answer is right, else 0. `human` is the same for `labels` of them, drawn at
+    random (None: for all).
+
+    >>> item = simulate_items(1, seed=0)[0]
+    >>> item.extra["truth"] == item.extra["human"] == int(item.response == item.extra["reference"])
+    True
+    """
+    source = generator(seed)
+    size = count(n, "n", least=1)
+    if labels is not None and count(labels, "labels") > size:
+        raise ArgumentError("labels", labels, f"give at most {size}, the number of items")
+    sums = draw_sums(size, source)
+    truth = (source.random(size) < unit(rate, "rate")).astype(int).tolist()
+    labelled = set(source.permutation(size)[:labels].tolist())
+    width = len(str(size - 1))
+    items = []
+    for i, (prompt, good, bad) in enumerate(sums):
+        human = truth[i] if i in labelled else None
+        extra = {"reference": good, "truth": truth[i], "human": human}
+        response = good if truth[i] else bad
+        items.append(Item(id=f"item-{i:0{width}d}", prompt=prompt, response=response, extra=extra))
+    return items
+
 
 # --- scores and errors ---
 

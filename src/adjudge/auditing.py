@@ -28,6 +28,7 @@ from adjudge.monitoring.drawing import read_audit_labels, read_served_audits
 from adjudge.policy.audits import (
     DRAWN,
     Monitor,
+    load_monitor,
     order_audits,
     read_monitor,
     state_name,
@@ -324,12 +325,10 @@ def renew(
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     monitor = state if isinstance(state, JudgeMonitor) else read_result(state, JudgeMonitor)
     name = "the state" if isinstance(state, JudgeMonitor) else str(state)
-    audited = audits if audits is None or isinstance(audits, Monitor) else read_monitor(audits)
-    if audited is None and audits is not None:
-        raise ArgumentError("audits", str(audits), "it has no state of monitor check")
+    audited = audits is not None and load_monitor(audits).alarm
     if not monitor.alarm:
         remedy = "it has no alarm of the anchors: keep the policy"
-        if audited is not None and audited.alarm:
+        if audited:
             remedy = (
                 "only the audits raise an alarm: what the judge is asked changed, and these labels "
                 "are of other rows; label new rows at random and calibrate on them"

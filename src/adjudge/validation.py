@@ -41,9 +41,20 @@ def open_unit(value: float, name: str) -> float:
     return float(exact_level(value, name))
 
 
+def finite_number(value: float, name: str) -> float:
+    """A number that is not infinite, and not NaN."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, value, "give a number") from None
+    if not np.isfinite(number):
+        raise ArgumentError(name, value, "give a finite number")
+    return number
+
+
 def unit(value: float, name: str) -> float:
     """A number from 0 to 1, both included."""
-    number = _number(value, name)
+    number = finite_number(value, name)
     if not 0 <= number <= 1:
         raise ArgumentError(name, value, "give a number from 0 to 1")
     return number
@@ -51,7 +62,7 @@ def unit(value: float, name: str) -> float:
 
 def non_negative(value: float, name: str) -> float:
     """A finite number >= 0."""
-    number = _number(value, name)
+    number = finite_number(value, name)
     if number < 0:
         raise ArgumentError(name, value, "give a number that is not negative")
     return number
@@ -59,7 +70,7 @@ def non_negative(value: float, name: str) -> float:
 
 def positive(value: float, name: str) -> float:
     """A finite number > 0."""
-    number = _number(value, name)
+    number = finite_number(value, name)
     if number <= 0:
         raise ArgumentError(name, value, "give a number above 0")
     return number
@@ -187,13 +198,3 @@ def _first(array: NDArray[Any]) -> object:
         except (TypeError, ValueError):
             return value
     return array.dtype
-
-
-def _number(value: float, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(name, value, "give a number") from None
-    if not np.isfinite(number):
-        raise ArgumentError(name, value, "give a finite number")
-    return number

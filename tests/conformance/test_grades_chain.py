@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from serving import ask, running
 
-from adjudge.simulate.pairs import simulate_items
+from simulators import simulate_items
 
 N, LABELS, RATE = 300, 100, 0.7
 JUDGE = "simulated:accuracy=0.9,seed=4"

@@ -11,11 +11,12 @@ from scipy.stats import norm
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import proposition_51
-from adjudge.simulate.pairs import simulate_items, simulate_pairs
+from adjudge.simulate.pairs import simulate_pairs
 from adjudge_papers.paper import stated_values
 from adjudge_papers.reporting import reproduce_reporting
 from adjudge_papers.reporting_simulation import length_curve
 from shown import title
+from simulators import simulate_items
 
 LISTING = tuple(stated_values("reporting", "Figure 8").values())
 

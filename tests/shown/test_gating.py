@@ -11,7 +11,7 @@ from adjudge.evaluation import JudgeEvaluation, VerdictAgreement
 from adjudge.gating import CardCheck, CardDiff, GateResult, JudgeCard, LabelsOnCard
 from adjudge.gating.card import PromiseOnCard
 from adjudge.gating.card_check import Change
-from shown import assert_shown, decision, ends, read_lines
+from shown import assert_shown, decision, ends, legend, read_lines, y_ticks
 
 AGREEMENT = VerdictAgreement(
     judge="gpt",
@@ -103,7 +103,7 @@ BELOW = [
     "detail: What this assumes and does not promise",
     PROMISE,
     "detail: It assumes: FIRST",
-    "figure: The numbers that the gate decides on.",
+    "figure: The numbers that the gate decides on; a line at what was asked for.",
 ]
 
 
@@ -190,6 +190,20 @@ def test_a_gate_of_several_numbers_and_one_against_a_baseline() -> None:
         "about 900 labelled questions in all decide, if the number stays as it is",
         "120 labels, 600 questions; the judge alone says 0.020",
     ]
+
+
+def test_the_picture_of_a_gate_has_its_limits() -> None:
+    [axes] = GATE.plot().axes
+    assert y_ticks(axes) == ["all rows"]
+    assert axes.get_xlabel() == "asked for at least 0.800"
+    assert [line.get_xdata()[0] for line in axes.lines] == [0.81, 0.8]
+    assert legend(GATE.plot()) == ["people's number, with its interval", "the judge alone"]
+    [number] = GATE.numbers
+    long = replace(number, name="answers of monday.csv - answers of sunday.csv")
+    against = replace(GATE, at_least=None, margin=0.02, numbers=(long,))
+    [axes] = against.plot().axes
+    assert y_ticks(axes) == [long.name]
+    assert axes.lines[-1].get_xdata()[0] == -0.02
 
 
 @pytest.mark.parametrize(

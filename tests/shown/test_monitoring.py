@@ -194,7 +194,7 @@ def test_a_judge_that_changed() -> None:
     ("judge", "audits", "changed", "words"),
     [
         (False, False, "none", "Neither the anchors nor the audits raise an alarm"),
-        (False, True, "stream", "Only the audits raise an alarm: what the judge is asked changed"),
+        (False, True, "stream", "bad: Only the audits raise an alarm, the anchors do not: 4 of 4"),
         (True, False, "judge", "The judge changed; the audits"),
         (
             True,
@@ -210,13 +210,26 @@ def test_who_changed(judge: bool, audits: bool, changed: str, words: str) -> Non
     assert any(words in line for line in html_lines(result))
 
 
+def test_before_the_first_round_audits_say_nothing_about_the_judge() -> None:
+    first = replace(ANSWERED, audit_alarm=True, audit_delta=0.05)
+    assert first.changed is None
+    assert html_lines(first) == html_lines(ANSWERED)
+
+
+def test_an_alarm_of_the_audits_alone_leads() -> None:
+    result = replace(SAME_JUDGE, audit_alarm=True, audit_delta=0.05)
+    lines = html_lines(result)
+    assert "the old labels cannot help" in lines[1]
+    assert any(line.startswith("What the judge is asked changed, or the") for line in lines)
+
+
 def test_the_picture_of_a_round() -> None:
     figure = OTHER_JUDGE.plot()
     assert figure.get_suptitle() == "Round 2: the judge changed"
     [axes] = figure.axes
     assert named_points(axes)["evidence e"] == [(0, 0), (1, 0.5), (2, 1), (4, 5.2)]
     assert legend(axes) == ["evidence e", "alarm at 240", "the alarm"]
-    assert y_ticks(axes) == ["10^0", "10^2", "10^4"]
+    assert y_ticks(axes) == ["10^0", "10^2", "10^4", "10^6"]
     calm = SAME_JUDGE.plot()
     assert calm.get_suptitle() == "Round 1: no sign that the judge changed"
     assert legend(calm.axes[0]) == ["evidence e", "alarm at 80"]

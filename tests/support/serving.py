@@ -19,7 +19,8 @@ from typing import Any
 from adjudge.data import write_result
 from adjudge.judges.judging import judge_pairs
 from adjudge.selection import calibrate
-from adjudge.simulate.pairs import simulate_items, simulate_pairs
+from adjudge.simulate.pairs import simulate_pairs
+from simulators import simulate_items
 
 JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
 

@@ -493,8 +493,7 @@ class Verb:
         """Run the verb with the values that were given, and return its exit code."""
         if "plot" in self.parameters and "figure" in values and "plot" not in values:
             raise ArgumentError("figure", values["figure"], "names a picture: give --plot FILE too")
-        files = {name: path for name, path in values.items() if isinstance(path, Path)}
-        with _spool_standard_input(self._inputs(files)) as spooled:
+        with _spool_standard_input(self._inputs(values)) as spooled:
             typed = {**values, **spooled}
             arguments: Values = {}
             next_step = partial(self.step, typed=Typed(self.positional, values))
@@ -524,19 +523,24 @@ class Verb:
                 return INCONCLUSIVE
             return BAD_FINDING if self.bad(result, options) else DONE
 
-    def _inputs(self, files: Mapping[str, Path]) -> dict[str, Path]:
+    def _inputs(self, values: Values) -> dict[str, Path]:
         """The input files. An output that is one of them, or another output, is refused."""
-        inputs = {n: path for n, path in files.items() if not self.parameters[n].can_be_output}
-        for name in [name for name in inputs if self.parameters[name].written]:
-            written = inputs.pop(name)
+        # A place that is a file or a store is a text.
+        places = {
+            name: value
+            for name, value in values.items()
+            if isinstance(value, (str, Path)) and not self.parameters[name].can_be_output
+        }
+        for name in [name for name in places if self.parameters[name].written]:
+            written = places.pop(name)
             if written == _STANDARD_INPUT:
                 raise ArgumentError(name, "-", "name a file; --json prints the result")
-            for other, path in inputs.items():
-                if os.path.realpath(path) == os.path.realpath(written) != os.devnull:
+            for other, place in places.items():
+                if os.path.realpath(place) == os.path.realpath(written) != os.devnull:
                     remedy = f"give another file: this one is already {other}"
                     raise ArgumentError(name, str(written), remedy)
             check_writable(written)
-        return inputs
+        return {name: place for name, place in places.items() if isinstance(place, Path)}
 
 
 @dataclass(frozen=True)

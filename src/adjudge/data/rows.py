@@ -85,6 +85,8 @@ def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
     return dict(total)
 
 
+#: Why a row is left out that a judge answered again.
+ANSWERED_AGAIN = "repeat of another row"
 #: Types of columns whose single value can be written as a literal.
 _SIMPLE = (pl.String, pl.Float64, pl.Int64, pl.Boolean, pl.Null)
 _TRUTH = {"true": "1", "false": "0"}

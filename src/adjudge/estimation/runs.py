@@ -44,7 +44,7 @@ from adjudge.present.text import count, group_name, number, percent, percent_int
 from adjudge.records import Interval
 from adjudge.statistics.clusters import codes_of
 from adjudge.statistics.differences import FEWEST, labelled_mean
-from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit
+from adjudge.validation import BoolArray, FloatArray, IntArray, open_unit, unit
 from adjudge.validation import count as check_count
 
 if TYPE_CHECKING:
@@ -189,6 +189,8 @@ def estimate_runs(
     [0.67, 1.0, 0.0]
     """
     level = open_unit(confidence_level, "confidence_level")
+    if gate is not None:
+        unit(gate, "gate")
     rows = prepare_grades(
         answers,
         labels=labels,
@@ -337,7 +339,9 @@ def _group_runs(
     several = n > 1
     differ = passes[several] * (n - passes)[several] / (n * (n - 1))[several]
     flips = 2 * differ
+    flips_interval = _mean_interval(flips, level)
     variance = float(differ.sum()) / len(n) ** 2
+    most = (flips_interval.high or 1.0) / (2 * len(n))
     within = float(differ.mean()) if len(differ) else 0.0
     r = float(n.mean())
     between = max(float((passes / n).var(ddof=1)) - within / r, 0.0) if len(n) > 1 else 0.0
@@ -349,9 +353,9 @@ def _group_runs(
         most_runs=int(n.max()),
         rates=tuple(rates),
         flips=float(flips.mean()) if len(flips) else 0.0,
-        flips_interval=_mean_interval(flips, level),
+        flips_interval=flips_interval,
         suite_error=math.sqrt(variance),
-        gate=None if gate is None else _gate(gate, float((passes / n).mean()), variance, r),
+        gate=None if gate is None else _gate(gate, float((passes / n).mean()), variance, most, r),
         questions_narrow=math.sqrt(0.5),
         runs_narrow=math.sqrt((between + within / (2 * r)) / now) if now > 0 else 1.0,
     )
@@ -396,18 +400,20 @@ def _mean_interval(values: FloatArray, level: float) -> Interval:
     return Interval(max(centre - reach, 0.0), min(centre + reach, 1.0), level=level)
 
 
-def _gate(at: float, rate: float, variance: float, runs: float) -> Gate:
+def _gate(at: float, rate: float, variance: float, most: float, runs: float) -> Gate:
     """How often two runs of the suite end on different sides of a gate.
 
     One run of it has this variance, so it passes with pi = Phi((rate - at) / sd), and two runs
-    differ with 2 pi (1 - pi). The distance itself is known up to 1 / sqrt(runs) of the sd.
+    differ with 2 pi (1 - pi). The distance itself is known up to 1 / sqrt(runs) of the sd. If no
+    two runs differed, the variance can still be up to `most`.
     """
-    sd = math.sqrt(variance)
-    distance = math.copysign(math.inf, rate - at) if sd == 0 else (rate - at) / sd
+    gap = abs(rate - at)
+    distance = gap / math.sqrt(variance) if variance > 0 else math.inf
+    nearest = distance if variance > 0 else gap / math.sqrt(most)
     reach = 1.96 / math.sqrt(runs)
-    ends = [abs(distance) + reach, max(abs(distance) - reach, 0.0)]
-    low, high = (_flip_rate(end) for end in ends)
-    flips = _flip_rate(abs(distance))
+    low = _flip_rate(distance + reach)
+    high = _flip_rate(max(nearest - reach, 0.0))
+    flips = _flip_rate(distance)
     return Gate(at=at, passes=rate >= at, flips=flips, interval=Interval(low, high, level=0.95))
 
 
@@ -424,15 +430,15 @@ def _headline(result: RunsEstimate) -> Headline:
     if len(result.groups) > 1:
         return Headline(f"{whose}: {len(result.groups)} groups of runs, with k = {result.k}")
     [group] = result.groups
-    measured = [rate for rate in group.rates if rate.estimate is not None]
-    if not measured:
+    estimates = [rate for rate in group.rates if rate.estimate is not None]
+    if not estimates:
         text = f"By this judge {percent(group.rates[0].by_judge)} of the runs pass"
         return Headline(f"{text}; people's rate is not known", "The reasons are below.", tone="bad")
     words = {"pass@1": "of the runs pass", f"pass@{result.k}": f"of the questions pass in one of "
              f"{result.k} runs", f"pass^{result.k}": f"in all {result.k}"}  # fmt: skip
     shown = [
         f"{percent(rate.estimate)} {percent_interval(rate.interval)} {words[rate.statistic]}"
-        for rate in measured
+        for rate in estimates
     ]
     text = f"{whose}: {', '.join(shown)}"
     return Headline(text, _narrower(group), decision=text)

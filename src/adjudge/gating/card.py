@@ -174,9 +174,9 @@ class JudgeCard(ResultWithDigest):
     def lines(self) -> dict[str, str]:
         """What it binds, by name; two cards are compared by these."""
         labels = self.labels
-        made = [f"{n:,} by a {who}" for who, n in labels.labelled_by.items()]
+        makers = [f"{n:,} by a {who}" for who, n in labels.labelled_by.items()]
         if labels.raters:
-            made.append(count(labels.raters, "rater"))
+            makers.append(count(labels.raters, "rater"))
         parts = {
             name: str(value)
             for name, value in (self.fingerprint_parts or {}).items()
@@ -192,7 +192,7 @@ class JudgeCard(ResultWithDigest):
             **parts,
             **{name: ", ".join(values) for name, values in self.calibrated_on.items()},
             "labels": f"{labels.n:,}, drawn: {_DRAWN[self.evaluation.drawn]}",
-            "labels made": ", ".join(made) or "not recorded",
+            "labels made": ", ".join(makers) or "not recorded",
             "labels from": " to ".join(filter(None, (labels.first, labels.last))) or DASH,
             "labels digest": labels.digest,
             **dict(self._measured()),

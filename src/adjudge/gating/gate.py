@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Unpack
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -34,6 +35,7 @@ from adjudge.estimation import RateInterval, compare, estimate, plan_compare, pl
 from adjudge.estimation.comparison import Comparison, Difference, PairDifference
 from adjudge.estimation.judges import prepare_judges
 from adjudge.estimation.rate import Estimate, IntervalMethod
+from adjudge.estimation.rate_view import offer_declaration
 from adjudge.estimation.systems import ReadingSystems
 from adjudge.gating.card import JudgeCard, judges_of, read_card
 from adjudge.gating.decision import Outcome, decide
@@ -50,15 +52,18 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.figure import ForestRow, forest_figure
+from adjudge.present.figure import WARM, ForestRow, forest_figure
 from adjudge.present.result import Check, Count, Level, Result, frozen, not_empty
 from adjudge.present.text import clip, count, left_out, number, percent, show_interval
 from adjudge.records import Interval
 from adjudge.selection.verifying import remark_answers
 from adjudge.statistics.clusters import codes_of, share_interval
 from adjudge.store import StorePlace
-from adjudge.validation import FloatArray, IntArray, non_negative, open_unit
+from adjudge.validation import FloatArray, IntArray, finite_number, non_negative, open_unit, unit
 from adjudge.validation import count as check_count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 #: Whose labels the number stands on.
 By = Literal["labels of this run", "labels of the card", "the judge alone"]
@@ -125,15 +130,10 @@ class GateResult(Result):
         return " and ".join(f"{word} {number(end)}" for word, end in ends if end is not None)
 
     def view(self) -> list[Block]:
-        rows = [
-            ForestRow(clip(each.name), each.estimate, each.interval, each.naive)
-            for each in self.numbers
-            if each.estimate is not None
-        ]
         blocks: list[Block] = [headline_of(self)]
         blocks += notes_of([*self.reasons, *_needed(self)])
         columns: Columns[RateInterval] = {
-            "group": lambda each: each.name or "all rows",
+            "group": _name_of,
             "people's": lambda each: number(each.estimate),
             "interval": lambda each: show_interval(each.interval),
             "judge alone": lambda each: number(each.naive),
@@ -152,22 +152,16 @@ class GateResult(Result):
             blocks.append(Note([f"{labels}, {count(first.n, rows_of)}; {alone}"]))
         blocks += warnings_of(self.warnings) + notes_of(left_out(self.dropped))
         blocks += explain(self.assumptions, promises=[_statement(self)])
-        if rows:
-            title = headline_of(self).text
-            draw = partial(forest_figure, rows, title=title, axis=f"asked: {self.limits}")
-            blocks.append(Figure("gate", draw, "The numbers that the gate decides on."))
+        if any(each.estimate is not None for each in self.numbers):
+            caption = "The numbers that the gate decides on; a line at what was asked for."
+            blocks.append(Figure("gate", partial(gate_figure, self), caption))
         return blocks
 
 
 def headline_of(result: GateResult) -> Headline:
     """The outcome, the numbers and what was asked."""
     tones: Mapping[Outcome, Tone] = {"pass": "good", "fail": "bad", "inconclusive": "plain"}
-    what = "" if result.margin is not None else "people's number "
-    numbers = ", ".join(
-        f"{what if each.name is None else f'{clip(each.name)} '}{number(each.estimate)} "
-        f"{show_interval(each.interval)}"
-        for each in result.numbers[:_NAMED]
-    )
+    numbers = ", ".join(map(_in_words, result.numbers[:_NAMED]))
     if result.decided_by == "the judge alone":
         numbers = "people's number is not known"
     if len(result.numbers) > _NAMED:
@@ -178,6 +172,41 @@ def headline_of(result: GateResult) -> Headline:
         tone=tones[result.outcome],
         decision=f"{result.outcome.capitalize()}: {text}",
     )
+
+
+def _in_words(each: RateInterval) -> str:
+    name = "people's number" if each.name is None else _name_of(each)
+    if each.estimate is None and each.interval is None:
+        return f"{name} is not known"
+    return f"{name} {number(each.estimate)} {show_interval(each.interval)}"
+
+
+def _name_of(each: RateInterval) -> str:
+    return "all rows" if each.name is None else clip(each.name, 60)
+
+
+def gate_figure(result: GateResult) -> Drawing:
+    rows = [
+        ForestRow(_name_of(each), each.estimate, each.interval, each.naive)
+        for each in result.numbers
+        if each.estimate is not None
+    ]
+    figure = forest_figure(
+        rows,
+        title="\n".join(wrap(headline_of(result).text, 66)),
+        axis=f"asked for {result.limits}",
+        dot="people's number, with its interval",
+        ring="the judge alone",
+        scale=1,
+    )
+    [axes] = figure.axes
+    limits = [result.at_least, result.at_most]
+    if result.margin is not None:
+        limits.append(-result.margin)
+    for limit in limits:
+        if limit is not None:
+            axes.axvline(limit, color=WARM, linewidth=1.4)
+    return figure
 
 
 def _needed(result: GateResult) -> list[str]:
@@ -195,11 +224,13 @@ def _needed(result: GateResult) -> list[str]:
 def _statement(result: GateResult) -> str:
     """What the outcome is worth, by the level of the interval."""
     errors = percent((1 - result.confidence_level) / 2)
-    what = "people's difference from the baseline" if result.margin is not None else "people's rate"
-    given = f", if {_WITH_CARD}" if result.decided_by == "labels of the card" else ""
+    measure = (
+        "people's difference from the baseline" if result.margin is not None else "people's rate"
+    )
+    condition = f", if {_WITH_CARD}" if result.decided_by == "labels of the card" else ""
     return (
-        f"Promise: if {what} is {result.limits}, the gate fails in about {errors} of samples or "
-        f"less; if it is not, it passes in about {errors} or less{given}"
+        f"Promise: if {measure} is {result.limits}, the gate fails in about {errors} of samples or "
+        f"less; if it is not, it passes in about {errors} or less{condition}"
     )
 
 
@@ -251,10 +282,11 @@ def gate(
     ['pass', 'inconclusive', 'fail']
     """
     level = open_unit(confidence_level, "confidence_level")
-    known = read_card(card) if isinstance(card, (str, Path)) else card
-    if known is None and baseline is None:
+    if isinstance(card, (str, Path)):
+        card = read_card(card)
+    if card is None and baseline is None:
         raise ArgumentError("card", None, "give a card (adjudge card make), or a --baseline")
-    if assume_same_errors and known is None:
+    if assume_same_errors and card is None:
         raise ArgumentError("assume_same_errors", True, "give the --card of the judge too")
     if baseline is None and at_least is None and at_most is None:
         raise ArgumentError("at_least", None, "give a limit: --at-least or --at-most")
@@ -264,8 +296,14 @@ def gate(
         raise ArgumentError("margin", margin, "a --baseline takes --margin, such as 0.02, alone")
     if judged is not None:
         check_count(judged, "judged")
+    limits = {"at_least": at_least, "at_most": at_most}
+    for name, limit in limits.items():
+        if limit is not None:
+            finite_number(limit, name)
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise ArgumentError("at_least", at_least, f"no number reaches it and stays at {at_most}")
     asked = _Asked(
-        card=known,
+        card=card,
         assume=assume_same_errors,
         judged=judged,
         store=store,
@@ -275,7 +313,7 @@ def gate(
     )
     if baseline is not None and margin is not None:
         return _gate_difference(baseline, data, asked, non_negative(margin, "margin"))
-    return _gate_rates(data, asked, at_least, at_most)
+    return _gate_rates(data, asked, limits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,9 +355,11 @@ class _Asked:
             reasons.append(why)
         for frame in frames:
             for judge in judges_of(frame):
-                known = [self.card.identity]
+                expected = [self.card.identity]
                 try:
-                    match = match_judge(known, judge, made="the card", remedy="make another card")
+                    match = match_judge(
+                        expected, judge, made="the card", remedy="make another card"
+                    )
                 except PolicyMismatchError as error:
                     reasons.append(str(error))
                 else:
@@ -368,9 +408,7 @@ class _Codes:
 # --- a rate, or a mean ---
 
 
-def _gate_rates(
-    data: TableLike, asked: _Asked, at_least: float | None, at_most: float | None
-) -> GateResult:
+def _gate_rates(data: TableLike, asked: _Asked, limits: Mapping[str, float | None]) -> GateResult:
     words = dict(asked.reading)
     if (within := words.pop("within", None)) is not None:
         raise ArgumentError("within", within, "is for a --baseline: use --by")
@@ -386,9 +424,11 @@ def _gate_rates(
     if rows.scale == "classes":
         remedy = "name the word that counts as a pass: --positive NAME (positive=)"
         raise DataError(rows.name, "has classes, not passes and fails", remedy=remedy)
+    if rows.scale != "scores":
+        for name, limit in limits.items():
+            unit(limit or 0.0, name)
     reasons, remarks = asked.objections([rows.frame], len(rows.judge))
     labelled = bool(np.isfinite(rows.human).any())
-    limits: dict[str, Any] = {"at_least": at_least, "at_most": at_most}
     result: Any = None
     by: By = "labels of this run"
     may_decide = not reasons
@@ -417,26 +457,27 @@ def _gate_rates(
     outcome: Outcome = "inconclusive"
     if may_decide and result is not None:
         outcome = decide([each.interval for each in numbers], **limits)
-    given = (_WITH_CARD,) if by == "labels of the card" else ()
+    estimates = () if result is None else getattr(result, "groups", None) or (result,)
+    offers: list[str] = []
+    if labelled and outcome == "inconclusive":
+        offers = offer_declaration([each for each in estimates if isinstance(each, Estimate)])
+    assumed = [line for each in estimates for line in each.assumptions]
+    if by == "labels of the card":
+        assumed.insert(0, _WITH_CARD)
     return GateResult(
         outcome=outcome,
-        **limits,
+        at_least=limits["at_least"],
+        at_most=limits["at_most"],
         confidence_level=asked.level,
         decided_by=by,
         numbers=tuple(numbers),
         card=None if asked.card is None else asked.card.digest,
-        reasons=_why(outcome, reasons),
+        reasons=(*_why(outcome, reasons), *offers),
         **(_for_rate(rows, numbers, asked, limits) if outcome == "inconclusive" else {}),
-        assumptions=(*given, *_assumed(result)),
+        assumptions=tuple(dict.fromkeys(assumed)),
         warnings=(*remarks, *(() if result is None else result.all_warnings)),
         dropped=rows.dropped,
     )
-
-
-def _assumed(result: Any) -> tuple[str, ...]:
-    """What an estimate assumes, or any of its groups."""
-    parts = () if result is None else getattr(result, "groups", None) or (result,)
-    return tuple(dict.fromkeys(line for part in parts for line in part.assumptions))
 
 
 #: Options that name files and columns: a `Source` takes them.
@@ -574,15 +615,15 @@ def _gate_difference(
 def _difference_of(pair: PairDifference, result: Comparison) -> RateInterval:
     """People's difference of two runs, if labels give one."""
     people = pair.people or Difference()
-    known = people.interval is not None
+    has_interval = people.interval is not None
     return RateInterval(
         name=f"{pair.b} - {pair.a}" if pair.within is None else f"{result.within} {pair.within}",
-        estimate=people.estimate if known else None,
+        estimate=people.estimate if has_interval else None,
         interval=people.interval,
         naive=pair.judge.estimate,
         n=pair.judge.n,
         n_labels=people.n,
-        reason=None if known else people.reason,
+        reason=None if has_interval else people.reason,
     )
 
 

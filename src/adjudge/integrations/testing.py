@@ -31,7 +31,7 @@ from adjudge.present.text import interval, left_out, level, number, percent
 from adjudge.records import Interval
 from adjudge.selection import SelectionRun
 from adjudge.selection.selecting import Selection
-from adjudge.validation import non_negative, unit
+from adjudge.validation import finite_number, non_negative, unit
 
 #: Of runs that are equal everywhere.
 _NONE = Interval(0.0, 0.0, level=0.95)
@@ -58,16 +58,14 @@ def assert_rate(
         raise ArgumentError("data", "a comparison", "use assert_not_worse")
     result = data if isinstance(data, _RATES) else estimate(data)
     rates = result.intervals()
-    limit = non_negative if isinstance(result, MeanEstimate) else unit
+    limit = finite_number if isinstance(result, MeanEstimate) else unit
     failures = []
-    if at_least is not None:
-        low = limit(at_least, "at_least")
-        wrong = [rate for rate in rates if decide([rate.interval], at_least=low) != "pass"]
-        failures += _failure(f"no rate of at least {low:g} is shown", wrong, result)
-    if at_most is not None:
-        high = limit(at_most, "at_most")
-        wrong = [rate for rate in rates if decide([rate.interval], at_most=high) != "pass"]
-        failures += _failure(f"no rate of at most {high:g} is shown", wrong, result)
+    for name, end in (("at_least", at_least), ("at_most", at_most)):
+        if end is not None:
+            bound = limit(end, name)
+            wrong = [rate for rate in rates if decide([rate.interval], **{name: bound}) != "pass"]
+            claim = f"no rate of {name.replace('_', ' ')} {bound:g} is shown"
+            failures += _failure(claim, wrong, result)
     _conclude(failures, getattr(result, "all_warnings", result.warnings))
     return result
 

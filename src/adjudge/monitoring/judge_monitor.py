@@ -23,16 +23,16 @@ import polars as pl
 from adjudge.atomic import check_writable, locking_folder
 from adjudge.data.tables import as_text
 from adjudge.data.writing import read_result, write_result, write_rows
-from adjudge.errors import ArgumentError, DataError, JudgeError
+from adjudge.errors import ArgumentError, DataError, JudgeError, StoreMissingError
 from adjudge.hashing import content_hash
 from adjudge.judges.interface import Judge
-from adjudge.judges.judge import differing_parts
-from adjudge.judges.judging import plan_options, run_options, takes
+from adjudge.judges.judge import differing_parts, kept_route
+from adjudge.judges.judging import run_options, takes
 from adjudge.judges.options import JudgingOptions
-from adjudge.judges.subjects import SubjectSource, prepare_calls
+from adjudge.judges.subjects import SubjectSource, call_keys, prepare_calls
 from adjudge.judges.summary import Judging
 from adjudge.monitoring.retest import log_retest, moved_verdicts
-from adjudge.policy.audits import Monitor, read_monitor
+from adjudge.policy.audits import Monitor, draw_evidence, load_monitor, mark_alarm
 from adjudge.present import text
 from adjudge.present.blocks import (
     Block,
@@ -45,7 +45,7 @@ from adjudge.present.blocks import (
     table_of,
     warnings_of,
 )
-from adjudge.present.figure import ACCENT, WARM, new_figure, set_suptitle, themed
+from adjudge.present.figure import ACCENT, new_figure, set_suptitle, themed
 from adjudge.present.result import (
     Check,
     Count,
@@ -58,6 +58,8 @@ from adjudge.present.result import (
     same_length,
 )
 from adjudge.records import MEASURED, Subject
+from adjudge.store import use_store
+from adjudge.store.tables import CALL_ID
 from adjudge.validation import count, open_unit
 
 if TYPE_CHECKING:
@@ -67,12 +69,13 @@ if TYPE_CHECKING:
 Changed = Literal["none", "judge", "stream", "judge, perhaps the stream too"]
 #: Options of judging that a check sets itself, or that have no meaning here.
 _UNFIT = ("repeats", "first_repeat", "stop_rule", "retry")
-#: Options that the rows have used when they are asked about.
-_USED = ("limit", "format", "columns", "labels_as", "announce")
+#: Options that are used before a pass is asked, or after all of them.
+_USED = ("limit", "format", "columns", "labels_as", "announce", "output")
 #: The columns that can have a judge's number; the side of one half is a verdict in the first two.
 _NUMBERS = ("p_a", "p_pass", "judge_score", "judge")
 _VERDICTS = ("p_a", "p_pass")
 _AGAIN = "replies are kept in the store; run the same command again to resume"
+_UNUSABLE = "fewer than two usable answers"
 #: The most points of the figure.
 _POINTS = 300
 
@@ -101,10 +104,6 @@ class JudgeMonitorOptions(JudgingOptions):
         check_writable(Path(self.state))
         open_unit(self.delta, "delta")
         count(self.passes, "passes", least=2)
-        usual = {each.name: each.default for each in fields(JudgingOptions)}
-        for name in _UNFIT:
-            if getattr(self, name) != usual[name]:
-                raise ArgumentError(name, getattr(self, name), "a check does not take it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +174,8 @@ class JudgeMonitor(ResultWithDigest):
 
     @property
     def changed(self) -> Changed | None:
-        """What changed, by anchors and audits together; None without audits."""
-        if self.audit_alarm is None:
+        """What changed, by anchors and audits together; None without audits or without a round."""
+        if self.audit_alarm is None or not self.rounds:
             return None
         if self.alarm:
             return "judge, perhaps the stream too" if self.audit_alarm else "judge"
@@ -191,10 +190,8 @@ class JudgeMonitor(ResultWithDigest):
         blocks += explain(_ASSUMED, promises=[f"It does not promise: {_NOT_PROMISED}"])
         blocks += warnings_of(self.warnings) + notes_of(text.left_out(self.dropped, "anchor"))
         if self.rounds:
-            caption = "the evidence that the judge changed, over the anchors of the last round"
-            blocks.append(
-                Figure("judge monitor", partial(judge_monitor_figure, self), f"{caption}.")
-            )
+            caption = "The evidence that the judge changed, over the anchors of the last round."
+            blocks.append(Figure("judge monitor", partial(judge_monitor_figure, self), caption))
         return blocks
 
 
@@ -210,10 +207,12 @@ def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMon
         rows: The anchors: pairs or items, best the labelled ones that calibrated the policy.
         options: The fields of `JudgeMonitorOptions`, by name.
     """
-    asked = JudgingOptions(
-        **{each.name: getattr(options, each.name) for each in fields(JudgingOptions)}
-    )
-    judge = asked.make_judge()
+    usual = {each.name: each.default for each in fields(options)}
+    for name in _UNFIT:
+        if getattr(options, name) != usual[name]:
+            raise ArgumentError(name, getattr(options, name), "a check does not take it")
+    audited = None if options.audits is None else load_monitor(options.audits)
+    judge = options.make_judge()
     with closing(options.subjects(rows, judge)) as subjects:
         subjects.survey()
         dropped = dict(subjects.dropped)
@@ -222,7 +221,7 @@ def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMon
     if not anchors:
         raise ArgumentError("rows", "no rows", "give the rows that calibrated the policy")
     texts = {subject.id: prepare_calls(judge, subject)[0].content for subject in anchors}
-    asking = _Asking(asked, anchors)
+    asking = _Asking(options, anchors)
     place = Path(str(options.state))
     previous = read_result(place, JudgeMonitor) if place.exists() else None
     if previous is None:
@@ -234,7 +233,11 @@ def monitor_judge(rows: SubjectSource, options: JudgeMonitorOptions) -> JudgeMon
         _save(started, place, previous)
         check, frame = _next_round(asking, previous, number)
         previous = started
-    check = _with_audits(check, options.audits)
+    check = replace(
+        check,
+        audit_alarm=None if audited is None else audited.alarm,
+        audit_delta=None if audited is None else audited.delta,
+    )
     _save(check, place, previous)
     if options.output is not None:
         # `calibrate` uses first answers only: with its number this pass would be left out.
@@ -246,7 +249,7 @@ class _Asking:
     """Asks about all anchors, one pass at a time, within what is left of `max_cost`."""
 
     def __init__(self, options: JudgingOptions, anchors: Sequence[Subject]) -> None:
-        used: dict[str, Any] = dict.fromkeys((*_USED, "output"))
+        used: dict[str, Any] = dict.fromkeys(_USED)
         self._options = replace(options, **used)
         self._anchors = list(anchors)
         self._spent = 0.0
@@ -257,9 +260,44 @@ class _Asking:
         A state that was restored from a copy does not know all rounds that were asked.
         """
         number = max((each.repeat for each in check.rounds), default=check.passes - 1) + 1
-        while plan_options(self._anchors, self._numbered(number)).kept:
+        while self._call_ids(number):
             number += 1
         return number
+
+    def passes(self, n: int) -> list[int]:
+        """The numbers of the first passes, each asked by itself.
+
+        The first is that of `judge`, or the last round in the store: a new state after a renewal
+        begins with the answers that calibrated. `judge --repeats` asks all answers about a row
+        together: only one of them is used.
+        """
+        number = 0
+        if self._call_ids(n):
+            number = n
+            while self._call_ids(number + 1):
+                number += 1
+        numbers = [number]
+        earlier = self._call_ids(number)
+        while len(numbers) < n:
+            number += 1
+            later = self._call_ids(number)
+            # Single failed calls can have been asked again later.
+            if earlier and later and np.median(later) < np.quantile(earlier, 0.9):
+                continue
+            numbers.append(number)
+            earlier = later
+        return numbers
+
+    def _call_ids(self, number: int) -> list[int]:
+        """The places in the store of the replies of a pass, in the order of asking."""
+        judge = self._numbered(number).make_judge()
+        try:
+            with use_store(self._options.store, readonly=True) as store:
+                judge = kept_route(judge, store) or judge
+                keys = [key for anchor in self._anchors for key in call_keys(judge, anchor)]
+                return [row[CALL_ID] for row in store.lookup_rows(keys).values()]
+        except StoreMissingError:
+            return []
 
     def ask(self, number: int) -> tuple[Judging, pl.DataFrame]:
         """One pass: its summary and rows. A run that was stopped is an error."""
@@ -287,7 +325,8 @@ def _first_answers(
     dropped: Mapping[str, int],
 ) -> tuple[JudgeMonitor, pl.DataFrame]:
     """The state of a judge, after all passes at calibration; and the rows of the last pass."""
-    passes = [asking.ask(number) for number in range(options.passes)]
+    numbered = asking.passes(options.passes)
+    passes = [asking.ask(number) for number in numbered]
     summary, frame = passes[-1]
     column = _number_column(frame)
     numbers = [_numbers_of(rows, column) for _, rows in passes]
@@ -302,7 +341,8 @@ def _first_answers(
         problem = f"the judge gave no anchor two usable answers in {options.passes} passes"
         raise DataError("the anchors", problem, remedy="repair the judge: adjudge replies")
     served = {name for judging, _ in passes for name in judging.served_models}
-    without = {"fewer than two usable answers": len(answers) - len(usable)}
+    last_round = "it begins with the last answers in the store, not with the first"
+    without = {_UNUSABLE: len(answers) - len(usable)}
     check = JudgeMonitor(
         judge=summary.judge,
         protocol=summary.protocol,
@@ -313,6 +353,7 @@ def _first_answers(
         passes=options.passes,
         asked_at=_now(),
         served_models=tuple(sorted(served)),
+        warnings=(last_round,) if numbered[0] > 0 else (),
         dropped={reason: n for reason, n in {**dropped, **without}.items() if n},
         anchors=tuple(usable),
         texts=tuple(texts[_id_of(name)] for name in usable),
@@ -347,7 +388,7 @@ def _next_round(
         most_log10_e=float(logs.max()),
         alarm_after=int(reached[0]) + 1 if len(reached) else None,
         served_models=tuple(sorted(summary.served_models)),
-        cost=summary.cost_this_run,
+        cost=summary.cost,
         anchors=tuple(shown.tolist()),
         path=tuple(logs[shown - 1].tolist()),
     )
@@ -358,6 +399,10 @@ def _next_round(
         warnings.append(f"{', '.join(others)} answered; at calibration {here}")
     if not asked.all():
         warnings.append(f"{text.count(int((~asked).sum()), 'anchor')} had no usable answer now")
+    added = len(new.keys() - {*previous.anchors}) - previous.dropped.get(_UNUSABLE, 0)
+    if added > 0:
+        rows = text.count(added, "row")
+        warnings.append(f"{rows} added since the first call: asked, but not compared")
     rounds = (*previous.rounds, done)
     return replace(previous, rounds=rounds, asking=None, warnings=tuple(warnings)), frame
 
@@ -380,16 +425,6 @@ def _check_same(
         if getattr(options, name) != getattr(previous, name):
             remedy = f"the state has {getattr(previous, name):g}: terms are chosen once"
             raise ArgumentError(name, getattr(options, name), remedy)
-
-
-def _with_audits(check: JudgeMonitor, audits: Monitor | str | Path | None) -> JudgeMonitor:
-    """The check with what the audits of the policy's verdicts show."""
-    if audits is None:
-        return replace(check, audit_alarm=None, audit_delta=None)
-    monitor = audits if isinstance(audits, Monitor) else read_monitor(audits)
-    if monitor is None:
-        raise ArgumentError("audits", str(audits), "it has no state of monitor check")
-    return replace(check, audit_alarm=monitor.alarm, audit_delta=monitor.delta)
 
 
 def _save(check: JudgeMonitor, place: Path, previous: JudgeMonitor | None) -> None:
@@ -427,8 +462,8 @@ def _numbers_of(frame: pl.DataFrame, column: str) -> dict[str | None, float | No
     """The judge's number of each row that it answered."""
     measured = frame["status"].is_in([*MEASURED])
     numbers = frame[column].cast(pl.Float64)
-    kept = frame.select(pl.when(measured).then(numbers)).to_series()
-    return dict(zip(_anchor_names(frame), kept, strict=True))
+    answered = frame.select(pl.when(measured).then(numbers)).to_series()
+    return dict(zip(_anchor_names(frame), answered, strict=True))
 
 
 def _now() -> str:
@@ -474,10 +509,14 @@ def _headline(check: JudgeMonitor) -> Headline:
             "ANSWERS --policy POLICY --state STATE."
         )
         return Headline(alarm, action, tone="bad", decision=f"Stop accepting: {alarm}")
-    quiet = f"No sign that the judge changed: no alarm in {where}, {last.n_compared:,} of {anchors}"
-    quiet += " compared"
+    compared = f"{last.n_compared:,} of {anchors} compared"
     if last.n_moved is not None:
-        quiet += f", {last.n_moved:,} with a new verdict"
+        compared += f", {last.n_moved:,} with a new verdict"
+    quiet = f"No sign that the judge changed: no alarm in {where}, {compared}"
+    if check.changed == "stream":
+        only = f"Only the audits raise an alarm, the anchors do not: {compared} in {where}"
+        action = "Label new rows at random and calibrate on these; the old labels cannot help."
+        return Headline(only, action, tone="bad", decision=f"Stop accepting: {only}")
     return Headline(quiet, decision=quiet)
 
 
@@ -488,9 +527,7 @@ def _who_changed(check: JudgeMonitor) -> list[str]:
     sentences: Mapping[Changed, str] = {
         "none": "Neither the anchors nor the audits raise an alarm",
         "judge": "The judge changed; the audits of its accepted verdicts raise no alarm",
-        "stream": "Only the audits raise an alarm: what the judge is asked changed, or the judge "
-        "changed on rows unlike the anchors. Label new rows at random and calibrate on these; the "
-        "old labels cannot help",
+        "stream": "What the judge is asked changed, or the judge on rows unlike the anchors",
         "judge, perhaps the stream too": "Anchors and audits raise an alarm: the judge changed, "
         "and whether the stream changed too is not known. Calibrate again, start the audits "
         "again, and see whether they raise an alarm again",
@@ -519,29 +556,14 @@ def _rounds_table(check: JudgeMonitor) -> Table:
 
 def judge_monitor_figure(check: JudgeMonitor) -> Drawing:
     last = check.rounds[-1]
-    limit = -math.log10(last.delta)
     with themed():
         figure = new_figure(7.6, 3.6)
         axes = figure.subplots()
-        axes.plot((0, *last.anchors), (0.0, *last.path), color=ACCENT, label="evidence e")
-        name = f"alarm at {text.number(round(1 / last.delta))}"
-        axes.axhline(limit, color=WARM, linewidth=1.4, label=name)
-        low = min(-1.0, *last.path) - 0.2
-        high = 1.15 * max(limit, *last.path)
-        axes.set_ylim(low, high)
-        # Logarithms on a plain axis: e itself can be too large for a float.
-        step = max(1, math.ceil((high - low) / 6))
-        ticks = [float(tick) for tick in range(step * math.ceil(low / step), math.ceil(high), step)]
-        axes.set_yticks(ticks, text.powers_of_ten(*ticks))
+        draw_evidence(axes, last.anchors, last.path, delta=last.delta, color=ACCENT)
         axes.set_xlabel("anchors compared, in the order of the lot")
-        axes.set_ylabel("evidence (log scale)")
-        if last.alarm_after is not None:
-            axes.axvline(
-                last.alarm_after, color=WARM, linewidth=1.2, linestyle=":", label="the alarm"
-            )
-        axes.legend(ncols=3, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1))
-        title = f"Round {len(check.rounds)}: no sign that the judge changed"
-        if last.alarm_after is not None:
-            title = f"Round {len(check.rounds)}: the judge changed"
-        set_suptitle(figure, title)
+        mark_alarm(axes, last.alarm_after)
+        title = (
+            "no sign that the judge changed" if last.alarm_after is None else "the judge changed"
+        )
+        set_suptitle(figure, f"Round {len(check.rounds)}: {title}")
     return figure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -55,6 +55,7 @@ from adjudge.store import is_store, store_name, use_store
 from adjudge.store.interface import STATES_OF_OTHERS
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 #: The outcome of an audit. A human tie is neither right nor wrong if the policy drops ties. An
@@ -281,7 +282,7 @@ def order_audits(frame: pl.DataFrame, name: str) -> pl.DataFrame:
 def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
     """The monitor in a file, or of this name in a store; None if there is none yet.
 
-    Without a name, the only monitor in the store that has raised an alarm.
+    Without a name, the only monitor in the store; of several, the only one that raised an alarm.
     """
     if not is_store(place):
         return read_result(place, Monitor) if Path(place).exists() else None
@@ -298,11 +299,19 @@ def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
     if name is not None:
         return monitors.get(name)
     rung = [monitor for monitor in monitors.values() if monitor.alarm]
-    if len(rung) > 1:
-        raise ArgumentError(
-            "state", store_name(place), "several monitors raised an alarm: write one to a file"
-        )
-    return rung[0] if rung else None
+    matches = rung or [*monitors.values()]
+    if len(matches) > 1:
+        problem = "several monitors raised an alarm" if rung else "it has several monitors"
+        raise ArgumentError("state", store_name(place), f"{problem}: write one to a file")
+    return matches[0] if matches else None
+
+
+def load_monitor(audits: Monitor | str | Path) -> Monitor:
+    """The monitor of these audits, which must have been checked."""
+    monitor = audits if isinstance(audits, Monitor) else read_monitor(audits)
+    if monitor is None:
+        raise ArgumentError("audits", str(audits), "it has no state of monitor check")
+    return monitor
 
 
 def _parse_monitor(text: str, source: str) -> Monitor:
@@ -438,10 +447,7 @@ def _counts(monitor: Monitor) -> Table:
 
 
 def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
-    from matplotlib.ticker import MaxNLocator
-
     path = group.path
-    alarm = -math.log10(group.delta)
     if not path.audits:
         raise ArgumentError("plot", "no audits", "label some audits first")
     limit = text.plain_level(monitor.limit)
@@ -461,27 +467,10 @@ def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
         settled = path.high[len(path.high) // 8 :]
         top.set_ylim(0, min(1.0, 1.3 * max(*settled, *path.error_rate, monitor.limit)))
         top.set_ylabel("error rate of accepted")
-        bottom.plot((0, *path.audits), (0.0, *path.log10_e), color=INK, label="evidence e")
-        name = f"alarm at {text.number(round(1 / group.delta))}"
-        bottom.axhline(alarm, color=WARM, linewidth=1.4, label=name)
-        most = max(*path.log10_e, alarm)
-        low = min(-1.0, *path.log10_e) - 0.2
-        high = most + 0.25 * (most + 1)
-        bottom.set_ylim(low, high)
-        # Logarithms on a plain axis: e itself can be too large for a float.
-        ticks = MaxNLocator(integer=True, nbins=6).tick_values(low, high)
-        shown = [tick for tick in ticks if low <= tick <= high]
-        bottom.set_yticks(shown, text.powers_of_ten(*shown))
+        draw_evidence(bottom, path.audits, path.log10_e, delta=group.delta, color=INK)
         bottom.set_xlabel("audits counted, in the order of drawing")
-        bottom.set_ylabel("evidence (log scale)")
-        for axes in (top, bottom):
-            if (at := group.alarm_after) is not None:
-                label = "the alarm" if axes is bottom else None
-                axes.axvline(at, color=WARM, linewidth=1.2, linestyle=":", label=label)
-            # Above the panel: the line of the alarm can be anywhere in it.
-            axes.legend(
-                ncols=4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2
-            )
+        mark_alarm(top, group.alarm_after, label=None)
+        mark_alarm(bottom, group.alarm_after)
         rate = text.percent(group.rate.error_rate)
         title = f"no alarm in {text.number(group.rate.n)} audits, {rate} of them wrong"
         if group.alarm_after is not None:
@@ -489,3 +478,32 @@ def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Drawing:
         whose = "" if group.group is None else f"{text.clip(group.group)}: "
         set_suptitle(figure, whose + title if whose else title[0].upper() + title[1:])
     return figure
+
+
+def draw_evidence(
+    axes: Axes, places: Sequence[int], log10_e: Sequence[float], *, delta: float, color: str
+) -> None:
+    """The evidence after each of these answers, with the line at which an alarm is raised."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.plot((0, *places), (0.0, *log10_e), color=color, label="evidence e")
+    alarm = -math.log10(delta)
+    name = f"alarm at {text.number(round(1 / delta))}"
+    axes.axhline(alarm, color=WARM, linewidth=1.4, label=name)
+    most = max(*log10_e, alarm)
+    low = min(-1.0, *log10_e) - 0.2
+    high = most + 0.25 * (most + 1)
+    axes.set_ylim(low, high)
+    # Logarithms on a plain axis: e itself can be too large for a float.
+    ticks = MaxNLocator(integer=True, nbins=6).tick_values(low, high)
+    shown = [tick for tick in ticks if low <= tick <= high]
+    axes.set_yticks(shown, text.powers_of_ten(*shown))
+    axes.set_ylabel("evidence (log scale)")
+
+
+def mark_alarm(axes: Axes, after: int | None, label: str | None = "the alarm") -> None:
+    """A line where the alarm was raised, and the legend."""
+    if after is not None:
+        axes.axvline(after, color=WARM, linewidth=1.2, linestyle=":", label=label)
+    # Above the panel: the line of the alarm can be anywhere in it.
+    axes.legend(ncols=4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)

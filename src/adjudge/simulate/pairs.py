@@ -12,8 +12,6 @@ and for a pair shown in some order it prefers the first answer with log odds
 Averaged over both orders the bias cancels in sign. So without noise the verdict is right with
 probability exactly `accuracy`, for any bias.
 
-Single answers that are known to be right or wrong, for judges that pass or fail them.
-
 Several responses to each prompt, all pairs of them judged, with a known best response.
 
 Response i of a prompt has a quality q_i. People's best is the response with the largest q_i plus
@@ -37,8 +35,8 @@ import polars as pl
 from scipy.special import expit
 
 from adjudge.errors import ArgumentError
-from adjudge.records import Item, LabelValue, Order, Pair, Verdict
-from adjudge.validation import Seed, count, generator, unit
+from adjudge.records import LabelValue, Order, Pair, Verdict
+from adjudge.validation import Seed, count, generator
 
 _MOST_SURE = 1 - 1e-6
 _NORMAL = NormalDist()
@@ -119,7 +117,7 @@ def simulate_pairs(n: int, *, seed: Seed = None) -> list[Pair]:
     """
     source = generator(seed)
     size = count(n, "n", least=1)
-    sums = _draw_sums(size, source)
+    sums = draw_sums(size, source)
     a_is_right = source.random(size) < 0.5
     width = len(str(size - 1))
     pairs = []
@@ -136,7 +134,7 @@ def simulate_pairs(n: int, *, seed: Seed = None) -> list[Pair]:
     return pairs
 
 
-def _draw_sums(n: int, source: np.random.Generator) -> list[tuple[str, str, str]]:
+def draw_sums(n: int, source: np.random.Generator) -> list[tuple[str, str, str]]:
     """Questions, each with its right answer and a wrong one."""
     first = source.integers(10, 1000, n)
     second = source.integers(10, 1000, n)
@@ -154,35 +152,6 @@ def _logit(p: float) -> float:
 
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
-
-
-def simulate_items(
-    n: int, *, seed: Seed = None, rate: float = 0.7, labels: int | None = None
-) -> list[Item]:
-    """Short sums with one answer each, right with probability `rate`; the right one is `reference`.
-
-    `truth` is 1 if the answer is right, else 0. `human` is the same for `labels` of them, drawn at
-    random (None: for all).
-
-    >>> item = simulate_items(1, seed=0)[0]
-    >>> item.extra["truth"] == item.extra["human"] == int(item.response == item.extra["reference"])
-    True
-    """
-    source = generator(seed)
-    size = count(n, "n", least=1)
-    if labels is not None and count(labels, "labels") > size:
-        raise ArgumentError("labels", labels, f"give at most {size}, the number of items")
-    sums = _draw_sums(size, source)
-    truth = (source.random(size) < unit(rate, "rate")).astype(int).tolist()
-    labelled = set(source.permutation(size)[:labels].tolist())
-    width = len(str(size - 1))
-    items = []
-    for i, (prompt, good, bad) in enumerate(sums):
-        human = truth[i] if i in labelled else None
-        extra = {"reference": good, "truth": truth[i], "human": human}
-        response = good if truth[i] else bad
-        items.append(Item(id=f"item-{i:0{width}d}", prompt=prompt, response=response, extra=extra))
-    return items
 
 
 def simulate_choices(

@@ -90,6 +90,9 @@ def test_no_verb_writes_over_what_it_reads_or_over_another_result(
         ["rank", str(battles), "-o", str(tmp_path / "link.csv")],
         ["rank", str(battles), "-o", str(tmp_path / "x.png"), "--plot", str(tmp_path / "x.png")],
         ["plan", "battles", str(battles), "--budget", "1", "--write-rows", str(battles)],
+        ["monitor", "renew", "x", "--state", "s", "--policy", str(battles), "-o", str(battles)],
+        ["monitor", "recalibrate", "x", "--state", str(battles), "-o", str(battles)],
+        ["gate", "x", "--card", str(battles), "--at-least", "0.5", "-o", str(battles)],
     ):
         assert run(arguments) == 1
         told = capsys.readouterr()

@@ -283,7 +283,8 @@ def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_reproduce_asks_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from adjudge.simulate.pairs import simulate_items, simulate_pairs
+    from adjudge.simulate.pairs import simulate_pairs
+    from simulators import simulate_items
 
     pairs = pl.DataFrame(
         [

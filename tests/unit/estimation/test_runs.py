@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, permutations
 from math import comb
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import ndtr
 
 from adjudge import estimate_runs
 from adjudge.cli import run
@@ -108,6 +110,8 @@ def test_what_is_refused() -> None:
         estimate_runs(uneven, k=3)
     with pytest.raises(AdjudgeError, match="no question was run twice"):
         estimate_runs(table(verdicts[:, :1]))
+    with pytest.raises(ArgumentError, match="gate = 70: give a number from 0 to 1"):
+        estimate_runs(table(verdicts), gate=70)
     words = table(verdicts).with_columns(judge=pl.Series(["x", "y", "z"] * 40))
     with pytest.raises(AdjudgeError, match="name the word that counts as a pass"):
         estimate_runs(words)
@@ -135,6 +139,17 @@ def test_groups_and_a_gate() -> None:
     assert any(
         line.startswith("b: by the judge a gate at 50 % passes now; two runs of") for line in lines
     )
+
+
+def test_runs_that_never_differed_do_not_show_that_a_gate_never_flips() -> None:
+    [group] = estimate_runs(table(np.ones((40, 3), dtype=int)), gate=0.9).groups
+    assert group.gate is not None
+    assert (group.flips, group.gate.flips, group.gate.interval.low) == (0, 0, 0)
+    # Two runs of a question differ in up to 7 % of the cases: so much can one run vary.
+    sd = math.sqrt(group.flips_interval.high / 2 / 40)
+    side = ndtr(0.1 / sd - 1.96 / math.sqrt(3))
+    assert group.gate.interval.high == pytest.approx(2 * side * (1 - side))
+    assert group.gate.interval.high > 0.01
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,6 +100,35 @@ def test_without_labels_of_this_run_it_is_inconclusive_unless_errors_are_assumed
     assert said in assumed.explain()
 
 
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"at_least": float("nan")}, "give a finite number"),
+        ({"at_most": float("inf")}, "give a finite number"),
+        ({"at_least": 80}, "from 0 to 1"),
+        ({"at_least": 0.9, "at_most": 0.5}, "no number reaches it and stays at 0.5"),
+    ],
+)
+def test_a_limit_that_decides_nothing_is_refused(
+    card: JudgeCard, limits: dict[str, float], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        gate(graded(labelled=60), card=card, today=DAY, **limits)
+
+
+def test_where_only_random_labels_decide_the_gate_says_so(card: JudgeCard) -> None:
+    """The judge passes all, and so did people: without a fail its specificity is unknown."""
+    n = 300
+    rows = {
+        "judge": [1] * n, "human": [1] * 60 + [None] * (n - 60), "judge_name": [card.judge] * n
+    }  # fmt: skip
+    unknown = gate(rows, card=card, at_least=0.9, today=DAY)
+    assert unknown.outcome == "inconclusive"
+    assert str(unknown).startswith("INCONCLUSIVE: people's number is not known; asked for")
+    assert unknown.reasons[-1].startswith("Random labels? --labels-are-random gives 1.000")
+    assert gate(rows, card=card, at_least=0.9, labels_are_random=True, today=DAY).outcome == "pass"
+
+
 def test_a_profile_interval_can_decide(card: JudgeCard) -> None:
     rows = graded(labelled=60).drop("sampled_by")
     [number] = gate(rows, card=card, at_least=0.5, interval="profile", today=DAY).numbers

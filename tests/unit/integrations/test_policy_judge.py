@@ -18,7 +18,7 @@ from adjudge.judges.judging import judge_pairs
 from adjudge.selection import calibrate
 from adjudge.server.service import Case
 from adjudge.server.webhook import read_case
-from adjudge.simulate.pairs import simulate_items
+from simulators import simulate_items
 
 JUDGE = "simulated:accuracy=0.85,noise=0.5,seed=3"
 THREAD = "adjudge-policy-judge"

@@ -145,3 +145,11 @@ def test_not_worse_is_held_to_the_interval(rows: pl.DataFrame) -> None:
         assert_rate(ahead, at_least=0.1)
     with pytest.raises(ArgumentError, match="give the rows of the second system"):
         assert_not_worse(old)
+
+
+def test_a_mean_can_have_a_limit_below_zero() -> None:
+    people = [-2.0, -1.0, 0.0, 1.0, 2.0] * 40
+    rows = {"judge_score": [score + 0.5 for score in people], "human_score": people}
+    assert assert_rate(rows, at_least=-1.0) is not None
+    with pytest.raises(AssertionError, match="no rate of at most -1 is shown"):
+        assert_rate(rows, at_most=-1.0)

@@ -15,7 +15,7 @@ from adjudge.judges.judging import judge_pairs
 from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.grade import GradeProtocol
 from adjudge.records import Grade, Item, Pair, Reply
-from adjudge.simulate.pairs import simulate_items
+from simulators import simulate_items
 
 ITEM = Item(id="x", prompt="What is 2 + 2?", response="4")
 

@@ -13,7 +13,7 @@ from adjudge.judges.interface import Choice
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.protocols.likert import Likert
 from adjudge.records import Item, Reply
-from adjudge.simulate.pairs import simulate_items
+from simulators import simulate_items
 
 SUMMARY = our_criteria("summary")
 

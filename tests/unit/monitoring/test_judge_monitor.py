@@ -15,8 +15,9 @@ import pytest
 
 from adjudge import check_audits, judge_pairs, monitor_judge, renew
 from adjudge.cli import run
-from adjudge.data import read_result, read_table
+from adjudge.data import read_result, read_table, write_rows
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
+from adjudge.judges.flow import Stop
 from adjudge.monitoring import JudgeMonitor
 from adjudge.policy.result import Policy
 from adjudge.records import Pair
@@ -91,6 +92,41 @@ def test_pass_one_is_what_judge_asked_and_every_round_is_asked_anew(
     assert judge_server.counts()["requests"] - after_first == 6 * N
 
 
+def test_answers_asked_together_are_not_two_passes(
+    judge_server: JudgeServer, asked: dict[str, Any]
+) -> None:
+    """`judge --repeats` asks the answers about a row side by side; one asked later is a pass."""
+    options = {name: asked[name] for name in ("judge", "base_url", "store")}
+    judge_pairs(pairs(), repeats=2, **options)
+    before = judge_server.counts()["requests"]
+    monitor_judge(pairs(), **asked)
+    assert judge_server.counts()["requests"] - before == 2 * N
+    calm = monitor_judge(pairs(), **asked)
+    assert [each.repeat for each in calm.rounds] == [3]
+    apart = {**asked, "store": asked["store"].with_name("apart.db"), "state": "apart.json"}
+    for repeats in (1, 2):
+        judge_pairs(pairs(), repeats=repeats, **{**options, "store": apart["store"]})
+    before = judge_server.counts()["requests"]
+    monitor_judge(pairs(), **apart)
+    assert judge_server.counts()["requests"] == before
+
+
+def test_a_new_state_after_an_alarm_begins_with_the_answers_of_the_alarm(
+    judge_server: JudgeServer, asked: dict[str, Any]
+) -> None:
+    monitor_judge(pairs(), **asked)
+    judge_server.script("another:0.3")
+    assert monitor_judge(pairs(), **asked).alarm
+    before = judge_server.counts()["requests"]
+    again = {**asked, "state": asked["state"].with_name("again.json")}
+    first = monitor_judge(pairs(), **again)
+    assert judge_server.counts()["requests"] - before == 2 * N  # one pass; the other is the alarm's
+    assert first.warnings == ("it begins with the last answers in the store, not with the first",)
+    calm = monitor_judge(pairs(), **again)
+    assert not calm.alarm
+    assert calm.rounds[-1].n_moved == 0
+
+
 def test_answers_and_renewal(
     judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -125,6 +161,11 @@ def test_answers_and_renewal(
     assert audited.alarm
     with pytest.raises(ArgumentError, match="label new rows at random"):
         renew(answers, policy, asked["state"], labels=labels, audits=audited)
+    # The store of a service has the state of its audits, calm or not.
+    right = audits.with_columns(label=pl.lit("A"))
+    calm_store = tmp_path / "service.db"
+    check_audits(right, policy, state=calm_store)
+    assert monitor_judge(pairs(), **{**asked, "audits": calm_store}).changed == "judge"
     stream = monitor_judge(pairs(), **{**asked, "audits": audited, "state": asked["state"]})
     assert stream.changed == "judge, perhaps the stream too"
 
@@ -156,8 +197,10 @@ def test_another_judge_other_rows_and_other_terms_are_refused(
         monitor_judge(pairs(), **{**asked, "state": None})
     with pytest.raises(ArgumentError, match="a check does not take it"):
         monitor_judge(pairs(), repeats=2, **asked)
+    before = judge_server.counts()["requests"]
     with pytest.raises(ArgumentError, match="no state of monitor check"):
         monitor_judge(pairs(), audits=asked["state"].with_name("no.json"), **asked)
+    assert judge_server.counts()["requests"] == before
     asked["state"].write_text(asked["state"].read_text().replace('"passes": 2', '"passes": 3'))
     with pytest.raises(DataError, match="digest"):
         monitor_judge(pairs(), **asked)
@@ -174,6 +217,8 @@ def test_failed_answers_are_counted_and_anchors_without_two_answers_left_out(
     second = monitor_judge(pairs(), **asked)
     assert second.rounds[-1].n_compared == N - 2
     assert second.warnings == ("1 anchor had no usable answer now",)
+    third = monitor_judge(pairs(N + 2), **asked)
+    assert third.warnings[-1] == "2 rows added since the first call: asked, but not compared"
     judge_server.script("refusal")
     other = {**asked, "state": asked["state"].with_name("other.json"), "store": None}
     with pytest.raises(AdjudgeError):
@@ -183,8 +228,6 @@ def test_failed_answers_are_counted_and_anchors_without_two_answers_left_out(
 def test_a_killed_round_resumes_where_it_stopped(
     judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path
 ) -> None:
-    from adjudge.data import write_rows
-
     rows = tmp_path / "pairs.jsonl"
     write_rows(pl.DataFrame([vars_of(pair) for pair in pairs()]), rows)
     words = [
@@ -194,21 +237,59 @@ def test_a_killed_round_resumes_where_it_stopped(
     assert run(words) == 0
     done = judge_server.counts()["requests"]
     judge_server.script("another:0.3", latency_s=0.05)
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"m": {"prompt": 10, "completion": 10}}')
+    words += ["--prices", str(prices)]
     command = [sys.executable, "-m", "adjudge", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while judge_server.counts()["requests"] < done + 20 and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert read_result(asked["state"], JudgeMonitor).asking == 2
     judge_server.script("another:0.3")
-    assert run(words) == 2
+    assert run([*words, "-o", str(tmp_path / "answers.jsonl")]) == 2
     state = read_result(asked["state"], JudgeMonitor)
     assert state.asking is None
-    assert [each.repeat for each in state.rounds] == [2]
+    [done_again] = state.rounds
+    assert done_again.repeat == 2
+    # Of all replies of the round, not only of those after the kill.
+    tokens = read_table(tmp_path / "answers.jsonl")["tokens"].sum()
+    assert done_again.cost == pytest.approx(10 * tokens / 1e6)
     # At most the calls in flight were asked again.
     assert judge_server.counts()["requests"] - done <= 2 * N + 4
+
+
+def test_passes_and_rounds_go_through_a_batch_service(
+    judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path
+) -> None:
+    batched = {**asked, "batch": True, "batch_folder": tmp_path / "batches", "poll_s": 0.02}
+    first = monitor_judge(pairs(), **batched)
+    assert len(first.anchors) == N
+    assert not monitor_judge(pairs(), **batched).alarm
+    # A wait that ends before the batch: the round goes on with the same batch.
+    judge_server.script("another:0.3", polls_needed=10_000)
+    stop = Stop()
+    with pytest.raises(AdjudgeError, match="run the same command again"):
+        monitor_judge(pairs(), stop=stop, progress=lambda _: stop.interrupt(), **batched)
+    judge_server.script("another:0.3", polls_needed=1)
+    changed = monitor_judge(pairs(), **batched)
+    assert changed.alarm
+    assert [each.repeat for each in changed.rounds] == [2, 3]
+    assert judge_server.counts()["requests"] == 2 * 4 * N
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_calibrate_asks_for_a_second_pass_if_there_was_none(
+    repeats: int, asked: dict[str, Any], tmp_path: Path, capsys: Any
+) -> None:
+    options = {name: asked[name] for name in ("judge", "base_url", "store")}
+    rows = judge_pairs(pairs(), repeats=repeats, **options).judgments
+    write_rows(rows.with_columns(label="verdict", sampled_by=pl.lit("random")), "rows.jsonl")
+    assert run(["calibrate", "rows.jsonl", "--alpha", "0.2", "-o", "policy.json"]) == 0
+    command = "adjudge monitor judge ROWS --judge JUDGE --state judge.json"
+    assert (command in capsys.readouterr().err) == (repeats == 1)
 
 
 def vars_of(pair: Pair) -> dict[str, Any]:
@@ -219,8 +300,6 @@ def vars_of(pair: Pair) -> dict[str, Any]:
 def test_the_command_line_says_what_comes_next(
     judge_server: JudgeServer, asked: dict[str, Any], tmp_path: Path, capsys: Any
 ) -> None:
-    from adjudge.data import write_rows
-
     rows = tmp_path / "pairs.jsonl"
     write_rows(pl.DataFrame([vars_of(pair) for pair in pairs()]), rows)
     words = [

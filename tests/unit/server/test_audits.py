@@ -30,9 +30,10 @@ from adjudge.selection import read_policy, select
 from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.rounds import audits_of, queue_of, rows_of
 from adjudge.server.service import Case, JudgeService
-from adjudge.simulate.pairs import simulate_items, simulate_pairs
+from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import open_store, use_store
 from adjudge.store.labels import LabelBook
+from simulators import simulate_items
 
 SECRET = "a secret for these tests"
 PAIRS = simulate_pairs(60, seed=5)

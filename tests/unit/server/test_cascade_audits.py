@@ -23,7 +23,8 @@ from adjudge.selection import Cascade, calibrate, select
 from adjudge.selection.cascade_judging import judge_cascade
 from adjudge.server.audits import AuditTrail
 from adjudge.server.service import Case, JudgeService
-from adjudge.simulate.pairs import simulate_items, simulate_pairs
+from adjudge.simulate.pairs import simulate_pairs
+from simulators import simulate_items
 
 SECRET = "a secret for these tests"
 STAGES = ["simulated:accuracy=0.75,seed=4,noise=0.2", "simulated:accuracy=0.95,seed=6,noise=0.2"]

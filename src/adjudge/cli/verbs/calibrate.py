@@ -11,8 +11,16 @@ from adjudge.errors import ArgumentError
 
 
 def _is_bad(policy: Any, _: Values) -> bool:
+    from adjudge.data.rows import ANSWERED_AGAIN
+
     if not policy.feasible:
         remark(f"nothing can be accepted at alpha {policy.alpha:g} under {policy.guarantee}")
+    elif policy.judge_fingerprints and ANSWERED_AGAIN not in policy.dropped:
+        again = command("monitor judge", "ROWS", "--judge", "JUDGE", "--state", "judge.json")
+        remark(
+            "the judge answered these rows once: to notice later that it changed, ask them again "
+            f"now: adjudge {again}"
+        )
     return not policy.feasible
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from adjudge.cli.steps import Typed, command
 from adjudge.cli.verb import Group, Option, Verb, bad_if
 
-_OPTIONS = [Option("store", default=None), Option("policy", type=str)]
+_OPTIONS = [Option("store", default=None)]
 
 
 def _after_making(_: Any, typed: Typed) -> str | None:

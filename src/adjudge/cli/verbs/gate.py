@@ -39,7 +39,6 @@ COMMAND = Verb(
     added="output plot explain json",
     options=[
         Option("data", metavar="ROWS"),
-        Option("card", type=str),
         Option("store", default=None),
     ],
     bad=_is_bad,

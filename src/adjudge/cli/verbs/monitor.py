@@ -105,8 +105,13 @@ def _after_recalibration(policy: Any, typed: Typed) -> str | None:
     if not policy.feasible:
         level = ("--alpha", f"{policy.alpha:g}")
         return command("calibrate", "NEW", *level, "-o", "policy.json")
+    return _select_by(typed, "policy.json")
+
+
+def _select_by(typed: Typed, name: str) -> str | None:
+    """The use of a new policy; first it is written, to a file of this name."""
     if (output := typed["output"]) is None:
-        return typed.again("-o", "policy.json")
+        return typed.again("-o", name)
     return command("select", "NEW", "--policy", output, "-o", "selected.csv")
 
 
@@ -135,7 +140,7 @@ def _run_judge(arguments: Values, options: Values) -> Any:
 
 
 def _is_alarm(result: Any, _: Values) -> bool:
-    return bool(result.alarm or result.audit_alarm)
+    return bool(result.alarm or result.changed == "stream")
 
 
 def _after_judge(result: Any, typed: Typed) -> str | None:
@@ -161,7 +166,7 @@ _JUDGE = Verb(
     added="plot explain json",
     options=[
         Option("judge", "The judge, such as openai:MODEL.", repeats=False, required=True),
-        Option("state", type=str, required=True),
+        Option("state", required=True),
         Option("audits", type=str),
         Option("protocol", words="preference"),
         Option("output", "Write the rows of the last pass here.", written=True, short="-o"),
@@ -176,10 +181,8 @@ _JUDGE = Verb(
 
 def _after_renewal(policy: Any, typed: Typed) -> str | None:
     if not policy.feasible:
-        return command("plan selection", typed.rows, "--alpha", f"{policy.alpha:g}")
-    if (output := typed["output"]) is None:
-        return typed.again("-o", "renewed.json")
-    return command("select", "NEW", "--policy", output, "-o", "selected.csv")
+        return typed.on_same_rows("plan selection", "--alpha", f"{policy.alpha:g}")
+    return _select_by(typed, "renewed.json")
 
 
 _RENEW = Verb(
@@ -190,8 +193,6 @@ _RENEW = Verb(
     "Exit 2: nothing can be accepted. The old policy is kept: write the new one to another file.",
     main="policy state labels audits times output plot json",
     options=[
-        Option("policy", type=str),
-        Option("state", type=str),
         Option("audits", type=str),
         Option("output", "Write the policy here (JSON)."),
     ],

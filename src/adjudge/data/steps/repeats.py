@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.data.names import LOG, ORDER_VERDICTS, OURS, columns_as_text, columns_here, quote
-from adjudge.data.rows import Rows, add_absent, are_distinct, find_varying
+from adjudge.data.rows import ANSWERED_AGAIN, Rows, add_absent, are_distinct, find_varying
 from adjudge.data.tables import as_text
 from adjudge.errors import DataError
 from adjudge.present.text import count
@@ -108,7 +108,7 @@ def first_repeats(rows: Rows) -> Rows:
         key = ["id", *(name for name in APART if name in rows.frame.columns and name != "repeat")]
         keys = columns_as_text(rows.frame, key)
         again &= pl.lit(keys.is_duplicated()) & pl.col("id").is_not_null()
-    return rows.without(again, "repeat of another row")
+    return rows.without(again, ANSWERED_AGAIN)
 
 
 def once_per_judge(frame: pl.DataFrame, source: str) -> pl.DataFrame:
