@@ -221,6 +221,11 @@ def test_an_opinion_on_a_row_that_was_read_is_not_blind(
     with use_store(folder / "adjudge.db") as store:
         event = LabelBook(store).answers()[-1]
     assert (event.subject_id, event.label, event.rater) == (row, "tie", "ann (verdict seen)")
+    # What was on screen in one tab was seen in every other.
+    other, _ = opened(context, viewer, f"#blind=1&row={row}&judge=weak")
+    other.keyboard.press("u")
+    other.wait_for_selector(".answer")
+    assert "kept as not blind" in (other.text_content("#one") or "")
     assert wrong == []
 
 

@@ -33,7 +33,7 @@ from adjudge.server.labelling import GRADES, PAIRS, side_first
 from adjudge.server.pages import guard_page, macros, page_app, read_static, templates
 from adjudge.server.view_panels import compare_panel, threshold_panel
 from adjudge.server.view_rows import RowPages
-from adjudge.server.viewing import ORDERS, Choice, Viewing
+from adjudge.server.viewing import ORDERS, TELLING, Choice, Viewing
 from adjudge.store import Store, StorePlace, use_store
 from adjudge.store.labels import LONGEST_COMMENT, LabelBook
 from adjudge.store.tables import LabelEvent
@@ -118,9 +118,12 @@ class ViewPage:
         judge = asked.get("judge", "")
         order = asked.get("order", "")
         groups = {key[3:]: value for key, value in asked.items() if key.startswith("by.") and value}
+        only = asked.get("only", "").split(".")
+        if asked.get("blind"):
+            only = list(dict.fromkeys(TELLING.get(key, key) for key in only))
         return Choice(
             judge=judge if judge in self.viewing.judges else usual.judge,
-            only=tuple(filter(None, asked.get("only", "").split("."))),
+            only=tuple(filter(None, only)),
             groups=groups,
             find=asked.get("find", "")[:_LONGEST_SEARCH],
             order=order if order in self.viewing.orders else usual.order,
@@ -142,7 +145,7 @@ class ViewPage:
         page["row"] = None if row is None else self.viewing.items["id"][row]
         page["hidden"] = row is not None and self.hides(row, asked)
         page["can_label"] = self.pages.has_texts
-        page["chips"] = self._chips(choice, masks)
+        page["chips"] = self._chips(choice, masks, blind=page["blind"])
         page["groups"] = self._groups(choice, masks)
         parts = macros("rows.html")
         answer = {part: getattr(parts, part)(page) for part in ("chips", "tally", "items", "foot")}
@@ -152,8 +155,7 @@ class ViewPage:
             answer["bar"] = parts.bar(page)
             answer["one"] = self._one(row, choice.judge, asked)
         names = {"judges": list(self.viewing.judges), "orders": self.viewing.orders}
-        if reader:
-            self._note_seen(reader, [*map(int, shown), *([] if row is None else [row])], asked)
+        self._note_seen(reader, [*map(int, shown), *([] if row is None else [row])], asked)
         return {**answer, **names, "judge": choice.judge, "order": choice.order}
 
     def _place(
@@ -195,8 +197,9 @@ class ViewPage:
         return self.pages.entry(at, choice.judge, find=choice.find, hidden=hidden)
 
     def _note_seen(self, reader: str, rows: list[int], asked: Mapping[str, str]) -> None:
-        seen, _ = self.readers.of(reader)
-        seen.update(at for at in rows if not self.hides(at, asked))
+        if reader:
+            seen, _ = self.readers.of(reader)
+            seen.update(at for at in rows if not self.hides(at, asked))
 
     def _one(self, at: int, judge: str, asked: Mapping[str, str]) -> Markup:
         parts = macros("row.html")
@@ -213,10 +216,12 @@ class ViewPage:
         row["decided"] = mine[-1] if mine else None
         return Markup(parts.one(row, self.pages.ends))  # noqa: S704  # a template, which escapes
 
-    def _chips(self, choice: Choice, masks: Mapping[str, BoolArray]) -> list[dict[str, Any]]:
+    def _chips(
+        self, choice: Choice, masks: Mapping[str, BoolArray], *, blind: bool
+    ) -> list[dict[str, Any]]:
         marks = self.viewing.judges[choice.judge].marks
         chips = []
-        for key, (name, kind) in self.viewing.chips(choice.judge).items():
+        for key, (name, kind) in self.viewing.chips(choice.judge, blind=blind).items():
             n = int((self.viewing.matching(masks, kind) & marks[key]).sum())
             chips.append({"key": key, "name": name, "on": key in choice.only, "count": n})
         return chips
@@ -273,12 +278,17 @@ class ViewPage:
         rows = []
         shown = []
         for first, judge, second, other, way, css in page["changes"]:
-            before = self.pages.entry(first, judge, hidden=self.hides(first, asked))
-            after = self.pages.entry(second, other, hidden=self.hides(second, asked))
+            hidden = [self.hides(at, asked) for at in (first, second)]
+            if any(hidden) and not page["of_judges"]:
+                # Where the verdict itself has changed, the list would tell it.
+                continue
+            before = self.pages.entry(first, judge, hidden=hidden[0])
+            after = self.pages.entry(second, other, hidden=hidden[1])
             rows.append({"before": before, "after": after, "judge": other, "way": way, "css": css})
             shown += [first, second]
         self._note_seen(asked.get("reader", ""), shown, asked)
-        page = {**page, "rows": rows, "ends": self.pages.ends}
+        unread = len(page["changes"]) - len(rows)
+        page = {**page, "rows": rows, "unread": unread, "ends": self.pages.ends}
         html = templates().get_template("compare.html").render(page=page)
         return {"html": html, "judge": choice.judge, "judges": list(self.viewing.judges)}
 
@@ -348,19 +358,24 @@ class ViewPage:
         listed = self.viewing.listed(choice, mask)
         pages = self.pages
         rows = []
-        for at in listed[:limit]:
-            row = pages.one(int(at), choice.judge, self.opinions(int(at)))
-            row |= {"decided": None, "snippet": ""}
-            row["doubt"]["link"] = False
-            rows.append(row)
+        for at in map(int, listed[:limit]):
+            if self.hides(at, asked):
+                order = self.order_for(asked.get("reader", ""), self.viewing.items["id"][at])
+                row = pages.undecided(at, self.kind, order)
+            else:
+                row = pages.one(at, choice.judge, self.opinions(at))
+                row["doubt"]["link"] = False
+            rows.append({**row, "decided": None, "snippet": ""})
+        self._note_seen(asked.get("reader", ""), [int(at) for at in listed[:limit]], asked)
         css = "\n".join([read_static(name).decode() for name in ("page.css", "view.css")])
         style = f"{css}\n{text_styles()}"
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         page = self._summary(choice, mask)
-        page |= {"name": self.viewing.name, "judge": choice.judge, "rows": rows, "blind": False}
+        page |= {"name": self.viewing.name, "judge": choice.judge, "rows": rows}
+        page["blind"] = bool(asked.get("blind"))
         words = [
             name
-            for key, (name, _) in self.viewing.chips(choice.judge).items()
+            for key, (name, _) in self.viewing.chips(choice.judge, blind=page["blind"]).items()
             if key in choice.only
         ]
         words += [f"{column} {value}" for column, value in choice.groups.items()]

@@ -216,6 +216,7 @@ def compare_panel(
     n = sum(counts[key] for key in chosen)
     both = (first.verdicts.is_not_null() & second.verdicts.is_not_null()).sum()
     page: dict[str, Any] = {"names": names, "before": before, "after": after, "way": way}
+    page["of_judges"] = of_judges
     page["finding"] = _finding(before, after, counts, of_judges)
     page["sub"] = _both(int(both), len(first.rows), of_judges, choice.judge)
     page["chance"] = "adjudge compare --judges" if of_judges else "adjudge compare"
@@ -251,6 +252,7 @@ _SYSTEMS = {
 _NOTHING_TO_COMPARE: Mapping[str, Any] = {
     "names": (),
     "changes": (),
+    "of_judges": True,
     "chance": "",
     "finding": "This file has one judge and one system.",
     "sub": "Give a second file of the same rows: adjudge view BEFORE AFTER.",

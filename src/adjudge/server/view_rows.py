@@ -185,7 +185,7 @@ class RowPages:
         return hash_texts({name: self._text(at, name) for name in (*HEADINGS, *ANSWERS)})
 
     def _title(self, at: int) -> str:
-        names = ("prompt", "response", "response_a", "prompt_id")
+        names = ("prompt", "response", "response_a")
         text = next((text for name in names if (text := self._text(at, name) or "").strip()), "")
         if turns := turns_of(text):
             # All turns of a conversation begin alike: the title is what is said in this one.

@@ -6,6 +6,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -16,7 +17,7 @@ from adjudge.data.formats import kinds_of
 from adjudge.data.source import Reading, typed_again
 from adjudge.data.tables import TableLike
 from adjudge.data.writing import read_result
-from adjudge.errors import AdjudgeError, ArgumentError, DataError
+from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
 from adjudge.policy.result import Policy
 from adjudge.present.text import left_out
 from adjudge.server.running import serve
@@ -127,10 +128,7 @@ def _in_folder(folder: Path, say: Callable[[str], None]) -> tuple[list[TableLike
     for entry in sorted(folder.iterdir()):
         place = None
         try:
-            if entry.suffix == ".json":
-                result = read_result(entry)
-                place = "policy" if isinstance(result, Policy) else None
-            elif entry.suffix in _TABLES:
+            if entry.suffix == ".json" or entry.suffix in _TABLES:
                 place = _place_of(entry)
         except AdjudgeError as error:
             say(f"not shown: {error}")
@@ -156,7 +154,10 @@ def _in_folder(folder: Path, say: Callable[[str], None]) -> tuple[list[TableLike
 
 
 def _place_of(path: Path) -> str | None:
-    """What a table of a folder is for the viewer."""
+    """What a file of a folder is for the viewer."""
+    if path.suffix == ".json":
+        with suppress(NotAResultError):  # the log of another tool
+            return "policy" if isinstance(read_result(path), Policy) else None
     kinds = kinds_of(sniff(path))
     for place, wanted in _PLACES.items():
         if kinds & wanted:

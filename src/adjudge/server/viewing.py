@@ -37,7 +37,7 @@ from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.steps.labels import BROUGHT, LABELS_OF
 from adjudge.data.tables import Table, TableLike, as_text
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
-from adjudge.evaluation.rows import in_rows
+from adjudge.evaluation.rows import in_rows, refuse_without_judge
 from adjudge.policy.result import Policy, PolicyGroup
 from adjudge.records import MEASURED, About
 from adjudge.selection import calibrate, read_policy, select
@@ -46,8 +46,9 @@ from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: The error level of the threshold that is shown if the caller has no policy.
 ALPHA = 0.1
-#: A column with more different values than this is not used as a filter.
+#: A column with more different values than this, or longer ones, is not used as a filter.
 _MOST_VALUES = 50
+_LONGEST_VALUE = 80
 #: Above this share of the labelled rows, a row is called doubtful.
 _DOUBTFUL = 0.9
 _TEXTS = tuple(column.name for column in TEXT_COLUMNS)
@@ -71,6 +72,8 @@ CHIPS: Mapping[str, tuple[str, str]] = {
     "doubtful": ("most doubtful tenth", "doubt"),
     "every": ("all judges against", "every"),
 }
+#: Chips that say who says what, and the one that a reader who decides blind has instead.
+TELLING = {"false_pass": "wrong", "false_fail": "wrong", "tie": ""}
 #: Words of `--only` that are not the key of a chip.
 ONLY = {"disagreements": "wrong", "disagree": "wrong", "flip": "flips"}
 ORDERS = {
@@ -232,7 +235,11 @@ class Viewing:
                 continue
             if values.dtype.is_float() or not 1 < values.n_unique() <= _MOST_VALUES:
                 continue
-            groups[column] = code_column(as_text(values).fill_null("(none)"))
+            words = as_text(values)
+            # Words of which none is there twice explain a row; they do not group rows.
+            groups_rows = column == "model" or words.drop_nulls().is_duplicated().any()
+            if groups_rows and (words.str.len_chars() <= _LONGEST_VALUE).all():
+                groups[column] = code_column(words.fill_null("(none)"))
         return groups
 
     @property
@@ -285,12 +292,13 @@ class Viewing:
         places = (self.items["id"] == name).arg_true()
         return int(places[0]) if len(places) else None
 
-    def chips(self, judge: str) -> dict[str, tuple[str, str]]:
+    def chips(self, judge: str, *, blind: bool = False) -> dict[str, tuple[str, str]]:
         """The chips of this judge: those that some row has; name and kind by key."""
         marks = self.judges[judge].marks
         words = {key: CHIPS.get(key, (f"failed: {key}", "people")) for key in marks}
         shown = [*CHIPS, *(key for key in marks if key not in CHIPS)]
         hidden = {"wrong"} if self.about == "grades" else set()
+        hidden = {*TELLING} if blind else hidden
         return {
             key: words[key]
             for key in shown
@@ -359,8 +367,9 @@ def read_viewing(
     for table in rows:
         with Source(table, labels=labels, others={"texts": pairs}, **reading) as source:
             texts = source.other("texts")
-            ids_made = not recognise(open_table(source.rows).frame.columns, "judgments", ["id"])
-            for judged in _read_file(source, judges):
+            opened = open_table(source.rows)
+            ids_made = not recognise(opened.frame.columns, "judgments", ["id"])
+            for judged in _read_file(opened, judges):
                 frame = judged.frame
                 if texts is not None:
                     read = read_items if judged.about == "grades" else read_pairs
@@ -401,18 +410,17 @@ def read_viewing(
     )
 
 
-def _read_file(source: Source, judges: Sequence[str]) -> list[Judgments]:
+def _read_file(table: Table, judges: Sequence[str]) -> list[Judgments]:
     """The rows of a file; those of each metric or criterion by themselves.
 
     `judges` are the judges to read: names in the rows, or columns of their verdicts. A metric whose
     answers are no verdicts, such as a score, is left out and counted.
     """
-    unjudged = _unjudged(source)
-    if unjudged is not None:
-        return [unjudged]
-    table = open_table(source.rows)
     if judges and {*judges} <= {*table.frame.columns}:
         table = in_rows(table, judges)
+    unjudged = _unjudged(table)
+    if unjudged is not None:
+        return [unjudged]
     for column in _METRICS:
         if column not in table.frame.columns:
             continue
@@ -458,11 +466,12 @@ _METRIC = "__metric"
 
 
 def _read_metrics(table: Table, parts: Mapping[str, pl.DataFrame]) -> list[Judgments]:
-    prepared = []
+    prepared: list[Judgments] = []
     left_out: dict[str, int] = {}
     errors = []
     for name, frame in parts.items():
-        part = replace(table, frame=frame, fields=None)
+        # What the table left out is counted once.
+        part = replace(table, frame=frame, fields=None, dropped={} if prepared else table.dropped)
         try:
             judged = prepare_judgments(part, doubt_needed=False)
         except DataError as error:
@@ -479,15 +488,17 @@ def _read_metrics(table: Table, parts: Mapping[str, pl.DataFrame]) -> list[Judgm
     return [replace(prepared[0], dropped=dropped), *prepared[1:]]
 
 
-def _unjudged(source: Source) -> Judgments | None:
+def _unjudged(table: Table) -> Judgments | None:
     """Pairs or items that no judge has judged yet, as rows without a verdict; None for others."""
-    table = open_table(source.rows)
     here = table.frame.columns
     verdicts = recognise(here, "judgments", _VERDICTS)
     if verdicts or recognise(here, "grades", ["p_pass", "judge"]):
         return None
     kinds = kinds_of(sniff(table))
-    if not kinds & {"pairs", "items"} or kinds & {"judgments", "grades", "binary"}:
+    judged = kinds & {"judgments", "grades", "binary"}
+    if not judged and not has_order_verdicts(here):
+        refuse_without_judge(table)
+    if not kinds & {"pairs", "items"} or judged:
         return None
     about: About = "pairs" if "pairs" in kinds else "grades"
     if sniff(table) not in NATIVE:
@@ -539,7 +550,7 @@ def _join_files(prepared: Sequence[Judgments]) -> Judgments:
         raise DataError(first.name, "has no judged rows", remedy="give rows with verdicts")
     return Judgments(
         frame=add_absent(frame, ["label"]),
-        name=" and ".join(Path(judged.name).name for judged in prepared),
+        name=" and ".join(dict.fromkeys(Path(judged.name).name for judged in prepared)),
         dropped=merge_dropped(*(judged.dropped for judged in prepared)),
         about=first.about,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import numpy as np
@@ -300,6 +301,34 @@ def test_logs_of_other_tools_open(log: str) -> None:
     for rows in page.viewing.judges.values():
         assert rows.judged.any()
     page.static({})
+
+
+def test_a_log_of_metrics_is_named_read_and_counted_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    once = open_view([LOGS / "langfuse.json"], store=None).viewing
+    assert once.name == "langfuse.json"
+    assert caplog.text.count("read as 4 grades") == 1
+    assert sum(once.dropped.values()) == 1
+
+
+def test_a_folder_with_the_log_of_another_tool_opens(tmp_path: Path) -> None:
+    copy(LOGS / "promptfoo.json", tmp_path / "log.json")
+    (tmp_path / "other.json").write_text('{"name": "no log"}')
+    page = open_view([tmp_path])
+    assert page.viewing.name == "log.json"
+
+
+def test_judges_in_columns_are_named_as_evaluate_names_them() -> None:
+    answers = pl.DataFrame({"id": [1, 2, 3], "human": [1, 0, 1], "GPT-4": [1, 0, 0]})
+    with pytest.raises(DataError, match="if these are judges: --judge GPT-4"):
+        read_viewing([answers])
+    assert list(read_viewing([answers], judges=["GPT-4"]).judges) == ["GPT-4"]
+
+
+def test_a_row_without_texts_is_called_by_its_id() -> None:
+    rows = {"id": ["r7"], "prompt_id": ["q"], "p_pass": [0.9], "human": [1]}
+    assert ">row r7<" in open_view([rows], store=None).listing({})["items"]
 
 
 def test_suspect_labels_of_align_open_as_texts_to_read_blind() -> None:

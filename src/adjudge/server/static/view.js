@@ -3,8 +3,9 @@
 "use strict";
 
 const FIRST = JSON.parse(document.body.dataset.first);
-const reader = sessionStorage.getItem("adjudge-reader") || newNonce();
-sessionStorage.setItem("adjudge-reader", reader);
+// Of this browser, not of this tab: a row that was read in another tab was read.
+const reader = localStorage.getItem("adjudge-reader") || newNonce();
+localStorage.setItem("adjudge-reader", reader);
 
 let at = {};
 let list = { row: null, start: 0, n: 0 };
