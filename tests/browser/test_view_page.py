@@ -201,6 +201,11 @@ def test_a_label_is_corrected_blind(folder: Path, viewer: Service, context: Brow
     )  # fmt: skip
     page.keyboard.press("u")
     page.wait_for_selector(".answer")
+    until(page, lambda: page.input_value("#comment") == "the left one is right")
+    # What is written stays while the page is drawn again.
+    page.keyboard.press("]")
+    until(page, lambda: page.input_value("#judge") == "weak")
+    assert page.input_value("#comment") == "the left one is right"
     with use_store(folder / "adjudge.db") as store:
         assert row not in {answer.subject_id for answer in LabelBook(store).answers()}
     page.keyboard.press("s")

@@ -337,7 +337,7 @@ class ViewPage:
                 raise ArgumentError("id", request.id, "only the last opinion can be undone")
             book.undo(nonce=request.nonce, rater=rater)
         decided.pop(-1 if at is None else at, None)
-        return {"undone": request.id}
+        return {"undone": request.id, "comment": last[0].comment}
 
     def export(self, asked: Mapping[str, str]) -> Iterator[pl.DataFrame]:
         """The rows chosen, in pieces that open again; of hidden rows the texts alone."""

@@ -83,6 +83,7 @@ function fitPlot() {
 
 function putRows(answer) {
   const row = list.row;
+  const written = row === answer.row ? $("comment")?.value : "";
   list = answer;
   options("order", Object.entries(answer.orders), answer.order);
   if (document.activeElement !== $("find")) $("find").value = at.find || "";
@@ -94,6 +95,7 @@ function putRows(answer) {
   $("one").querySelector(".body")?.scrollTo(0, top || 0);
   $("items").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   if ($("rater")) $("rater").value = localStorage.getItem("adjudge-rater") || "";
+  if ($("comment")) $("comment").value = written || "";
 }
 
 function options(id, pairs, chosen) {
@@ -163,7 +165,10 @@ async function decide(side) {
   const form = document.querySelector(".answer");
   if (!form) return;
   const rater = $("rater").value.trim();
-  if (!rater) return $("rater").focus();
+  if (!rater) {
+    say("Labels are kept under a name: write yours first.", true);
+    return $("rater").focus();
+  }
   localStorage.setItem("adjudge-rater", rater);
   const body = { reader, rater, id: JSON.parse(form.dataset.id), nonce: newNonce(), side, comment: $("comment").value.trim() || null };
   if (form.dataset.order) body.shown_order = form.dataset.order;
@@ -180,8 +185,9 @@ async function decide(side) {
 
 async function undo() {
   try {
-    await insist("/api/undo", { reader, id: list.row, nonce: newNonce() });
+    const undone = await insist("/api/undo", { reader, id: list.row, nonce: newNonce() });
     await show();
+    if ($("comment")) $("comment").value = undone.comment || "";
     $("status").textContent = "Undone.";
   } catch (error) {
     say(error.message);
