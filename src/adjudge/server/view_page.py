@@ -256,9 +256,12 @@ class ViewPage:
         cut = _whole(asked.get("cut"), -1)
         width = min(max(_whole(asked.get("width"), 700), 280), 1200)
         typed = self.typed
+        policy = self.viewing.judges[choice.judge].policy
+        if policy is not None and policy.by is not None:
+            typed += f" --by {shlex.quote(policy.by)}"
         if len(self.viewing.judges) > 1:
             typed += f" --judge {shlex.quote(self.viewing.judges[choice.judge].frame['judge'][0])}"
-        panel = threshold_panel(self.pages, choice.judge, None if cut < 0 else cut, width, typed)
+        panel = threshold_panel(self.pages, choice, None if cut < 0 else cut, width, typed)
         edge = panel.get("edge", [])
         panel["edge"] = [
             (heading, [self.entry(at, choice, asked) for at in positions])

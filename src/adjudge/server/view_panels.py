@@ -15,8 +15,8 @@ from adjudge.data.tables import as_text
 from adjudge.policy.result import Policy
 from adjudge.present.text import count
 from adjudge.server.pages import share
-from adjudge.server.view_rows import RowPages, thin
-from adjudge.server.viewing import Choice, Curve, Viewing
+from adjudge.server.view_rows import RowPages, thin, where
+from adjudge.server.viewing import Choice, Curve, JudgeRows, Viewing
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
@@ -27,14 +27,20 @@ _EDGE = 3
 
 
 def threshold_panel(
-    pages: RowPages, judge: str, cut: int | None, width: int, typed: str
+    pages: RowPages, choice: Choice, cut: int | None, width: int, typed: str
 ) -> dict[str, Any]:
     """The curve of one judge, its calibrated threshold, and what a threshold at `cut` rows gives.
 
+    A policy with a rule for each group has a curve for each: of the group chosen, or the first.
     `typed` is the file and the options with which the rows are calibrated.
     """
+    judge = choice.judge
     rows = pages.viewing.judges[judge]
-    curve = rows.curve
+    by = None if rows.policy is None else rows.policy.by
+    chosen = choice.groups.get(by or "")
+    covering = (n for n, curve in enumerate(rows.curves) if chosen in curve.group.covers)
+    number = next(covering, 0)
+    curve = rows.curves[number] if rows.curves else None
     if curve is None or not len(curve):
         return {
             "finding": f"No threshold for {judge}.",
@@ -44,11 +50,7 @@ def threshold_panel(
         }
     group, policy = curve.group, rows.policy
     n = len(curve)
-    fixed = (
-        group.n_accepted
-        if group is not None and group.feasible and n == group.n_calibration
-        else None
-    )
+    fixed = group.n_accepted if group.feasible and n == group.n_calibration else None
     ends = curve.ends
     wanted = cut if cut is not None else fixed if fixed is not None else int(0.6 * n)
     at = int(np.abs(ends - wanted).argmin())
@@ -61,13 +63,19 @@ def threshold_panel(
     panel |= _findings(judge, curve, policy, fixed)
     panel |= _alpha_of(curve, k, typed)
     panel["plot"] = _plot(curve, k, fixed, panel["alpha"], width)
-    panel["edge"] = _edge(pages, judge, panel["doubt"])
+    panel["edge"] = _edge(rows, number, panel["doubt"])
+    panel["by"] = by
+    panel["groups"] = [
+        {"value": each.group.covers[0], "name": each.group.group, "chosen": each is curve}
+        for each in rows.curves
+    ]
     return panel
 
 
 def _findings(judge: str, curve: Curve, policy: Policy | None, fixed: int | None) -> dict[str, Any]:
     n, errors = len(curve), int(curve.errors.sum())
     alpha = policy.alpha if policy is not None else None
+    judge += where(policy, curve)
     finding = f"Nothing of {judge} can be accepted at alpha {alpha}."
     more = " Label more rows, allow a larger alpha, or use a better judge."
     if fixed is not None:
@@ -154,10 +162,10 @@ def _plot(
     return plot
 
 
-def _edge(pages: RowPages, judge: str, doubt: float) -> list[tuple[str, list[int]]]:
-    """The positions of the rows on both sides of a threshold."""
-    rows = pages.viewing.judges[judge]
+def _edge(rows: JudgeRows, number: int, doubt: float) -> list[tuple[str, list[int]]]:
+    """The positions of the rows on both sides of the threshold of one curve."""
     order = rows.order("doubt")[: rows.n_doubts][::-1]
+    order = order[rows.curve_at[order] == number]
     middle = int(np.searchsorted(rows.doubt[order], doubt, side="right"))
     last = [int(at) for at in order[max(0, middle - _EDGE) : middle][::-1]]
     first = [int(at) for at in order[middle : middle + _EDGE]]

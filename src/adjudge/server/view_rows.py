@@ -16,12 +16,13 @@ from adjudge.data.shown import hash_texts
 from adjudge.data.steps.labels import BROUGHT, LABELS_OF
 from adjudge.errors import AdjudgeError
 from adjudge.judges.transcript import describe_reply, read_replies
+from adjudge.policy.result import Policy
 from adjudge.present.text import count
 from adjudge.records import MEASURED, Item, Order, Pair, Subject
 from adjudge.rendering import ANSWERS, HEADINGS, render_response
 from adjudge.server.labelling import LabelKind
 from adjudge.server.pages import asked, likely, stage
-from adjudge.server.viewing import JudgeRows, Viewing
+from adjudge.server.viewing import Curve, JudgeRows, Viewing
 from adjudge.store import StorePlace
 from adjudge.store.tables import LabelEvent
 
@@ -209,7 +210,7 @@ class RowPages:
 
     def _doubt(self, at: int, rows: JudgeRows) -> dict[str, Any]:
         """The place of a row's doubt among the labelled rows."""
-        curve = rows.curve
+        curve = rows.curve_of(at)
         place = _number(rows.place[at]) if rows.has_doubt else None
         why = "No verdict in one of the orders: no doubt, and never accepted."
         doubt: dict[str, Any] = {"place": place, "value": _number(rows.doubt[at])}
@@ -221,10 +222,10 @@ class RowPages:
             doubt["accepted"] = bool(rows.marks["accepted"][at])
             doubt["alpha"] = rows.policy.alpha
         if curve is not None:
-            doubt["scale"] = count(len(curve), "labelled row")
+            doubt["scale"] = count(len(curve), "labelled row") + where(rows.policy, curve)
             doubt["rug"] = thin(curve.errors_at)
             doubt["errors"] = count(len(curve.errors_at), "error")
-            if curve.group is not None and curve.group.feasible:
+            if curve.group.feasible:
                 doubt["limit"] = curve.group.n_accepted / curve.group.n_calibration
         return doubt
 
@@ -287,6 +288,13 @@ class RowPages:
                           "wrote": reply.text, "asked": reply.asked})  # fmt: skip
         none = "" if answered else "The store has no reply about this row."
         return answered, ". ".join(read.notes) or none
+
+
+def where(policy: Policy | None, curve: Curve) -> str:
+    """The group of rows that a curve is of; nothing if there is one rule for all."""
+    if policy is None or policy.by is None:
+        return ""
+    return f" where {policy.by} is {curve.group.group}"
 
 
 def thin(values: np.ndarray[Any, Any]) -> list[float]:

@@ -93,10 +93,10 @@ class Curve:
 
     scores: FloatArray
     errors: IntArray
-    group: PolicyGroup | None = None
+    group: PolicyGroup
 
     @classmethod
-    def of(cls, scores: Any, errors: Any, group: PolicyGroup | None = None) -> Curve:
+    def of(cls, scores: Any, errors: Any, group: PolicyGroup) -> Curve:
         """The curve of these doubts and errors, in any order."""
         values = np.asarray(scores, float)
         order = np.argsort(values, kind="stable")
@@ -120,18 +120,14 @@ class Curve:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def place(self, doubt: FloatArray) -> FloatArray:
-        """The share of these rows with no more doubt: the one unit of doubt on the page."""
-        places = np.searchsorted(self.scores, doubt, side="right") / max(1, len(self))
-        return np.where(np.isnan(doubt), np.nan, places)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JudgeRows:
     """What one judge said of every row, in the order of the rows.
 
-    `against` is the distance of its probability from the label of people. `curve` is None if its
-    verdicts have no doubt or no labels, and `why` then has the reason.
+    `against` is the distance of its probability from the label of people. There is a curve for each
+    rule of the policy, and `curve_at` has its number for each row, -1 for a row without a rule.
+    There is none if its verdicts have no doubt or no labels, and `why` then has the reason.
     """
 
     name: str
@@ -141,7 +137,8 @@ class JudgeRows:
     doubt: FloatArray
     place: FloatArray
     has_doubt: bool
-    curve: Curve | None = None
+    curves: tuple[Curve, ...]
+    curve_at: IntArray
     policy: Policy | None = None
     why: str = ""
 
@@ -149,6 +146,10 @@ class JudgeRows:
     def error_share(self) -> float:
         wrong, right = (int(self.marks[key].sum()) for key in ("wrong", "agree"))
         return wrong / (wrong + right) if wrong + right else 0.0
+
+    def curve_of(self, at: int) -> Curve | None:
+        """The curve of the rule for a row."""
+        return self.curves[self.curve_at[at]] if self.curve_at[at] >= 0 else None
 
     @property
     def labels(self) -> pl.Series:
@@ -579,9 +580,9 @@ def _read_judge(
     if frame["verdict"].is_null().all():
         why = "These rows have no verdict of a judge yet."
     policy = rules
-    curve = None
+    curves: tuple[Curve, ...] = ()
     if has_doubt:
-        policy, curve, why = _calibrated(judged, rules, alpha)
+        policy, curves, why = _calibrated(judged, rules, alpha)
     name = frame[_SHOWN][0]
     aligned = frame
     if frame.height != items.height or not frame["id"].equals(items["id"]):
@@ -594,16 +595,19 @@ def _read_judge(
     if "accepted" in aligned.columns:
         accepted = as_text(aligned["accepted"]).str.to_lowercase().is_in(["true", "1"])
         aligned = aligned.with_columns(accepted=accepted.fill_null(False))
-    elif curve is not None and curve.group is not None:
-        rule = curve.group.rule
+    elif curves:
+        rule = curves[0].group.rule
         scores = aligned["uncertainty"].fill_null(INFINITE_DOUBT).to_numpy()
         usable = pl.col("verdict").is_in(list(WORDS[judged.about]))
         taken = pl.Series(rule.accept(scores)) if rule.accepts != "batch" else pl.lit(None)
         aligned = aligned.with_columns(accepted=pl.lit(taken) & usable.fill_null(False))
     doubt = aligned["uncertainty"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     against = (aligned["p_a"] - _worth(aligned["label"])).abs().fill_null(np.nan).to_numpy()
-    scale = curve or Curve.of(doubt[~np.isnan(doubt)], np.zeros(int((~np.isnan(doubt)).sum())))
-    place = scale.place(doubt)
+    doubts = np.sort(doubt[~np.isnan(doubt)])
+    place = _place(doubts, doubt)
+    curve_at = _curve_at(items, aligned, policy, curves)
+    for number, curve in enumerate(curves):
+        place[curve_at == number] = _place(curve.scores, doubt[curve_at == number])
     return JudgeRows(
         name=name,
         frame=aligned,
@@ -612,9 +616,34 @@ def _read_judge(
         doubt=doubt,
         place=place,
         has_doubt=has_doubt,
-        curve=curve,
+        curves=curves,
+        curve_at=curve_at,
         policy=policy,
         why=why,
+    )
+
+
+def _place(scores: FloatArray, doubt: FloatArray) -> FloatArray:
+    """The share of rows with no more doubt: the one unit of doubt on the page.
+
+    >>> _place(np.array([0.1, 0.1, 0.3, 0.6]), np.array([0.05, 0.1, 0.3, 0.9])).tolist()
+    [0.0, 0.5, 0.75, 1.0]
+    """
+    places = np.searchsorted(scores, doubt, side="right") / max(1, len(scores))
+    return np.where(np.isnan(doubt), np.nan, places)
+
+
+def _curve_at(
+    items: pl.DataFrame, rows: pl.DataFrame, policy: Policy | None, curves: Sequence[Curve]
+) -> IntArray:
+    """The number of the curve for each row, by the policy's column; -1 for a row without a rule."""
+    by = None if policy is None else policy.by
+    if by is None or not curves:
+        return np.full(rows.height, 0 if curves else -1)
+    values = as_text((items if by in items.columns else rows)[by])
+    numbers = {value: n for n, curve in enumerate(curves) for value in curve.group.covers}
+    return (
+        values.replace_strict(numbers, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     )
 
 
@@ -658,28 +687,31 @@ def _marks(frame: pl.DataFrame, about: About, place: FloatArray | None) -> dict[
 
 def _calibrated(
     judged: Judgments, rules: Policy | None, alpha: float
-) -> tuple[Policy | None, Curve | None, str]:
-    """The policy for this judge, its curve, and why there is none."""
+) -> tuple[Policy | None, tuple[Curve, ...], str]:
+    """The policy for this judge, the curve of each rule, and why there is none."""
     frame = judged.frame
     if rules is None:
         if frame["label"].is_null().all():
-            return None, None, "No row has a label of people: add them with --labels FILE."
+            return None, (), "No row has a label of people: add them with --labels FILE."
         try:
             rules = calibrate(judged, alpha=alpha)
         except AdjudgeError as error:
-            return None, None, str(error)
+            return None, (), str(error)
     key = (frame["judge"][0], frame["protocol"][0])
-    for group in rules.groups:
-        if (group.judge, group.protocol) == key and group.weights is None:
-            whole = len(group.scores) == group.n_calibration
-            if whole:
-                return rules, Curve.of(group.scores, group.errors, group), ""
-            return rules, _whole_curve(frame, group), ""
-    return rules, None, "The policy has no rule for this judge alone."
+    curves = tuple(
+        _curve(frame, group, rules.by)
+        for group in rules.groups
+        if (group.judge, group.protocol) == key and group.weights is None
+    )
+    return rules, curves, "" if curves else "The policy has no rule for this judge alone."
 
 
-def _whole_curve(frame: pl.DataFrame, group: PolicyGroup) -> Curve:
-    """The curve of all labelled rows: a policy keeps 20,000 of them."""
+def _curve(frame: pl.DataFrame, group: PolicyGroup, by: str | None) -> Curve:
+    """The curve of all labelled rows of a rule: a policy keeps 20,000 of them."""
+    if len(group.scores) == group.n_calibration:
+        return Curve.of(group.scores, group.errors, group)
+    if by is not None:
+        frame = frame.filter(as_text(frame[by]).is_in(group.covers))
     labelled = frame.filter(
         pl.col("uncertainty").is_not_null()
         & pl.col("label").is_in(list(_WORTH))

@@ -108,7 +108,7 @@ def test_verdicts_alone_open_and_have_no_doubt(rows: dict[str, list[Any]]) -> No
     assert int(judge.marks["agree"].sum()) == 2
     assert int(judge.marks["wrong"].sum()) == 1
     assert not judge.has_doubt
-    assert judge.curve is None
+    assert judge.curves == ()
     assert "no threshold" in judge.why
     assert "doubtful" not in judge.marks
 
@@ -121,9 +121,9 @@ def test_pairs_that_no_judge_has_judged_open() -> None:
     assert viewing.items["label"].to_list() == ["A"]
 
 
-def test_the_place_of_a_doubt_is_the_share_of_labelled_rows_with_no_more() -> None:
-    curve = Curve.of([0.3, 0.1, 0.1, 0.6], [1, 0, 0, 1])
-    assert curve.place(np.array([0.05, 0.1, 0.3, 0.9])).tolist() == [0, 0.5, 0.75, 1]
+def test_a_curve_counts_errors_from_the_surest_row_on() -> None:
+    group = calibrate(two_order_judge(40, seed=1)).groups[0]
+    curve = Curve.of([0.3, 0.1, 0.1, 0.6], [1, 0, 0, 1], group)
     assert curve.ends.tolist() == [2, 3, 4]
     assert curve.wrong.tolist() == [0, 0, 1, 2]
 
@@ -172,6 +172,27 @@ def test_the_policy_decides_what_is_accepted() -> None:
     # Without a policy the same threshold is calibrated on the labels.
     again = read_viewing([rows], alpha=0.2).judges[judge.name]
     assert (again.marks["accepted"] == judge.marks["accepted"]).all()
+
+
+def test_a_policy_by_group_has_a_curve_for_each_group() -> None:
+    topic = pl.Series("topic", ["law", "math", "math", None] * 100)
+    rows = two_order_judge(400, seed=4).with_columns(topic)
+    policy = calibrate(rows, alpha=0.2, by="topic")
+    page = open_view([rows], policy=policy, store=None)
+    judge = page.viewing.judges[page.viewing.usual.judge]
+    sizes = {group.group: group.n_calibration for group in policy.groups}
+    for at, name in enumerate(["law", "math"]):
+        curve = judge.curve_of(at)
+        assert curve is not None
+        assert len(curve) == sizes[name] == {"law": 100, "math": 200}[name]
+        doubts = judge.doubt[topic.eq_missing(name).to_numpy()]
+        assert judge.place[at] == np.mean(doubts <= judge.doubt[at])
+        html = page.threshold({"by.topic": name})["html"]
+        assert f"of the verdicts of the judge where topic is {name} can be accepted" in html
+        assert f"{sizes[name]} labelled rows, " in html
+        row = page.listing({"row": judge.frame["id"][at]})["one"]
+        assert f"{sizes[name]} labelled rows where topic is {name} have no more" in row
+    assert "--by topic" in page.threshold({"cut": "20"})["html"].replace("</span> <span>", " ")
 
 
 def test_labels_of_a_file_and_texts_of_another_are_joined(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ document.addEventListener("change", (event) => {
   if (key === "judge") go({ judge: value, cut: "" });
   else if (key === "before" || key === "after") go({ [key]: value, way: "" });
   else if (key) go({ [key]: value, row: "", start: "" });
-  else if (by) go({ [`by.${by}`]: value, row: "", start: "" });
+  else if (by) go({ [`by.${by}`]: value, row: "", start: "", cut: "" });
 });
 
 let typing = 0;
