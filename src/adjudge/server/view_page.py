@@ -30,7 +30,14 @@ from adjudge.rendering import text_styles
 from adjudge.server.guard import Guard
 from adjudge.server.label_page import Click, Nonce, RowId
 from adjudge.server.labelling import GRADES, PAIRS, side_first
-from adjudge.server.pages import guard_page, macros, page_app, read_static, templates
+from adjudge.server.pages import (
+    guard_page,
+    macros,
+    page_app,
+    page_style,
+    read_static,
+    templates,
+)
 from adjudge.server.view_panels import compare_panel, threshold_panel
 from adjudge.server.view_rows import RowPages
 from adjudge.server.viewing import ORDERS, TELLING, Choice, Viewing
@@ -370,8 +377,7 @@ class ViewPage:
                 row["doubt"]["link"] = False
             rows.append({**row, "decided": None, "snippet": ""})
         self._note_seen(asked.get("reader", ""), [int(at) for at in listed[:limit]], asked)
-        css = "\n".join([read_static(name).decode() for name in ("page.css", "view.css")])
-        style = f"{css}\n{text_styles()}"
+        style = page_style() + read_static("view.css").decode() + text_styles()
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         page = self._summary(choice, mask)
         page |= {"name": self.viewing.name, "judge": choice.judge, "rows": rows}

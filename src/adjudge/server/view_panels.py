@@ -55,21 +55,28 @@ def threshold_panel(
     wanted = cut if cut is not None else fixed if fixed is not None else int(0.6 * n)
     at = int(np.abs(ends - wanted).argmin())
     k = int(ends[at])
-    panel: dict[str, Any] = {"n": n, "k": k, "by_eye": k != fixed, "bad": fixed is None}
-    panel |= {"wrong": int(curve.wrong[k - 1]), "doubt": float(curve.scores[k - 1])}
-    panel["less"] = int(ends[max(0, at - 1)])
-    panel["more"] = int(ends[min(len(ends) - 1, at + 1)])
-    panel["calibrated"] = None if fixed is None else fixed / n
-    panel |= _findings(judge, curve, policy, fixed)
-    panel |= _alpha_of(curve, k, typed)
-    panel["plot"] = _plot(curve, k, fixed, panel["alpha"], width)
-    panel["edge"] = _edge(rows, number, panel["doubt"])
-    panel["by"] = by
-    panel["groups"] = [
-        {"value": each.group.covers[0], "name": each.group.group, "chosen": each is curve}
-        for each in rows.curves
-    ]
-    return panel
+    doubt = float(curve.scores[k - 1])
+    findings = _findings(judge, curve, policy, fixed)
+    return {
+        "n": n,
+        "k": k,
+        "by_eye": k != fixed,
+        "bad": fixed is None,
+        "wrong": int(curve.wrong[k - 1]),
+        "doubt": doubt,
+        "less": int(ends[max(0, at - 1)]),
+        "more": int(ends[min(len(ends) - 1, at + 1)]),
+        "calibrated": None if fixed is None else fixed / n,
+        **findings,
+        **_alpha_of(curve, k, typed),
+        "plot": _plot(curve, k, fixed, findings["alpha"], width),
+        "edge": _edge(rows, number, doubt),
+        "by": by,
+        "groups": [
+            {"value": each.group.covers[0], "name": each.group.group, "chosen": each is curve}
+            for each in rows.curves
+        ],
+    }
 
 
 def _findings(judge: str, curve: Curve, policy: Policy | None, fixed: int | None) -> dict[str, Any]:
@@ -151,15 +158,24 @@ def _plot(
     upper = path([high for _, high in band])
     lower = [f"{x(end / n)} {y(low)}" for end, (low, _) in zip(ends, band, strict=True)]
     shares = (0, 0.25, 0.5, 0.75, 1)
-    plot: dict[str, Any] = {"width": width, "height": height, "n": n}
-    plot |= {"left": left, "right": right, "top": top, "bottom": bottom}
-    plot["ticks_x"] = [{"at": x(value), "words": share(value)} for value in shares]
-    plot["ticks_y"] = [{"at": y(value), "words": share(value)} for value in heights]
-    plot["rug"] = [x(at) for at in thin(curve.errors_at)]
-    plot |= {"curve": path(risks), "band": f"{upper}L{'L'.join(lower[::-1])}Z"}
-    plot |= {"alpha": y(alpha or 0.0), "x": x(k / n), "y": y(float(curve.wrong[k - 1] / k))}
-    plot["calibrated"] = None if fixed is None else x(fixed / n)
-    return plot
+    return {
+        "width": width,
+        "height": height,
+        "n": n,
+        "left": left,
+        "right": right,
+        "top": top,
+        "bottom": bottom,
+        "ticks_x": [{"at": x(value), "words": share(value)} for value in shares],
+        "ticks_y": [{"at": y(value), "words": share(value)} for value in heights],
+        "rug": [x(at) for at in thin(curve.errors_at)],
+        "curve": path(risks),
+        "band": f"{upper}L{'L'.join(lower[::-1])}Z",
+        "alpha": y(alpha or 0.0),
+        "x": x(k / n),
+        "y": y(float(curve.wrong[k - 1] / k)),
+        "calibrated": None if fixed is None else x(fixed / n),
+    }
 
 
 def _edge(rows: JudgeRows, number: int, doubt: float) -> list[tuple[str, list[int]]]:
@@ -336,7 +352,8 @@ def _finding(before: str, after: str, counts: Mapping[str, int], of_judges: bool
 
 
 def _both(both: int, rows: int, of_judges: bool, judge: str) -> str:
-    what = "row that both judged" if of_judges else f"question that both answered, by {judge}"
-    words = f"Of {both:,} {what.replace('row', 'rows', 1).replace('question', 'questions', 1)}"
+    words = f"Of {count(both, 'row')} that both judged"
+    if not of_judges:
+        words = f"Of {count(both, 'question')} that both answered, by {judge}"
     failed = rows - both
     return f"{words}; {count(failed, 'row')} without a verdict of both." if failed else f"{words}."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from html import escape
 from pathlib import Path
+from queue import Queue
 from typing import Any, Unpack
 
 from adjudge.data import sniff
@@ -22,7 +22,8 @@ from adjudge.policy.result import Policy
 from adjudge.present.text import left_out
 from adjudge.server.running import serve
 from adjudge.server.view_page import ViewPage, view_app
-from adjudge.server.viewing import ALPHA, CHIPS, ONLY, read_viewing
+from adjudge.server.view_reading import read_viewing
+from adjudge.server.viewing import ALPHA, CHIPS, ONLY
 from adjudge.store import Store, StorePlace, use_store
 from adjudge.store.interface import DEFAULT_STORE, check_place
 from adjudge.validation import unit
@@ -188,29 +189,23 @@ class LocalView:
 
     def __init__(self, page: ViewPage, port: int) -> None:
         self._over = threading.Event()
-        self._address: list[str] = []
-        self._error: list[BaseException] = []
+        self._begun: Queue[str | BaseException] = Queue()
         self._thread = threading.Thread(target=self._serve, args=(page, port), daemon=True)
         self._thread.start()
-        deadline = time.monotonic() + _SECONDS
-        while not self._address and not self._error and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if self._error:
-            raise self._error[0]
+        begun = self._begun.get(timeout=_SECONDS)
+        if isinstance(begun, BaseException):
+            raise begun
+        #: Where the page is, on this machine alone.
+        self.address = begun
 
     def _serve(self, page: ViewPage, port: int) -> None:
         try:
             serve(
                 partial(view_app, page), host="127.0.0.1", port=port, token=None,
-                ready=self._address.append, is_over=self._over.is_set,
+                ready=self._begun.put, is_over=self._over.is_set,
             )  # fmt: skip
         except BaseException as error:  # raised again in the caller's thread
-            self._error.append(error)
-
-    @property
-    def address(self) -> str:
-        """Where the page is, on this machine alone."""
-        return self._address[0]
+            self._begun.put(error)
 
     def close(self) -> None:
         """Stop the viewer."""

@@ -7,57 +7,41 @@ columns of true and false, and an order is sorted once. Texts are read for the r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import TEXT_COLUMNS, UNNAMED
-from adjudge.data.conversion import read_public, sniff
-from adjudge.data.formats import NATIVE, kinds_of
-from adjudge.data.grades import names_sides
-from adjudge.data.judgments import IS_ERROR, WORDS, Judgments, prepare_judgments
-from adjudge.data.labels import open_labels, with_labels
-from adjudge.data.names import has_order_verdicts, recognise, shorten
-from adjudge.data.pairs import join_pairs, read_items, read_pairs
+from adjudge.data.columns import TEXT_COLUMNS
+from adjudge.data.judgments import IS_ERROR, WORDS, Judgments
 from adjudge.data.rows import (
-    FAIL,
     PASS,
-    Rows,
-    add_absent,
     code_column,
-    judge_names,
-    merge_dropped,
-    pass_or_fail,
 )
-from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.steps.labels import BROUGHT, LABELS_OF
-from adjudge.data.tables import Table, TableLike, as_text
-from adjudge.errors import AdjudgeError, ArgumentError, DataError
-from adjudge.evaluation.rows import in_rows, refuse_without_judge
+from adjudge.data.tables import as_text
+from adjudge.errors import AdjudgeError
 from adjudge.policy.result import Policy, PolicyGroup
 from adjudge.records import MEASURED, About
-from adjudge.selection import calibrate, read_policy, select
+from adjudge.selection import calibrate
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: The error level of the threshold that is shown if the caller has no policy.
 ALPHA = 0.1
+#: Which of several metrics a row is about.
+METRIC = "__metric"
+#: The name of a judge on the page, with the protocol or the file if the name alone is not enough.
+SHOWN = "__judge"
+_ORDERS = ("p_fwd", "p_rev")
 #: A column with more different values than this, or longer ones, is not used as a filter.
 _MOST_VALUES = 50
 _LONGEST_VALUE = 80
 #: Above this share of the labelled rows, a row is called doubtful.
 _DOUBTFUL = 0.9
-_TEXTS = tuple(column.name for column in TEXT_COLUMNS)
-#: Columns about one judge's answer; all others are about the row.
-_OF_JUDGE = (
-    *("judge", "protocol", "status", "detail", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty"),
-    *("verdict", "verdict_fwd", "verdict_rev", "judge_verdict", "judge_fingerprint", "answer_mass"),
-    *("accepted", "reason", "repeat", "served_model", "tokens", "cost", "confidence"),
-)
+TEXTS = tuple(column.name for column in TEXT_COLUMNS)
 #: The chips: key, name, and the kind within which they are alternatives.
 CHIPS: Mapping[str, tuple[str, str]] = {
     "wrong": ("against people", "people"),
@@ -221,7 +205,7 @@ class Viewing:
     @cached_property
     def texts(self) -> list[str]:
         """The columns that are searched: id and the texts of the rows."""
-        return ["id", *(name for name in _TEXTS if name in self.items.columns)]
+        return ["id", *(name for name in TEXTS if name in self.items.columns)]
 
     @cached_property
     def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
@@ -230,7 +214,7 @@ class Viewing:
         for column in self.items.columns:
             values = self.items[column]
             if (
-                column in {"id", "label", "human", LABELS_OF, *_TEXTS, *BROUGHT}
+                column in {"id", "label", "human", LABELS_OF, *TEXTS, *BROUGHT}
                 or values.dtype.is_nested()
             ):
                 continue
@@ -246,7 +230,7 @@ class Viewing:
     @property
     def by_metric(self) -> bool:
         """Whether what the judges were asked differs: then they are not compared as one."""
-        return any(_METRIC in rows.frame.columns for rows in self.judges.values())
+        return any(METRIC in rows.frame.columns for rows in self.judges.values())
 
     @property
     def labelled(self) -> bool:
@@ -346,226 +330,7 @@ class Viewing:
         return self.items.select(hit).to_series().to_numpy()
 
 
-def read_viewing(
-    rows: Sequence[TableLike],
-    *,
-    labels: TableLike | None = None,
-    policy: Policy | str | Path | None = None,
-    pairs: TableLike | None = None,
-    judges: Sequence[str] = (),
-    alpha: float = ALPHA,
-    **reading: Unpack[Reading],
-) -> Viewing:
-    """Read judgments or grades of one or several files, with labels, texts and a policy.
-
-    >>> rows = {"id": [1, 2], "p_a": [0.9, 0.8], "label": ["A", "B"]}
-    >>> viewing = read_viewing([rows])
-    >>> viewing.judges["the judge"].marks["wrong"].tolist()
-    [False, True]
-    """
-    prepared: list[Judgments] = []
-    raters = None
-    for table in rows:
-        with Source(table, labels=labels, others={"texts": pairs}, **reading) as source:
-            texts = source.other("texts")
-            opened = open_table(source.rows)
-            ids_made = not recognise(opened.frame.columns, "judgments", ["id"])
-            for judged in _read_file(opened, judges):
-                frame = judged.frame
-                if texts is not None:
-                    read = read_items if judged.about == "grades" else read_pairs
-                    frame = join_pairs(frame, texts, _TEXTS, read)
-                # After the texts: a label of another text with the id of a row is not of that row.
-                labelled = with_labels(
-                    Rows(frame, judged.dropped), source, judged.about, ids_made=ids_made
-                )
-                prepared.append(replace(judged, frame=labelled.frame, dropped=labelled.dropped))
-            if source.labels is not None:
-                raters = open_labels(source.labels, prepared[-1].about).frame
-    everything = _join_files(prepared)
-    if judges:
-        everything = _of_judges(everything, judges)
-    frame = everything.frame
-    rules = None if policy is None else _rules(policy)
-    if rules is not None:
-        decided = select(replace(everything, frame=frame.with_row_index(_ROW)), rules).rows
-        taken = decided.sort(_ROW)["accepted"]
-        everything = replace(everything, frame=frame.with_columns(taken))
-    items = frame.select(pl.exclude(*_OF_JUDGE, *_METRICS, _SHOWN, _METRIC))
-    # Texts are in memory once, whatever the number of judges.
-    by_judge = [everything.frame.drop(_TEXTS, strict=False)]
-    if frame[_SHOWN].n_unique() > 1:
-        by_judge = by_judge[0].partition_by(_SHOWN, maintain_order=True)
-        label = pl.col("label").drop_nulls().first().over("id")
-        items = items.with_columns(label).unique("id", keep="first", maintain_order=True)
-    judge_rows = [
-        _read_judge(replace(everything, frame=part), items, rules, alpha) for part in by_judge
-    ]
-    return Viewing(
-        items,
-        judge_rows,
-        about=everything.about,
-        name=everything.name,
-        raters=raters,
-        dropped=everything.dropped,
-    )
-
-
-def _read_file(table: Table, judges: Sequence[str]) -> list[Judgments]:
-    """The rows of a file; those of each metric or criterion by themselves.
-
-    `judges` are the judges to read: names in the rows, or columns of their verdicts. A metric whose
-    answers are no verdicts, such as a score, is left out and counted.
-    """
-    if judges and {*judges} <= {*table.frame.columns}:
-        table = in_rows(table, judges)
-    unjudged = _unjudged(table)
-    if unjudged is not None:
-        return [unjudged]
-    for column in _METRICS:
-        if column not in table.frame.columns:
-            continue
-        metrics = as_text(table.frame[column])
-        names = metrics.drop_nulls().unique(maintain_order=True).to_list()
-        if len(names) > 1:
-            parts = {name: table.frame.filter(metrics == name) for name in names}
-            return _read_metrics(table, parts)
-    if _has_grades(table):
-        frame = table.frame
-        if "judge" in frame.columns:  # the names of several judges, which a column of the file has
-            frame = frame.drop("judge_name", strict=False)
-        frame = frame.rename({own: our for our, own in _GRADES.items() if own in frame.columns})
-        table = replace(table, frame=frame, fields=None, kind=None, format="binary")
-    elif _has_bare_grades(table):
-        table = replace(table, frame=add_absent(table.frame, ["human"]), fields=None)
-    return [prepare_judgments(table, doubt_needed=False)]
-
-
-#: Grades in the columns of judgments, as `evaluate --errors` writes them.
-_GRADES = {"judge": "verdict", "p_pass": "p_a", "judge_name": "judge", "human": "label"}
-
-
-def _has_grades(table: Table) -> bool:
-    if not {"verdict", "label"} <= {*table.frame.columns} or "human" in table.frame.columns:
-        return False
-    verdicts = set(as_text(table.frame["verdict"]).drop_nulls().unique())
-    return bool(verdicts) and verdicts <= {PASS, FAIL}
-
-
-def _has_bare_grades(table: Table) -> bool:
-    """Whether the judge's verdicts on single answers are here, and people's in another file."""
-    here = table.frame.columns
-    if recognise(here, "judgments", [*_VERDICTS, "uncertainty"]) or has_order_verdicts(here):
-        return False
-    return recognise(here, "grades", ["judge", "human"]) == {"judge"} and not names_sides(table)
-
-
-_VERDICTS = ("p_a", "p_fwd", "verdict", "verdict_fwd")
-_METRICS = ("metric", "criterion")
-#: Which of several metrics a row is about.
-_METRIC = "__metric"
-
-
-def _read_metrics(table: Table, parts: Mapping[str, pl.DataFrame]) -> list[Judgments]:
-    prepared: list[Judgments] = []
-    left_out: dict[str, int] = {}
-    errors = []
-    for name, frame in parts.items():
-        # What the table left out is counted once.
-        part = replace(table, frame=frame, fields=None, dropped={} if prepared else table.dropped)
-        try:
-            judged = prepare_judgments(part, doubt_needed=False)
-        except DataError as error:
-            errors.append(error)
-            left_out[f"metric {name}: {error.problem}"] = frame.height
-            continue
-        both = pl.format("{} · {}", "judge", pl.lit(name))
-        shown = pl.when(pl.col("judge") == name).then(pl.lit(name)).otherwise(both).alias(_SHOWN)
-        frame = judged.frame.with_columns(shown, pl.lit(name).alias(_METRIC))
-        prepared.append(replace(judged, frame=frame))
-    if not prepared:
-        raise errors[0]
-    dropped = merge_dropped(prepared[0].dropped, left_out)
-    return [replace(prepared[0], dropped=dropped), *prepared[1:]]
-
-
-def _unjudged(table: Table) -> Judgments | None:
-    """Pairs or items that no judge has judged yet, as rows without a verdict; None for others."""
-    here = table.frame.columns
-    verdicts = recognise(here, "judgments", _VERDICTS)
-    if verdicts or recognise(here, "grades", ["p_pass", "judge"]):
-        return None
-    kinds = kinds_of(sniff(table))
-    judged = kinds & {"judgments", "grades", "binary"}
-    if not judged and not has_order_verdicts(here):
-        refuse_without_judge(table)
-    if not kinds & {"pairs", "items"} or judged:
-        return None
-    about: About = "pairs" if "pairs" in kinds else "grades"
-    if sniff(table) not in NATIVE:
-        frame = read_public(table, kind="pairs" if about == "pairs" else "items").frame
-    else:
-        frame = read_pairs(table) if about == "pairs" else read_items(table)
-    if "human" in frame.columns:
-        people = pass_or_fail(frame["human"], table.name, table.labels_as)
-        frame = frame.drop("human").with_columns(people.alias("label"))
-    frame = add_absent(frame, ["verdict", "status", "label", "judge_fingerprint"])
-    frame = add_absent(frame, ["p_fwd", "p_rev", "p_a", "uncertainty"], dtype=pl.Float64)
-    frame = frame.with_columns(judge=pl.lit(NO_JUDGE), protocol=pl.lit(UNNAMED))
-    return Judgments(frame=frame, name=table.name, dropped={}, about=about)
-
-
-#: The name of the judge of rows that none has judged.
-NO_JUDGE = "no judge"
-
-
-#: The name of a judge on the page, with the protocol or the file if the name alone is not enough.
-_SHOWN = "__judge"
-_ROW = "__row"
-_ORDERS = ("p_fwd", "p_rev")
-
-
-def _rules(policy: Policy | str | Path) -> Policy:
-    return policy if isinstance(policy, Policy) else read_policy(policy)
-
-
-def _join_files(prepared: Sequence[Judgments]) -> Judgments:
-    """The rows of all files; a judge that two files have is a judge of each of them."""
-    first = prepared[0]
-    frames = []
-    taken: set[str] = set()
-    for judged in prepared:
-        if judged.about != first.about:
-            problem = f"has {judged.about}, {first.name} has {first.about}"
-            raise DataError(judged.name, problem, remedy="view one of them")
-        named = judge_names(judged.frame)["judge"].replace(UNNAMED, "the judge").alias(_SHOWN)
-        if _SHOWN in judged.frame.columns:
-            named = judged.frame[_SHOWN].str.replace(UNNAMED, "the judge", literal=True)
-        names = set(named.unique())
-        if names & taken:
-            named = pl.select(pl.format(f"{{}} ({Path(judged.name).stem})", named)).to_series()
-        taken |= names
-        frames.append(judged.frame.with_columns(named.alias(_SHOWN)))
-    frame = pl.concat(frames, how="diagonal_relaxed")
-    if not frame.height:
-        raise DataError(first.name, "has no judged rows", remedy="give rows with verdicts")
-    return Judgments(
-        frame=add_absent(frame, ["label"]),
-        name=" and ".join(dict.fromkeys(Path(judged.name).name for judged in prepared)),
-        dropped=merge_dropped(*(judged.dropped for judged in prepared)),
-        about=first.about,
-    )
-
-
-def _of_judges(rows: Judgments, judges: Sequence[str]) -> Judgments:
-    names = rows.frame["judge"].unique(maintain_order=True).to_list()
-    for judge in judges:
-        if judge not in names:
-            raise ArgumentError("judges", judge, f"choose of the judges: {shorten(names)}")
-    return replace(rows, frame=rows.frame.filter(pl.col("judge").is_in([*judges])))
-
-
-def _read_judge(
+def read_judge(
     judged: Judgments, items: pl.DataFrame, rules: Policy | None, alpha: float
 ) -> JudgeRows:
     """The columns of one judge for every row; where it said nothing they are empty."""
@@ -583,11 +348,11 @@ def _read_judge(
     curves: tuple[Curve, ...] = ()
     if has_doubt:
         policy, curves, why = _calibrated(judged, rules, alpha)
-    name = frame[_SHOWN][0]
+    name = frame[SHOWN][0]
     aligned = frame
     if frame.height != items.height or not frame["id"].equals(items["id"]):
         # Each metric has labels of its own; of one metric, a label is of the row.
-        by_metric = frame[_METRIC].is_not_null().all() if _METRIC in frame.columns else False
+        by_metric = frame[METRIC].is_not_null().all() if METRIC in frame.columns else False
         shared = items.select("id") if by_metric else items.select("id", "label")
         own = [name for name in frame.columns if name not in {*items.columns} - {"label"}]
         own = [name for name in own if name not in shared.columns]

@@ -15,8 +15,9 @@ from adjudge.cli import run
 from adjudge.data import write_result, write_rows
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import calibrate, select
+from adjudge.server.view_reading import read_viewing
 from adjudge.server.viewer import open_view
-from adjudge.server.viewing import Choice, Curve, Viewing, read_viewing
+from adjudge.server.viewing import Choice, Curve, Viewing
 from adjudge.simulate.pairs import two_order_judge
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "runner_logs"
