@@ -40,7 +40,7 @@ from adjudge.server.pages import (
 )
 from adjudge.server.view_panels import compare_panel, threshold_panel
 from adjudge.server.view_rows import RowPages
-from adjudge.server.viewing import ORDERS, TELLING, Choice, Viewing
+from adjudge.server.viewing import FALSE, ORDERS, TELLING, Choice, Viewing
 from adjudge.store import Store, StorePlace, use_store
 from adjudge.store.labels import LONGEST_COMMENT, LabelBook
 from adjudge.store.tables import LabelEvent
@@ -127,10 +127,12 @@ class ViewPage:
         groups = {key[3:]: value for key, value in asked.items() if key.startswith("by.") and value}
         only = asked.get("only", "").split(".")
         if asked.get("blind"):
-            only = list(dict.fromkeys(TELLING.get(key, key) for key in only))
+            only = [TELLING.get(key, key) for key in only]
+        elif self.viewing.about == "grades":
+            only = [word for key in only for word in (FALSE if key == "wrong" else (key,))]
         return Choice(
             judge=judge if judge in self.viewing.judges else usual.judge,
-            only=tuple(filter(None, only)),
+            only=tuple(dict.fromkeys(filter(None, only))),
             groups=groups,
             find=asked.get("find", "")[:_LONGEST_SEARCH],
             order=order if order in self.viewing.orders else usual.order,
@@ -163,7 +165,8 @@ class ViewPage:
             answer["one"] = self._one(row, choice.judge, asked)
         names = {"judges": list(self.viewing.judges), "orders": self.viewing.orders}
         self._note_seen(reader, [*map(int, shown), *([] if row is None else [row])], asked)
-        return {**answer, **names, "judge": choice.judge, "order": choice.order}
+        chosen = {"judge": choice.judge, "order": choice.order, "only": ".".join(choice.only)}
+        return {**answer, **names, **chosen}
 
     def _place(
         self, asked: Mapping[str, str], listed: IntArray

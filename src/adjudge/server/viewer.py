@@ -113,8 +113,6 @@ def open_view(
 def _chip(word: str, here: set[str]) -> str:
     key = word.strip().replace("-", "_")
     key = ONLY.get(key, key)
-    if key == "wrong" and "wrong" not in here and {"false_pass", "false_fail"} & here:
-        return "false_pass.false_fail"
     if key not in CHIPS and key not in here:
         words = ["disagreements", *(name for name in CHIPS if name != "wrong")]
         raise ArgumentError("only", word, f"use {', '.join(words)} or a status of the rows")

@@ -58,6 +58,8 @@ CHIPS: Mapping[str, tuple[str, str]] = {
 }
 #: Chips that say who says what, and the one that a reader who decides blind has instead.
 TELLING = {"false_pass": "wrong", "false_fail": "wrong", "tie": ""}
+#: What "against people" is of single answers, for a reader who is not blind.
+FALSE = ("false_pass", "false_fail")
 #: Words of `--only` that are not the key of a chip.
 ONLY = {"disagreements": "wrong", "disagree": "wrong", "flip": "flips"}
 ORDERS = {

@@ -113,7 +113,10 @@ def test_no_filter_says_what_is_hidden() -> None:
     # A link to the false passes shows what is in dispute, and not which way.
     told = page.listing({**blind, "only": "false_pass"})
     assert told["n"] == 2
-    assert "against people" in told["chips"]
+    assert 'data-chip="wrong" aria-pressed="true"' in told["chips"]
+    # Not blind any more, the same rows are chosen by the chips that say more.
+    assert told["only"] == "wrong"
+    assert page.listing({"only": told["only"]})["only"] == "false_pass.false_fail"
     ties = [ROWS.with_columns(label=pl.Series(["tie", "A", "B"]))]
     assert "people tie" not in open_view(ties, store=None).listing(blind)["chips"]
 

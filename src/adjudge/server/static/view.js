@@ -85,6 +85,11 @@ function putRows(answer) {
   const row = list.row;
   const written = row === answer.row ? $("comment")?.value : "";
   list = answer;
+  // Other chips say the same to a reader who decides blind.
+  if ((at.only || "") !== answer.only) {
+    history.replaceState(null, "", link({ only: answer.only }));
+    arrive();
+  }
   options("order", Object.entries(answer.orders), answer.order);
   if (document.activeElement !== $("find")) $("find").value = at.find || "";
   for (const part of ["chips", "tally", "items", "foot", "bar"]) $(part).innerHTML = answer[part];
