@@ -213,6 +213,16 @@ def test_a_label_is_corrected_blind(folder: Path, viewer: Service, context: Brow
     assert wrong == []
 
 
+def test_a_link_to_a_chip_that_says_who_says_what_is_read_blind_without_it(
+    viewer: Service, context: BrowserContext
+) -> None:
+    page, wrong = opened(context, viewer, "#blind=1&only=tie.wrong")
+    assert page.url.endswith("#blind=1&only=wrong")
+    page.click('[data-chip="wrong"]')
+    until(page, lambda: number_of(page) == 130)
+    assert wrong == []
+
+
 def test_an_opinion_on_a_row_that_was_read_is_not_blind(
     folder: Path, viewer: Service, context: BrowserContext
 ) -> None:
