@@ -201,10 +201,25 @@ def test_a_label_is_corrected_blind(folder: Path, viewer: Service, context: Brow
     )  # fmt: skip
     page.keyboard.press("u")
     page.wait_for_selector(".answer")
+    until(page, lambda: page.input_value("#comment") == "the left one is right")
+    # What is written stays while the page is drawn again.
+    page.keyboard.press("]")
+    until(page, lambda: page.input_value("#judge") == "weak")
+    assert page.input_value("#comment") == "the left one is right"
     with use_store(folder / "adjudge.db") as store:
         assert row not in {answer.subject_id for answer in LabelBook(store).answers()}
     page.keyboard.press("s")
     until(page, lambda: shown_row(page) != row)
+    assert wrong == []
+
+
+def test_a_link_to_a_chip_that_says_who_says_what_is_read_blind_without_it(
+    viewer: Service, context: BrowserContext
+) -> None:
+    page, wrong = opened(context, viewer, "#blind=1&only=tie.wrong")
+    assert page.url.endswith("#blind=1&only=wrong")
+    page.click('[data-chip="wrong"]')
+    until(page, lambda: number_of(page) == 130)
     assert wrong == []
 
 
@@ -221,6 +236,11 @@ def test_an_opinion_on_a_row_that_was_read_is_not_blind(
     with use_store(folder / "adjudge.db") as store:
         event = LabelBook(store).answers()[-1]
     assert (event.subject_id, event.label, event.rater) == (row, "tie", "ann (verdict seen)")
+    # What was on screen in one tab was seen in every other.
+    other, _ = opened(context, viewer, f"#blind=1&row={row}&judge=weak")
+    other.keyboard.press("u")
+    other.wait_for_selector(".answer")
+    assert "kept as not blind" in (other.text_content("#one") or "")
     assert wrong == []
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.server.viewing import Viewing, read_viewing
+from adjudge.server.view_reading import read_viewing
+from adjudge.server.viewing import Viewing
 from adjudge.simulate.pairs import SimulatedJudge, simulate_pairs
 
 N = 240

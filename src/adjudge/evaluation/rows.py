@@ -375,7 +375,8 @@ def _drawing(frame: pl.DataFrame, column: str, name: str) -> Drawing | None:
 def _of_grades(source: Source, table: Table, asked: Asked) -> ReadRows:
     """Grades of 0 and 1, probabilities, classes, scores without a criterion; logs of them."""
     human = asked.human_column
-    _refuse_without_judge(table, asked)
+    if (asked.judge_column, asked.human_column) == ("judge", "human"):
+        refuse_without_judge(table)
     table = load_grades(table, asked.judge_column, human, rounded=False)
     if table.kind is None and asked.positive is None:
         table = _with_words_of_sides(table, asked)
@@ -480,11 +481,10 @@ def _varies(table: Table, column: str) -> bool:
     return column in frame.columns and as_text(frame[column]).drop_nulls().n_unique() > 1
 
 
-def _refuse_without_judge(table: Table, asked: Asked) -> None:
+def refuse_without_judge(table: Table) -> None:
     """Name the columns that can be judges, if no column is known to be one."""
     here = table.frame.columns
-    native = (asked.judge_column, asked.human_column) == ("judge", "human")
-    if table.kind is not None or not native or recognise(here, "binary", ["judge", "p_pass"]):
+    if table.kind is not None or recognise(here, "binary", ["judge", "p_pass"]):
         return
     names = columns_here(here)
     people = [column for column in names if recognise([column], "binary", ["human"])]

@@ -155,7 +155,7 @@ def labels_frame(
     rows = [[click.subject_id, *(getattr(click, name) for name in columns)] for click in labels]
     schema = dict.fromkeys(("id", *columns), pl.String) | {"created_at": pl.Float64}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    at = (1000 * pl.col("created_at")).cast(pl.Int64).cast(pl.Datetime("ms"))
+    at = (pl.col("created_at") * 1000).cast(pl.Int64).cast(pl.Datetime("ms"))
     frame = frame.with_columns(at).rename({"created_at": "labelled_at"})
     frame = frame.drop(c for c in ("comment", SHOWN_TEXTS) if frame[c].is_null().all())
     if kind.name == "grades":

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Html
+from adjudge.present.render.html import read_style
 from adjudge.present.text import safe
 from adjudge.rendering import HEADINGS, render_response, text_styles
 from adjudge.server.guard import Guard, Limits, explain_in_one_line
@@ -30,6 +31,11 @@ def read_static(name: str) -> bytes:
     return (files("adjudge.server") / "static" / name).read_bytes()
 
 
+def page_style() -> str:
+    """What the pages share: the labelling page, the viewer, and the pages that it saves."""
+    return read_style("base.css") + read_static("page.css").decode()
+
+
 def page_app(name: str, **values: Any) -> FastAPI:
     """An application with the page of a verb and its static files, sent without the token.
 
@@ -38,11 +44,12 @@ def page_app(name: str, **values: Any) -> FastAPI:
     page = templates().get_template(f"{name}.html").render(name=name, **values)
     answers: dict[str, Response] = {
         "/": Response(page, media_type="text/html"),
+        "/page.css": Response(page_style(), media_type="text/css"),
         "/text.css": Response(text_styles(), media_type="text/css"),
         "/favicon.ico": Response(status_code=204),
         "/healthz": JSONResponse({"status": "ok"}),
     }
-    for file in ("page.css", "page.js", f"{name}.css", f"{name}.js"):
+    for file in ("page.js", f"{name}.css", f"{name}.js"):
         kind = _TYPES[file.rpartition(".")[2]]
         answers[f"/{file}"] = Response(read_static(file), media_type=kind)
     app = FastAPI(

@@ -30,10 +30,17 @@ from adjudge.rendering import text_styles
 from adjudge.server.guard import Guard
 from adjudge.server.label_page import Click, Nonce, RowId
 from adjudge.server.labelling import GRADES, PAIRS, side_first
-from adjudge.server.pages import guard_page, macros, page_app, read_static, templates
+from adjudge.server.pages import (
+    guard_page,
+    macros,
+    page_app,
+    page_style,
+    read_static,
+    templates,
+)
 from adjudge.server.view_panels import compare_panel, threshold_panel
 from adjudge.server.view_rows import RowPages
-from adjudge.server.viewing import ORDERS, Choice, Viewing
+from adjudge.server.viewing import FALSE, ORDERS, TELLING, Choice, Viewing
 from adjudge.store import Store, StorePlace, use_store
 from adjudge.store.labels import LONGEST_COMMENT, LabelBook
 from adjudge.store.tables import LabelEvent
@@ -118,9 +125,14 @@ class ViewPage:
         judge = asked.get("judge", "")
         order = asked.get("order", "")
         groups = {key[3:]: value for key, value in asked.items() if key.startswith("by.") and value}
+        only = asked.get("only", "").split(".")
+        if asked.get("blind"):
+            only = [TELLING.get(key, key) for key in only]
+        elif self.viewing.about == "grades":
+            only = [word for key in only for word in (FALSE if key == "wrong" else (key,))]
         return Choice(
             judge=judge if judge in self.viewing.judges else usual.judge,
-            only=tuple(filter(None, asked.get("only", "").split("."))),
+            only=tuple(dict.fromkeys(filter(None, only))),
             groups=groups,
             find=asked.get("find", "")[:_LONGEST_SEARCH],
             order=order if order in self.viewing.orders else usual.order,
@@ -142,7 +154,7 @@ class ViewPage:
         page["row"] = None if row is None else self.viewing.items["id"][row]
         page["hidden"] = row is not None and self.hides(row, asked)
         page["can_label"] = self.pages.has_texts
-        page["chips"] = self._chips(choice, masks)
+        page["chips"] = self._chips(choice, masks, blind=page["blind"])
         page["groups"] = self._groups(choice, masks)
         parts = macros("rows.html")
         answer = {part: getattr(parts, part)(page) for part in ("chips", "tally", "items", "foot")}
@@ -152,9 +164,9 @@ class ViewPage:
             answer["bar"] = parts.bar(page)
             answer["one"] = self._one(row, choice.judge, asked)
         names = {"judges": list(self.viewing.judges), "orders": self.viewing.orders}
-        if reader:
-            self._note_seen(reader, [*map(int, shown), *([] if row is None else [row])], asked)
-        return {**answer, **names, "judge": choice.judge, "order": choice.order}
+        self._note_seen(reader, [*map(int, shown), *([] if row is None else [row])], asked)
+        chosen = {"judge": choice.judge, "order": choice.order, "only": ".".join(choice.only)}
+        return {**answer, **names, **chosen}
 
     def _place(
         self, asked: Mapping[str, str], listed: IntArray
@@ -195,8 +207,9 @@ class ViewPage:
         return self.pages.entry(at, choice.judge, find=choice.find, hidden=hidden)
 
     def _note_seen(self, reader: str, rows: list[int], asked: Mapping[str, str]) -> None:
-        seen, _ = self.readers.of(reader)
-        seen.update(at for at in rows if not self.hides(at, asked))
+        if reader:
+            seen, _ = self.readers.of(reader)
+            seen.update(at for at in rows if not self.hides(at, asked))
 
     def _one(self, at: int, judge: str, asked: Mapping[str, str]) -> Markup:
         parts = macros("row.html")
@@ -213,10 +226,12 @@ class ViewPage:
         row["decided"] = mine[-1] if mine else None
         return Markup(parts.one(row, self.pages.ends))  # noqa: S704  # a template, which escapes
 
-    def _chips(self, choice: Choice, masks: Mapping[str, BoolArray]) -> list[dict[str, Any]]:
+    def _chips(
+        self, choice: Choice, masks: Mapping[str, BoolArray], *, blind: bool
+    ) -> list[dict[str, Any]]:
         marks = self.viewing.judges[choice.judge].marks
         chips = []
-        for key, (name, kind) in self.viewing.chips(choice.judge).items():
+        for key, (name, kind) in self.viewing.chips(choice.judge, blind=blind).items():
             n = int((self.viewing.matching(masks, kind) & marks[key]).sum())
             chips.append({"key": key, "name": name, "on": key in choice.only, "count": n})
         return chips
@@ -251,9 +266,12 @@ class ViewPage:
         cut = _whole(asked.get("cut"), -1)
         width = min(max(_whole(asked.get("width"), 700), 280), 1200)
         typed = self.typed
+        policy = self.viewing.judges[choice.judge].policy
+        if policy is not None and policy.by is not None:
+            typed += f" --by {shlex.quote(policy.by)}"
         if len(self.viewing.judges) > 1:
             typed += f" --judge {shlex.quote(self.viewing.judges[choice.judge].frame['judge'][0])}"
-        panel = threshold_panel(self.pages, choice.judge, None if cut < 0 else cut, width, typed)
+        panel = threshold_panel(self.pages, choice, None if cut < 0 else cut, width, typed)
         edge = panel.get("edge", [])
         panel["edge"] = [
             (heading, [self.entry(at, choice, asked) for at in positions])
@@ -273,12 +291,17 @@ class ViewPage:
         rows = []
         shown = []
         for first, judge, second, other, way, css in page["changes"]:
-            before = self.pages.entry(first, judge, hidden=self.hides(first, asked))
-            after = self.pages.entry(second, other, hidden=self.hides(second, asked))
+            hidden = [self.hides(at, asked) for at in (first, second)]
+            if any(hidden) and not page["of_judges"]:
+                # Where the verdict itself has changed, the list would tell it.
+                continue
+            before = self.pages.entry(first, judge, hidden=hidden[0])
+            after = self.pages.entry(second, other, hidden=hidden[1])
             rows.append({"before": before, "after": after, "judge": other, "way": way, "css": css})
             shown += [first, second]
         self._note_seen(asked.get("reader", ""), shown, asked)
-        page = {**page, "rows": rows, "ends": self.pages.ends}
+        unread = len(page["changes"]) - len(rows)
+        page = {**page, "rows": rows, "unread": unread, "ends": self.pages.ends}
         html = templates().get_template("compare.html").render(page=page)
         return {"html": html, "judge": choice.judge, "judges": list(self.viewing.judges)}
 
@@ -327,7 +350,7 @@ class ViewPage:
                 raise ArgumentError("id", request.id, "only the last opinion can be undone")
             book.undo(nonce=request.nonce, rater=rater)
         decided.pop(-1 if at is None else at, None)
-        return {"undone": request.id}
+        return {"undone": request.id, "comment": last[0].comment}
 
     def export(self, asked: Mapping[str, str]) -> Iterator[pl.DataFrame]:
         """The rows chosen, in pieces that open again; of hidden rows the texts alone."""
@@ -348,19 +371,23 @@ class ViewPage:
         listed = self.viewing.listed(choice, mask)
         pages = self.pages
         rows = []
-        for at in listed[:limit]:
-            row = pages.one(int(at), choice.judge, self.opinions(int(at)))
-            row |= {"decided": None, "snippet": ""}
-            row["doubt"]["link"] = False
-            rows.append(row)
-        css = "\n".join([read_static(name).decode() for name in ("page.css", "view.css")])
-        style = f"{css}\n{text_styles()}"
+        for at in map(int, listed[:limit]):
+            if self.hides(at, asked):
+                order = self.order_for(asked.get("reader", ""), self.viewing.items["id"][at])
+                row = pages.undecided(at, self.kind, order)
+            else:
+                row = pages.one(at, choice.judge, self.opinions(at))
+                row["doubt"]["link"] = False
+            rows.append({**row, "decided": None, "snippet": ""})
+        self._note_seen(asked.get("reader", ""), [int(at) for at in listed[:limit]], asked)
+        style = page_style() + read_static("view.css").decode() + text_styles()
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         page = self._summary(choice, mask)
-        page |= {"name": self.viewing.name, "judge": choice.judge, "rows": rows, "blind": False}
+        page |= {"name": self.viewing.name, "judge": choice.judge, "rows": rows}
+        page["blind"] = bool(asked.get("blind"))
         words = [
             name
-            for key, (name, _) in self.viewing.chips(choice.judge).items()
+            for key, (name, _) in self.viewing.chips(choice.judge, blind=page["blind"]).items()
             if key in choice.only
         ]
         words += [f"{column} {value}" for column, value in choice.groups.items()]

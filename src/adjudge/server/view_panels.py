@@ -15,8 +15,8 @@ from adjudge.data.tables import as_text
 from adjudge.policy.result import Policy
 from adjudge.present.text import count
 from adjudge.server.pages import share
-from adjudge.server.view_rows import RowPages, thin
-from adjudge.server.viewing import Choice, Curve, Viewing
+from adjudge.server.view_rows import RowPages, thin, where
+from adjudge.server.viewing import Choice, Curve, JudgeRows, Viewing
 from adjudge.statistics.numbers import binomial_interval
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
@@ -27,14 +27,20 @@ _EDGE = 3
 
 
 def threshold_panel(
-    pages: RowPages, judge: str, cut: int | None, width: int, typed: str
+    pages: RowPages, choice: Choice, cut: int | None, width: int, typed: str
 ) -> dict[str, Any]:
     """The curve of one judge, its calibrated threshold, and what a threshold at `cut` rows gives.
 
+    A policy with a rule for each group has a curve for each: of the group chosen, or the first.
     `typed` is the file and the options with which the rows are calibrated.
     """
+    judge = choice.judge
     rows = pages.viewing.judges[judge]
-    curve = rows.curve
+    by = None if rows.policy is None else rows.policy.by
+    chosen = choice.groups.get(by or "")
+    covering = (n for n, curve in enumerate(rows.curves) if chosen in curve.group.covers)
+    number = next(covering, 0)
+    curve = rows.curves[number] if rows.curves else None
     if curve is None or not len(curve):
         return {
             "finding": f"No threshold for {judge}.",
@@ -44,30 +50,39 @@ def threshold_panel(
         }
     group, policy = curve.group, rows.policy
     n = len(curve)
-    fixed = (
-        group.n_accepted
-        if group is not None and group.feasible and n == group.n_calibration
-        else None
-    )
+    fixed = group.n_accepted if group.feasible and n == group.n_calibration else None
     ends = curve.ends
     wanted = cut if cut is not None else fixed if fixed is not None else int(0.6 * n)
     at = int(np.abs(ends - wanted).argmin())
     k = int(ends[at])
-    panel: dict[str, Any] = {"n": n, "k": k, "by_eye": k != fixed, "bad": fixed is None}
-    panel |= {"wrong": int(curve.wrong[k - 1]), "doubt": float(curve.scores[k - 1])}
-    panel["less"] = int(ends[max(0, at - 1)])
-    panel["more"] = int(ends[min(len(ends) - 1, at + 1)])
-    panel["calibrated"] = None if fixed is None else fixed / n
-    panel |= _findings(judge, curve, policy, fixed)
-    panel |= _alpha_of(curve, k, typed)
-    panel["plot"] = _plot(curve, k, fixed, panel["alpha"], width)
-    panel["edge"] = _edge(pages, judge, panel["doubt"])
-    return panel
+    doubt = float(curve.scores[k - 1])
+    findings = _findings(judge, curve, policy, fixed)
+    return {
+        "n": n,
+        "k": k,
+        "by_eye": k != fixed,
+        "bad": fixed is None,
+        "wrong": int(curve.wrong[k - 1]),
+        "doubt": doubt,
+        "less": int(ends[max(0, at - 1)]),
+        "more": int(ends[min(len(ends) - 1, at + 1)]),
+        "calibrated": None if fixed is None else fixed / n,
+        **findings,
+        **_alpha_of(curve, k, typed),
+        "plot": _plot(curve, k, fixed, findings["alpha"], width),
+        "edge": _edge(rows, number, doubt),
+        "by": by,
+        "groups": [
+            {"value": each.group.covers[0], "name": each.group.group, "chosen": each is curve}
+            for each in rows.curves
+        ],
+    }
 
 
 def _findings(judge: str, curve: Curve, policy: Policy | None, fixed: int | None) -> dict[str, Any]:
     n, errors = len(curve), int(curve.errors.sum())
     alpha = policy.alpha if policy is not None else None
+    judge += where(policy, curve)
     finding = f"Nothing of {judge} can be accepted at alpha {alpha}."
     more = " Label more rows, allow a larger alpha, or use a better judge."
     if fixed is not None:
@@ -143,21 +158,30 @@ def _plot(
     upper = path([high for _, high in band])
     lower = [f"{x(end / n)} {y(low)}" for end, (low, _) in zip(ends, band, strict=True)]
     shares = (0, 0.25, 0.5, 0.75, 1)
-    plot: dict[str, Any] = {"width": width, "height": height, "n": n}
-    plot |= {"left": left, "right": right, "top": top, "bottom": bottom}
-    plot["ticks_x"] = [{"at": x(value), "words": share(value)} for value in shares]
-    plot["ticks_y"] = [{"at": y(value), "words": share(value)} for value in heights]
-    plot["rug"] = [x(at) for at in thin(curve.errors_at)]
-    plot |= {"curve": path(risks), "band": f"{upper}L{'L'.join(lower[::-1])}Z"}
-    plot |= {"alpha": y(alpha or 0.0), "x": x(k / n), "y": y(float(curve.wrong[k - 1] / k))}
-    plot["calibrated"] = None if fixed is None else x(fixed / n)
-    return plot
+    return {
+        "width": width,
+        "height": height,
+        "n": n,
+        "left": left,
+        "right": right,
+        "top": top,
+        "bottom": bottom,
+        "ticks_x": [{"at": x(value), "words": share(value)} for value in shares],
+        "ticks_y": [{"at": y(value), "words": share(value)} for value in heights],
+        "rug": [x(at) for at in thin(curve.errors_at)],
+        "curve": path(risks),
+        "band": f"{upper}L{'L'.join(lower[::-1])}Z",
+        "alpha": y(alpha or 0.0),
+        "x": x(k / n),
+        "y": y(float(curve.wrong[k - 1] / k)),
+        "calibrated": None if fixed is None else x(fixed / n),
+    }
 
 
-def _edge(pages: RowPages, judge: str, doubt: float) -> list[tuple[str, list[int]]]:
-    """The positions of the rows on both sides of a threshold."""
-    rows = pages.viewing.judges[judge]
+def _edge(rows: JudgeRows, number: int, doubt: float) -> list[tuple[str, list[int]]]:
+    """The positions of the rows on both sides of the threshold of one curve."""
     order = rows.order("doubt")[: rows.n_doubts][::-1]
+    order = order[rows.curve_at[order] == number]
     middle = int(np.searchsorted(rows.doubt[order], doubt, side="right"))
     last = [int(at) for at in order[max(0, middle - _EDGE) : middle][::-1]]
     first = [int(at) for at in order[middle : middle + _EDGE]]
@@ -216,6 +240,7 @@ def compare_panel(
     n = sum(counts[key] for key in chosen)
     both = (first.verdicts.is_not_null() & second.verdicts.is_not_null()).sum()
     page: dict[str, Any] = {"names": names, "before": before, "after": after, "way": way}
+    page["of_judges"] = of_judges
     page["finding"] = _finding(before, after, counts, of_judges)
     page["sub"] = _both(int(both), len(first.rows), of_judges, choice.judge)
     page["chance"] = "adjudge compare --judges" if of_judges else "adjudge compare"
@@ -251,6 +276,7 @@ _SYSTEMS = {
 _NOTHING_TO_COMPARE: Mapping[str, Any] = {
     "names": (),
     "changes": (),
+    "of_judges": True,
     "chance": "",
     "finding": "This file has one judge and one system.",
     "sub": "Give a second file of the same rows: adjudge view BEFORE AFTER.",
@@ -326,7 +352,8 @@ def _finding(before: str, after: str, counts: Mapping[str, int], of_judges: bool
 
 
 def _both(both: int, rows: int, of_judges: bool, judge: str) -> str:
-    what = "row that both judged" if of_judges else f"question that both answered, by {judge}"
-    words = f"Of {both:,} {what.replace('row', 'rows', 1).replace('question', 'questions', 1)}"
+    words = f"Of {count(both, 'row')} that both judged"
+    if not of_judges:
+        words = f"Of {count(both, 'question')} that both answered, by {judge}"
     failed = rows - both
     return f"{words}; {count(failed, 'row')} without a verdict of both." if failed else f"{words}."

@@ -16,12 +16,13 @@ from adjudge.data.shown import hash_texts
 from adjudge.data.steps.labels import BROUGHT, LABELS_OF
 from adjudge.errors import AdjudgeError
 from adjudge.judges.transcript import describe_reply, read_replies
+from adjudge.policy.result import Policy
 from adjudge.present.text import count
 from adjudge.records import MEASURED, Item, Order, Pair, Subject
 from adjudge.rendering import ANSWERS, HEADINGS, render_response
 from adjudge.server.labelling import LabelKind
 from adjudge.server.pages import asked, likely, stage
-from adjudge.server.viewing import JudgeRows, Viewing
+from adjudge.server.viewing import Curve, JudgeRows, Viewing
 from adjudge.store import StorePlace
 from adjudge.store.tables import LabelEvent
 
@@ -103,14 +104,20 @@ class RowPages:
             words += f"B shown first: {likely(second)} for {end}"
         elif p is not None:
             words = f"{likely(p)} for {end}" if judge.has_doubt else f"{row['verdict']}"
-        said = {"judge": judge.name, "first": first, "second": second, "p": p, "words": words}
-        said |= {name: row.get(name) for name in ("verdict", "detail")}
-        said |= {name: marks[name] for name in ("wrong", "flips")}
-        said |= {"against": against, "state": ", ".join(state), "numbers": numbers}
-        said["label"] = row["label"]
-        said["doubt"] = _number(row["uncertainty"]) or 0.0
-        said["status"] = row["status"] or "not judged"
-        return said
+        return {
+            **{name: row.get(name) for name in ("verdict", "detail", "label")},
+            **{name: marks[name] for name in ("wrong", "flips")},
+            "judge": judge.name,
+            "first": first,
+            "second": second,
+            "p": p,
+            "words": words,
+            "against": against,
+            "state": ", ".join(state),
+            "numbers": numbers,
+            "doubt": _number(row["uncertainty"]) or 0.0,
+            "status": row["status"] or "not judged",
+        }
 
     def undecided(self, at: int, kind: LabelKind, order: Order | None) -> dict[str, Any]:
         """A row before the decision: its texts alone, the sides of a pair in this order."""
@@ -143,16 +150,22 @@ class RowPages:
             )
         replies, why = self._replies(at)
         texts = {name: self._text(at, name) for name in HEADINGS}
-        row |= {"judge": judge, "asked": asked(texts), "answers": answers}
-        row["orders"] = pair and rows.has_doubt
-        row["judges"] = [self.said(each, at) for each in self.viewing.judges.values()]
-        row["doubt"] = self._doubt(at, rows)
-        row["labels"] = self._labels(at, rows, opinions)
-        row["columns"] = self._columns(at, rows)
-        row["explained"] = any(len(value) > _LONGEST_WORD for _, value in row["columns"])
-        row |= {"replies": replies, "no_replies": why}
-        row["reasons"] = any(len(reply["wrote"] or "") > _ONE_WORD for reply in replies)
-        return row
+        columns = self._columns(at, rows)
+        return {
+            **row,
+            "judge": judge,
+            "asked": asked(texts),
+            "answers": answers,
+            "orders": pair and rows.has_doubt,
+            "judges": [self.said(each, at) for each in self.viewing.judges.values()],
+            "doubt": self._doubt(at, rows),
+            "labels": self._labels(at, rows, opinions),
+            "columns": columns,
+            "explained": any(len(value) > _LONGEST_WORD for _, value in columns),
+            "replies": replies,
+            "no_replies": why,
+            "reasons": any(len(reply["wrote"] or "") > _ONE_WORD for reply in replies),
+        }
 
     def _text(self, at: int, column: str) -> str | None:
         if column not in self.viewing.items.columns:
@@ -185,7 +198,7 @@ class RowPages:
         return hash_texts({name: self._text(at, name) for name in (*HEADINGS, *ANSWERS)})
 
     def _title(self, at: int) -> str:
-        names = ("prompt", "response", "response_a", "prompt_id")
+        names = ("prompt", "response", "response_a")
         text = next((text for name in names if (text := self._text(at, name) or "").strip()), "")
         if turns := turns_of(text):
             # All turns of a conversation begin alike: the title is what is said in this one.
@@ -209,22 +222,25 @@ class RowPages:
 
     def _doubt(self, at: int, rows: JudgeRows) -> dict[str, Any]:
         """The place of a row's doubt among the labelled rows."""
-        curve = rows.curve
-        place = _number(rows.place[at]) if rows.has_doubt else None
+        curve = rows.curve_of(at)
         why = "No verdict in one of the orders: no doubt, and never accepted."
-        doubt: dict[str, Any] = {"place": place, "value": _number(rows.doubt[at])}
-        doubt["why"] = why if rows.has_doubt else rows.why
-        doubt["scale"] = count(rows.n_doubts, "row")
-        doubt |= {"link": curve is not None, "limit": None, "rug": (), "errors": ""}
-        doubt |= {"accepted": None, "alpha": None}
+        doubt: dict[str, Any] = {
+            "place": _number(rows.place[at]) if rows.has_doubt else None,
+            "value": _number(rows.doubt[at]),
+            "why": why if rows.has_doubt else rows.why,
+            "scale": count(rows.n_doubts, "row"),
+            "link": curve is not None,
+            "errors": "",
+            **dict.fromkeys(("limit", "rug", "accepted", "alpha")),
+        }
         if rows.policy is not None and "accepted" in rows.marks:
             doubt["accepted"] = bool(rows.marks["accepted"][at])
             doubt["alpha"] = rows.policy.alpha
         if curve is not None:
-            doubt["scale"] = count(len(curve), "labelled row")
+            doubt["scale"] = count(len(curve), "labelled row") + where(rows.policy, curve)
             doubt["rug"] = thin(curve.errors_at)
             doubt["errors"] = count(len(curve.errors_at), "error")
-            if curve.group is not None and curve.group.feasible:
+            if curve.group.feasible:
                 doubt["limit"] = curve.group.n_accepted / curve.group.n_calibration
         return doubt
 
@@ -287,6 +303,13 @@ class RowPages:
                           "wrote": reply.text, "asked": reply.asked})  # fmt: skip
         none = "" if answered else "The store has no reply about this row."
         return answered, ". ".join(read.notes) or none
+
+
+def where(policy: Policy | None, curve: Curve) -> str:
+    """The group of rows that a curve is of; nothing if there is one rule for all."""
+    if policy is None or policy.by is None:
+        return ""
+    return f" where {policy.by} is {curve.group.group}"
 
 
 def thin(values: np.ndarray[Any, Any]) -> list[float]:

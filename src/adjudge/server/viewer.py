@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 import threading
-import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from html import escape
 from pathlib import Path
+from queue import Queue
 from typing import Any, Unpack
 
 from adjudge.data import sniff
@@ -16,12 +17,13 @@ from adjudge.data.formats import kinds_of
 from adjudge.data.source import Reading, typed_again
 from adjudge.data.tables import TableLike
 from adjudge.data.writing import read_result
-from adjudge.errors import AdjudgeError, ArgumentError, DataError
+from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
 from adjudge.policy.result import Policy
 from adjudge.present.text import left_out
 from adjudge.server.running import serve
 from adjudge.server.view_page import ViewPage, view_app
-from adjudge.server.viewing import ALPHA, CHIPS, ONLY, read_viewing
+from adjudge.server.view_reading import read_viewing
+from adjudge.server.viewing import ALPHA, CHIPS, ONLY
 from adjudge.store import Store, StorePlace, use_store
 from adjudge.store.interface import DEFAULT_STORE, check_place
 from adjudge.validation import unit
@@ -111,8 +113,6 @@ def open_view(
 def _chip(word: str, here: set[str]) -> str:
     key = word.strip().replace("-", "_")
     key = ONLY.get(key, key)
-    if key == "wrong" and "wrong" not in here and {"false_pass", "false_fail"} & here:
-        return "false_pass.false_fail"
     if key not in CHIPS and key not in here:
         words = ["disagreements", *(name for name in CHIPS if name != "wrong")]
         raise ArgumentError("only", word, f"use {', '.join(words)} or a status of the rows")
@@ -127,10 +127,7 @@ def _in_folder(folder: Path, say: Callable[[str], None]) -> tuple[list[TableLike
     for entry in sorted(folder.iterdir()):
         place = None
         try:
-            if entry.suffix == ".json":
-                result = read_result(entry)
-                place = "policy" if isinstance(result, Policy) else None
-            elif entry.suffix in _TABLES:
+            if entry.suffix == ".json" or entry.suffix in _TABLES:
                 place = _place_of(entry)
         except AdjudgeError as error:
             say(f"not shown: {error}")
@@ -156,7 +153,10 @@ def _in_folder(folder: Path, say: Callable[[str], None]) -> tuple[list[TableLike
 
 
 def _place_of(path: Path) -> str | None:
-    """What a table of a folder is for the viewer."""
+    """What a file of a folder is for the viewer."""
+    if path.suffix == ".json":
+        with suppress(NotAResultError):  # the log of another tool
+            return "policy" if isinstance(read_result(path), Policy) else None
     kinds = kinds_of(sniff(path))
     for place, wanted in _PLACES.items():
         if kinds & wanted:
@@ -187,29 +187,23 @@ class LocalView:
 
     def __init__(self, page: ViewPage, port: int) -> None:
         self._over = threading.Event()
-        self._address: list[str] = []
-        self._error: list[BaseException] = []
+        self._begun: Queue[str | BaseException] = Queue()
         self._thread = threading.Thread(target=self._serve, args=(page, port), daemon=True)
         self._thread.start()
-        deadline = time.monotonic() + _SECONDS
-        while not self._address and not self._error and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if self._error:
-            raise self._error[0]
+        begun = self._begun.get(timeout=_SECONDS)
+        if isinstance(begun, BaseException):
+            raise begun
+        #: Where the page is, on this machine alone.
+        self.address = begun
 
     def _serve(self, page: ViewPage, port: int) -> None:
         try:
             serve(
                 partial(view_app, page), host="127.0.0.1", port=port, token=None,
-                ready=self._address.append, is_over=self._over.is_set,
+                ready=self._begun.put, is_over=self._over.is_set,
             )  # fmt: skip
         except BaseException as error:  # raised again in the caller's thread
-            self._error.append(error)
-
-    @property
-    def address(self) -> str:
-        """Where the page is, on this machine alone."""
-        return self._address[0]
+            self._begun.put(error)
 
     def close(self) -> None:
         """Stop the viewer."""

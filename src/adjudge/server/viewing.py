@@ -7,56 +7,41 @@ columns of true and false, and an order is sorted once. Texts are read for the r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from adjudge.data.columns import TEXT_COLUMNS, UNNAMED
-from adjudge.data.conversion import read_public
-from adjudge.data.formats import NATIVE, kinds_of
-from adjudge.data.grades import names_sides
-from adjudge.data.judgments import IS_ERROR, WORDS, Judgments, prepare_judgments
-from adjudge.data.labels import open_labels, with_labels
-from adjudge.data.names import has_order_verdicts, recognise, shorten
-from adjudge.data.pairs import join_pairs, read_items, read_pairs
+from adjudge.data.columns import TEXT_COLUMNS
+from adjudge.data.judgments import IS_ERROR, WORDS, Judgments
 from adjudge.data.rows import (
-    FAIL,
     PASS,
-    Rows,
-    add_absent,
     code_column,
-    judge_names,
-    merge_dropped,
-    pass_or_fail,
 )
-from adjudge.data.source import Reading, Source, open_table
 from adjudge.data.steps.labels import BROUGHT, LABELS_OF
-from adjudge.data.tables import Table, TableLike, as_text, sniff
-from adjudge.errors import AdjudgeError, ArgumentError, DataError
-from adjudge.evaluation.rows import in_rows
+from adjudge.data.tables import as_text
+from adjudge.errors import AdjudgeError
 from adjudge.policy.result import Policy, PolicyGroup
 from adjudge.records import MEASURED, About
-from adjudge.selection import calibrate, read_policy, select
+from adjudge.selection import calibrate
 from adjudge.statistics.entropy import INFINITE_DOUBT
 from adjudge.validation import BoolArray, FloatArray, IntArray
 
 #: The error level of the threshold that is shown if the caller has no policy.
 ALPHA = 0.1
-#: A column with more different values than this is not used as a filter.
+#: Which of several metrics a row is about.
+METRIC = "__metric"
+#: The name of a judge on the page, with the protocol or the file if the name alone is not enough.
+SHOWN = "__judge"
+_ORDERS = ("p_fwd", "p_rev")
+#: A column with more different values than this, or longer ones, is not used as a filter.
 _MOST_VALUES = 50
+_LONGEST_VALUE = 80
 #: Above this share of the labelled rows, a row is called doubtful.
 _DOUBTFUL = 0.9
-_TEXTS = tuple(column.name for column in TEXT_COLUMNS)
-#: Columns about one judge's answer; all others are about the row.
-_OF_JUDGE = (
-    *("judge", "protocol", "status", "detail", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty"),
-    *("verdict", "verdict_fwd", "verdict_rev", "judge_verdict", "judge_fingerprint", "answer_mass"),
-    *("accepted", "reason", "repeat", "served_model", "tokens", "cost", "confidence"),
-)
+TEXTS = tuple(column.name for column in TEXT_COLUMNS)
 #: The chips: key, name, and the kind within which they are alternatives.
 CHIPS: Mapping[str, tuple[str, str]] = {
     "wrong": ("against people", "people"),
@@ -71,6 +56,10 @@ CHIPS: Mapping[str, tuple[str, str]] = {
     "doubtful": ("most doubtful tenth", "doubt"),
     "every": ("all judges against", "every"),
 }
+#: Chips that say who says what, and the one that a reader who decides blind has instead.
+TELLING = {"false_pass": "wrong", "false_fail": "wrong", "tie": ""}
+#: What "against people" is of single answers, for a reader who is not blind.
+FALSE = ("false_pass", "false_fail")
 #: Words of `--only` that are not the key of a chip.
 ONLY = {"disagreements": "wrong", "disagree": "wrong", "flip": "flips"}
 ORDERS = {
@@ -90,10 +79,10 @@ class Curve:
 
     scores: FloatArray
     errors: IntArray
-    group: PolicyGroup | None = None
+    group: PolicyGroup
 
     @classmethod
-    def of(cls, scores: Any, errors: Any, group: PolicyGroup | None = None) -> Curve:
+    def of(cls, scores: Any, errors: Any, group: PolicyGroup) -> Curve:
         """The curve of these doubts and errors, in any order."""
         values = np.asarray(scores, float)
         order = np.argsort(values, kind="stable")
@@ -117,18 +106,14 @@ class Curve:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def place(self, doubt: FloatArray) -> FloatArray:
-        """The share of these rows with no more doubt: the one unit of doubt on the page."""
-        places = np.searchsorted(self.scores, doubt, side="right") / max(1, len(self))
-        return np.where(np.isnan(doubt), np.nan, places)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JudgeRows:
     """What one judge said of every row, in the order of the rows.
 
-    `against` is the distance of its probability from the label of people. `curve` is None if its
-    verdicts have no doubt or no labels, and `why` then has the reason.
+    `against` is the distance of its probability from the label of people. There is a curve for each
+    rule of the policy, and `curve_at` has its number for each row, -1 for a row without a rule.
+    There is none if its verdicts have no doubt or no labels, and `why` then has the reason.
     """
 
     name: str
@@ -138,7 +123,8 @@ class JudgeRows:
     doubt: FloatArray
     place: FloatArray
     has_doubt: bool
-    curve: Curve | None = None
+    curves: tuple[Curve, ...]
+    curve_at: IntArray
     policy: Policy | None = None
     why: str = ""
 
@@ -146,6 +132,10 @@ class JudgeRows:
     def error_share(self) -> float:
         wrong, right = (int(self.marks[key].sum()) for key in ("wrong", "agree"))
         return wrong / (wrong + right) if wrong + right else 0.0
+
+    def curve_of(self, at: int) -> Curve | None:
+        """The curve of the rule for a row."""
+        return self.curves[self.curve_at[at]] if self.curve_at[at] >= 0 else None
 
     @property
     def labels(self) -> pl.Series:
@@ -217,7 +207,7 @@ class Viewing:
     @cached_property
     def texts(self) -> list[str]:
         """The columns that are searched: id and the texts of the rows."""
-        return ["id", *(name for name in _TEXTS if name in self.items.columns)]
+        return ["id", *(name for name in TEXTS if name in self.items.columns)]
 
     @cached_property
     def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
@@ -226,19 +216,23 @@ class Viewing:
         for column in self.items.columns:
             values = self.items[column]
             if (
-                column in {"id", "label", "human", LABELS_OF, *_TEXTS, *BROUGHT}
+                column in {"id", "label", "human", LABELS_OF, *TEXTS, *BROUGHT}
                 or values.dtype.is_nested()
             ):
                 continue
             if values.dtype.is_float() or not 1 < values.n_unique() <= _MOST_VALUES:
                 continue
-            groups[column] = code_column(as_text(values).fill_null("(none)"))
+            words = as_text(values)
+            # Words of which none is there twice explain a row; they do not group rows.
+            groups_rows = column == "model" or words.drop_nulls().is_duplicated().any()
+            if groups_rows and (words.str.len_chars() <= _LONGEST_VALUE).all():
+                groups[column] = code_column(words.fill_null("(none)"))
         return groups
 
     @property
     def by_metric(self) -> bool:
         """Whether what the judges were asked differs: then they are not compared as one."""
-        return any(_METRIC in rows.frame.columns for rows in self.judges.values())
+        return any(METRIC in rows.frame.columns for rows in self.judges.values())
 
     @property
     def labelled(self) -> bool:
@@ -285,12 +279,13 @@ class Viewing:
         places = (self.items["id"] == name).arg_true()
         return int(places[0]) if len(places) else None
 
-    def chips(self, judge: str) -> dict[str, tuple[str, str]]:
+    def chips(self, judge: str, *, blind: bool = False) -> dict[str, tuple[str, str]]:
         """The chips of this judge: those that some row has; name and kind by key."""
         marks = self.judges[judge].marks
         words = {key: CHIPS.get(key, (f"failed: {key}", "people")) for key in marks}
         shown = [*CHIPS, *(key for key in marks if key not in CHIPS)]
         hidden = {"wrong"} if self.about == "grades" else set()
+        hidden = {*TELLING} if blind else hidden
         return {
             key: words[key]
             for key in shown
@@ -337,223 +332,7 @@ class Viewing:
         return self.items.select(hit).to_series().to_numpy()
 
 
-def read_viewing(
-    rows: Sequence[TableLike],
-    *,
-    labels: TableLike | None = None,
-    policy: Policy | str | Path | None = None,
-    pairs: TableLike | None = None,
-    judges: Sequence[str] = (),
-    alpha: float = ALPHA,
-    **reading: Unpack[Reading],
-) -> Viewing:
-    """Read judgments or grades of one or several files, with labels, texts and a policy.
-
-    >>> rows = {"id": [1, 2], "p_a": [0.9, 0.8], "label": ["A", "B"]}
-    >>> viewing = read_viewing([rows])
-    >>> viewing.judges["the judge"].marks["wrong"].tolist()
-    [False, True]
-    """
-    prepared: list[Judgments] = []
-    raters = None
-    for table in rows:
-        with Source(table, labels=labels, others={"texts": pairs}, **reading) as source:
-            texts = source.other("texts")
-            ids_made = not recognise(open_table(source.rows).frame.columns, "judgments", ["id"])
-            for judged in _read_file(source, judges):
-                frame = judged.frame
-                if texts is not None:
-                    read = read_items if judged.about == "grades" else read_pairs
-                    frame = join_pairs(frame, texts, _TEXTS, read)
-                # After the texts: a label of another text with the id of a row is not of that row.
-                labelled = Rows(frame, judged.dropped)
-                if source.labels is not None:
-                    labelled = with_labels(labelled, source, judged.about, ids_made=ids_made)
-                prepared.append(replace(judged, frame=labelled.frame, dropped=labelled.dropped))
-            if source.labels is not None:
-                raters = open_labels(source.labels, prepared[-1].about).frame
-    everything = _join_files(prepared)
-    if judges:
-        everything = _of_judges(everything, judges)
-    frame = everything.frame
-    rules = None if policy is None else _rules(policy)
-    if rules is not None:
-        decided = select(replace(everything, frame=frame.with_row_index(_ROW)), rules).rows
-        taken = decided.sort(_ROW)["accepted"]
-        everything = replace(everything, frame=frame.with_columns(taken))
-    items = frame.select(pl.exclude(*_OF_JUDGE, *_METRICS, _SHOWN, _METRIC))
-    # Texts are in memory once, whatever the number of judges.
-    by_judge = [everything.frame.drop(_TEXTS, strict=False)]
-    if frame[_SHOWN].n_unique() > 1:
-        by_judge = by_judge[0].partition_by(_SHOWN, maintain_order=True)
-        label = pl.col("label").drop_nulls().first().over("id")
-        items = items.with_columns(label).unique("id", keep="first", maintain_order=True)
-    judge_rows = [
-        _read_judge(replace(everything, frame=part), items, rules, alpha) for part in by_judge
-    ]
-    return Viewing(
-        items,
-        judge_rows,
-        about=everything.about,
-        name=everything.name,
-        raters=raters,
-        dropped=everything.dropped,
-    )
-
-
-def _read_file(source: Source, judges: Sequence[str]) -> list[Judgments]:
-    """The rows of a file; those of each metric or criterion by themselves.
-
-    `judges` are the judges to read: names in the rows, or columns of their verdicts. A metric whose
-    answers are no verdicts, such as a score, is left out and counted.
-    """
-    unjudged = _unjudged(source)
-    if unjudged is not None:
-        return [unjudged]
-    table = open_table(source.rows)
-    if judges and {*judges} <= {*table.frame.columns}:
-        table = in_rows(table, judges)
-    for column in _METRICS:
-        if column not in table.frame.columns:
-            continue
-        metrics = as_text(table.frame[column])
-        names = metrics.drop_nulls().unique(maintain_order=True).to_list()
-        if len(names) > 1:
-            parts = {name: table.frame.filter(metrics == name) for name in names}
-            return _read_metrics(table, parts)
-    if _has_grades(table):
-        frame = table.frame
-        if "judge" in frame.columns:  # the names of several judges, which a column of the file has
-            frame = frame.drop("judge_name", strict=False)
-        frame = frame.rename({own: our for our, own in _GRADES.items() if own in frame.columns})
-        table = replace(table, frame=frame, fields=None, kind=None, format="binary")
-    elif _has_bare_grades(table):
-        table = replace(table, frame=add_absent(table.frame, ["human"]), fields=None)
-    return [prepare_judgments(table, doubt_needed=False)]
-
-
-#: Grades in the columns of judgments, as `evaluate --errors` writes them.
-_GRADES = {"judge": "verdict", "p_pass": "p_a", "judge_name": "judge", "human": "label"}
-
-
-def _has_grades(table: Table) -> bool:
-    if not {"verdict", "label"} <= {*table.frame.columns} or "human" in table.frame.columns:
-        return False
-    verdicts = set(as_text(table.frame["verdict"]).drop_nulls().unique())
-    return bool(verdicts) and verdicts <= {PASS, FAIL}
-
-
-def _has_bare_grades(table: Table) -> bool:
-    """Whether the judge's verdicts on single answers are here, and people's in another file."""
-    here = table.frame.columns
-    if recognise(here, "judgments", [*_VERDICTS, "uncertainty"]) or has_order_verdicts(here):
-        return False
-    return recognise(here, "grades", ["judge", "human"]) == {"judge"} and not names_sides(table)
-
-
-_VERDICTS = ("p_a", "p_fwd", "verdict", "verdict_fwd")
-_METRICS = ("metric", "criterion")
-#: Which of several metrics a row is about.
-_METRIC = "__metric"
-
-
-def _read_metrics(table: Table, parts: Mapping[str, pl.DataFrame]) -> list[Judgments]:
-    prepared = []
-    left_out: dict[str, int] = {}
-    errors = []
-    for name, frame in parts.items():
-        part = replace(table, frame=frame, fields=None)
-        try:
-            judged = prepare_judgments(part, doubt_needed=False)
-        except DataError as error:
-            errors.append(error)
-            left_out[f"metric {name}: {error.problem}"] = frame.height
-            continue
-        both = pl.format("{} · {}", "judge", pl.lit(name))
-        shown = pl.when(pl.col("judge") == name).then(pl.lit(name)).otherwise(both).alias(_SHOWN)
-        frame = judged.frame.with_columns(shown, pl.lit(name).alias(_METRIC))
-        prepared.append(replace(judged, frame=frame))
-    if not prepared:
-        raise errors[0]
-    dropped = merge_dropped(prepared[0].dropped, left_out)
-    return [replace(prepared[0], dropped=dropped), *prepared[1:]]
-
-
-def _unjudged(source: Source) -> Judgments | None:
-    """Pairs or items that no judge has judged yet, as rows without a verdict; None for others."""
-    table = open_table(source.rows)
-    here = table.frame.columns
-    verdicts = recognise(here, "judgments", _VERDICTS)
-    if verdicts or recognise(here, "grades", ["p_pass", "judge"]):
-        return None
-    kinds = kinds_of(sniff(table))
-    if not kinds & {"pairs", "items"} or kinds & {"judgments", "grades", "binary"}:
-        return None
-    about: About = "pairs" if "pairs" in kinds else "grades"
-    if sniff(table) not in NATIVE:
-        frame = read_public(table, kind="pairs" if about == "pairs" else "items").frame
-    else:
-        frame = read_pairs(table) if about == "pairs" else read_items(table)
-    if "human" in frame.columns:
-        people = pass_or_fail(frame["human"], table.name, table.labels_as)
-        frame = frame.drop("human").with_columns(people.alias("label"))
-    frame = add_absent(frame, ["verdict", "status", "label", "judge_fingerprint"])
-    frame = add_absent(frame, ["p_fwd", "p_rev", "p_a", "uncertainty"], dtype=pl.Float64)
-    frame = frame.with_columns(judge=pl.lit(NO_JUDGE), protocol=pl.lit(UNNAMED))
-    return Judgments(frame=frame, name=table.name, dropped={}, about=about)
-
-
-#: The name of the judge of rows that none has judged.
-NO_JUDGE = "no judge"
-
-
-#: The name of a judge on the page, with the protocol or the file if the name alone is not enough.
-_SHOWN = "__judge"
-_ROW = "__row"
-_ORDERS = ("p_fwd", "p_rev")
-
-
-def _rules(policy: Policy | str | Path) -> Policy:
-    return policy if isinstance(policy, Policy) else read_policy(policy)
-
-
-def _join_files(prepared: Sequence[Judgments]) -> Judgments:
-    """The rows of all files; a judge that two files have is a judge of each of them."""
-    first = prepared[0]
-    frames = []
-    taken: set[str] = set()
-    for judged in prepared:
-        if judged.about != first.about:
-            problem = f"has {judged.about}, {first.name} has {first.about}"
-            raise DataError(judged.name, problem, remedy="view one of them")
-        named = judge_names(judged.frame)["judge"].replace(UNNAMED, "the judge").alias(_SHOWN)
-        if _SHOWN in judged.frame.columns:
-            named = judged.frame[_SHOWN].str.replace(UNNAMED, "the judge", literal=True)
-        names = set(named.unique())
-        if names & taken:
-            named = pl.select(pl.format(f"{{}} ({Path(judged.name).stem})", named)).to_series()
-        taken |= names
-        frames.append(judged.frame.with_columns(named.alias(_SHOWN)))
-    frame = pl.concat(frames, how="diagonal_relaxed")
-    if not frame.height:
-        raise DataError(first.name, "has no judged rows", remedy="give rows with verdicts")
-    return Judgments(
-        frame=add_absent(frame, ["label"]),
-        name=" and ".join(Path(judged.name).name for judged in prepared),
-        dropped=merge_dropped(*(judged.dropped for judged in prepared)),
-        about=first.about,
-    )
-
-
-def _of_judges(rows: Judgments, judges: Sequence[str]) -> Judgments:
-    names = rows.frame["judge"].unique(maintain_order=True).to_list()
-    for judge in judges:
-        if judge not in names:
-            raise ArgumentError("judges", judge, f"choose of the judges: {shorten(names)}")
-    return replace(rows, frame=rows.frame.filter(pl.col("judge").is_in([*judges])))
-
-
-def _read_judge(
+def read_judge(
     judged: Judgments, items: pl.DataFrame, rules: Policy | None, alpha: float
 ) -> JudgeRows:
     """The columns of one judge for every row; where it said nothing they are empty."""
@@ -568,14 +347,14 @@ def _read_judge(
     if frame["verdict"].is_null().all():
         why = "These rows have no verdict of a judge yet."
     policy = rules
-    curve = None
+    curves: tuple[Curve, ...] = ()
     if has_doubt:
-        policy, curve, why = _calibrated(judged, rules, alpha)
-    name = frame[_SHOWN][0]
+        policy, curves, why = _calibrated(judged, rules, alpha)
+    name = frame[SHOWN][0]
     aligned = frame
     if frame.height != items.height or not frame["id"].equals(items["id"]):
         # Each metric has labels of its own; of one metric, a label is of the row.
-        by_metric = frame[_METRIC].is_not_null().all() if _METRIC in frame.columns else False
+        by_metric = frame[METRIC].is_not_null().all() if METRIC in frame.columns else False
         shared = items.select("id") if by_metric else items.select("id", "label")
         own = [name for name in frame.columns if name not in {*items.columns} - {"label"}]
         own = [name for name in own if name not in shared.columns]
@@ -583,16 +362,19 @@ def _read_judge(
     if "accepted" in aligned.columns:
         accepted = as_text(aligned["accepted"]).str.to_lowercase().is_in(["true", "1"])
         aligned = aligned.with_columns(accepted=accepted.fill_null(False))
-    elif curve is not None and curve.group is not None:
-        rule = curve.group.rule
+    elif curves:
+        rule = curves[0].group.rule
         scores = aligned["uncertainty"].fill_null(INFINITE_DOUBT).to_numpy()
         usable = pl.col("verdict").is_in(list(WORDS[judged.about]))
         taken = pl.Series(rule.accept(scores)) if rule.accepts != "batch" else pl.lit(None)
         aligned = aligned.with_columns(accepted=pl.lit(taken) & usable.fill_null(False))
     doubt = aligned["uncertainty"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     against = (aligned["p_a"] - _worth(aligned["label"])).abs().fill_null(np.nan).to_numpy()
-    scale = curve or Curve.of(doubt[~np.isnan(doubt)], np.zeros(int((~np.isnan(doubt)).sum())))
-    place = scale.place(doubt)
+    doubts = np.sort(doubt[~np.isnan(doubt)])
+    place = _place(doubts, doubt)
+    curve_at = _curve_at(items, aligned, policy, curves)
+    for number, curve in enumerate(curves):
+        place[curve_at == number] = _place(curve.scores, doubt[curve_at == number])
     return JudgeRows(
         name=name,
         frame=aligned,
@@ -601,9 +383,34 @@ def _read_judge(
         doubt=doubt,
         place=place,
         has_doubt=has_doubt,
-        curve=curve,
+        curves=curves,
+        curve_at=curve_at,
         policy=policy,
         why=why,
+    )
+
+
+def _place(scores: FloatArray, doubt: FloatArray) -> FloatArray:
+    """The share of rows with no more doubt: the one unit of doubt on the page.
+
+    >>> _place(np.array([0.1, 0.1, 0.3, 0.6]), np.array([0.05, 0.1, 0.3, 0.9])).tolist()
+    [0.0, 0.5, 0.75, 1.0]
+    """
+    places = np.searchsorted(scores, doubt, side="right") / max(1, len(scores))
+    return np.where(np.isnan(doubt), np.nan, places)
+
+
+def _curve_at(
+    items: pl.DataFrame, rows: pl.DataFrame, policy: Policy | None, curves: Sequence[Curve]
+) -> IntArray:
+    """The number of the curve for each row, by the policy's column; -1 for a row without a rule."""
+    by = None if policy is None else policy.by
+    if by is None or not curves:
+        return np.full(rows.height, 0 if curves else -1)
+    values = as_text((items if by in items.columns else rows)[by])
+    numbers = {value: n for n, curve in enumerate(curves) for value in curve.group.covers}
+    return (
+        values.replace_strict(numbers, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     )
 
 
@@ -647,28 +454,31 @@ def _marks(frame: pl.DataFrame, about: About, place: FloatArray | None) -> dict[
 
 def _calibrated(
     judged: Judgments, rules: Policy | None, alpha: float
-) -> tuple[Policy | None, Curve | None, str]:
-    """The policy for this judge, its curve, and why there is none."""
+) -> tuple[Policy | None, tuple[Curve, ...], str]:
+    """The policy for this judge, the curve of each rule, and why there is none."""
     frame = judged.frame
     if rules is None:
         if frame["label"].is_null().all():
-            return None, None, "No row has a label of people: add them with --labels FILE."
+            return None, (), "No row has a label of people: add them with --labels FILE."
         try:
             rules = calibrate(judged, alpha=alpha)
         except AdjudgeError as error:
-            return None, None, str(error)
+            return None, (), str(error)
     key = (frame["judge"][0], frame["protocol"][0])
-    for group in rules.groups:
-        if (group.judge, group.protocol) == key and group.weights is None:
-            whole = len(group.scores) == group.n_calibration
-            if whole:
-                return rules, Curve.of(group.scores, group.errors, group), ""
-            return rules, _whole_curve(frame, group), ""
-    return rules, None, "The policy has no rule for this judge alone."
+    curves = tuple(
+        _curve(frame, group, rules.by)
+        for group in rules.groups
+        if (group.judge, group.protocol) == key and group.weights is None
+    )
+    return rules, curves, "" if curves else "The policy has no rule for this judge alone."
 
 
-def _whole_curve(frame: pl.DataFrame, group: PolicyGroup) -> Curve:
-    """The curve of all labelled rows: a policy keeps 20,000 of them."""
+def _curve(frame: pl.DataFrame, group: PolicyGroup, by: str | None) -> Curve:
+    """The curve of all labelled rows of a rule: a policy keeps 20,000 of them."""
+    if len(group.scores) == group.n_calibration:
+        return Curve.of(group.scores, group.errors, group)
+    if by is not None:
+        frame = frame.filter(as_text(frame[by]).is_in(group.covers))
     labelled = frame.filter(
         pl.col("uncertainty").is_not_null()
         & pl.col("label").is_in(list(_WORTH))

@@ -19,7 +19,7 @@ from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.interface import Question
 from adjudge.records import Item, Reply, Subject
 from adjudge.server.rounds import open_round
-from adjudge.server.viewing import read_viewing
+from adjudge.server.view_reading import read_viewing
 
 
 class Recorder(SimulatedBackend):

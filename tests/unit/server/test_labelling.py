@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,15 @@ def test_import_is_idempotent_and_export_returns_what_came_in(book: LabelBook) -
     assert book.import_labels(labels) == (2, 0)
     assert book.import_labels(labels) == (0, 2)
     assert labels_of(book) == labels
+
+
+def test_the_labels_file_says_when_each_label_was_made(book: LabelBook) -> None:
+    before = datetime.now(UTC).replace(tzinfo=None)
+    click(LabellingRound(PAIRS, random_queue(IDS, seed=0), book), "ann", "tie")
+    frame = labels_frame(book)
+    assert 0 <= (frame["labelled_at"][0] - before).total_seconds() + 0.001 < 60
+    names = "id label rater sampled_by shown_order labelled_at shown_texts"
+    assert frame.columns == names.split()
 
 
 def test_a_comment_is_kept_with_its_label_and_comes_back_after_undo(book: LabelBook) -> None:

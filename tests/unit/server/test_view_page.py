@@ -90,6 +90,61 @@ def test_what_is_hidden_is_not_sent(client: TestClient, where: str) -> None:
     assert "EXPLAINED" in open_rows["one"]
 
 
+#: One false pass, one false fail, and a column that explains each row in other words.
+GRADES = {
+    "id": ["x", "y", "z"],
+    "prompt": ["q"] * 3,
+    "response": ["first", "second", "third"],
+    "p_pass": [0.9, 0.2, 0.8],
+    "human": [0, 1, 1],
+    "rationale": ["it is wrong", None, None],
+    "topic": ["law", "law", "math"],
+}
+
+
+def test_no_filter_says_what_is_hidden() -> None:
+    page = open_view([GRADES], store=None)
+    assert 'data-chip="false_pass"' in page.listing({})["chips"]
+    blind = {"blind": "1", "reader": READER}
+    chips = page.listing(blind)["chips"]
+    assert "false" not in chips.replace('aria-pressed="false"', "")
+    assert "it is wrong" not in chips
+    assert '<option value="law">law</option>' in chips
+    # A link to the false passes shows what is in dispute, and not which way.
+    told = page.listing({**blind, "only": "false_pass"})
+    assert told["n"] == 2
+    assert 'data-chip="wrong" aria-pressed="true"' in told["chips"]
+    # Not blind any more, the same rows are chosen by the chips that say more.
+    assert told["only"] == "wrong"
+    assert page.listing({"only": told["only"]})["only"] == "false_pass.false_fail"
+    ties = [ROWS.with_columns(label=pl.Series(["tie", "A", "B"]))]
+    assert "people tie" not in open_view(ties, store=None).listing(blind)["chips"]
+
+
+def test_systems_are_not_compared_row_by_row_before_the_decision(tmp_path: Path) -> None:
+    rows = {"id": ["x", "y"], "prompt_id": ["p", "p"], "model": ["one", "two"],
+            "p_pass": [0.9, 0.2], "response": ["first", "second"]}  # fmt: skip
+    page = open_view([rows], store=tmp_path / "adjudge.db")
+    asked = {"before": "one", "after": "two"}
+    assert page.compare(asked)["html"].count('class="row"') == 1
+    hidden = page.compare({**asked, "blind": "1", "reader": READER})["html"]
+    assert 'class="row"' not in hidden
+    assert "1 are hidden until you have decided" in hidden
+
+
+def test_a_page_saved_blind_has_the_texts_alone(page: ViewPage) -> None:
+    html = page.static({"blind": "1", "reader": READER}).partition("<body")[2]
+    assert html.count("first answer") == html.count("second answer") == 3
+    assert 'class="strip' not in html
+    for secret in SECRETS:
+        assert secret not in html, secret
+    # What was saved with the verdicts was seen.
+    page.static({"reader": READER, "only": "wrong"})
+    asked = {"reader": READER, "blind": "1"}
+    assert "kept as not blind" in page.listing({**asked, "row": "y"})["one"]
+    assert "kept as not blind" not in page.listing({**asked, "row": "x"})["one"]
+
+
 def test_a_row_is_shown_in_random_order_and_again_in_the_same(page: ViewPage) -> None:
     orders = [page.order_for(f"reader-{n}", "x") for n in range(40)]
     assert {*orders} == {"ab", "ba"}
@@ -143,7 +198,9 @@ def test_only_the_last_opinion_is_undone(client: TestClient, page: ViewPage) -> 
     decide(client, page, "y")
     back = {"reader": READER, "id": "x", "nonce": "undo-of-x"}
     assert client.post("/api/undo", json=back).status_code == 409
-    assert client.post("/api/undo", json=back | {"id": "y"}).json() == {"undone": "y"}
+    assert client.post("/api/undo", json=back | {"id": "y"}).json() == {
+        "undone": "y", "comment": None,
+    }  # fmt: skip
     assert [event[0] for event in events(page)] == ["x"]
     assert client.post("/api/undo", json=back | {"id": "z"}).status_code == 409
 

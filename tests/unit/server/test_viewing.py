@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from adjudge.cli import run
 from adjudge.data import write_result, write_rows
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import calibrate, select
+from adjudge.server.view_reading import read_viewing
 from adjudge.server.viewer import open_view
-from adjudge.server.viewing import Choice, Curve, Viewing, read_viewing
+from adjudge.server.viewing import Choice, Curve, Viewing
 from adjudge.simulate.pairs import two_order_judge
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "runner_logs"
@@ -107,7 +109,7 @@ def test_verdicts_alone_open_and_have_no_doubt(rows: dict[str, list[Any]]) -> No
     assert int(judge.marks["agree"].sum()) == 2
     assert int(judge.marks["wrong"].sum()) == 1
     assert not judge.has_doubt
-    assert judge.curve is None
+    assert judge.curves == ()
     assert "no threshold" in judge.why
     assert "doubtful" not in judge.marks
 
@@ -120,9 +122,9 @@ def test_pairs_that_no_judge_has_judged_open() -> None:
     assert viewing.items["label"].to_list() == ["A"]
 
 
-def test_the_place_of_a_doubt_is_the_share_of_labelled_rows_with_no_more() -> None:
-    curve = Curve.of([0.3, 0.1, 0.1, 0.6], [1, 0, 0, 1])
-    assert curve.place(np.array([0.05, 0.1, 0.3, 0.9])).tolist() == [0, 0.5, 0.75, 1]
+def test_a_curve_counts_errors_from_the_surest_row_on() -> None:
+    group = calibrate(two_order_judge(40, seed=1)).groups[0]
+    curve = Curve.of([0.3, 0.1, 0.1, 0.6], [1, 0, 0, 1], group)
     assert curve.ends.tolist() == [2, 3, 4]
     assert curve.wrong.tolist() == [0, 0, 1, 2]
 
@@ -171,6 +173,27 @@ def test_the_policy_decides_what_is_accepted() -> None:
     # Without a policy the same threshold is calibrated on the labels.
     again = read_viewing([rows], alpha=0.2).judges[judge.name]
     assert (again.marks["accepted"] == judge.marks["accepted"]).all()
+
+
+def test_a_policy_by_group_has_a_curve_for_each_group() -> None:
+    topic = pl.Series("topic", ["law", "math", "math", None] * 100)
+    rows = two_order_judge(400, seed=4).with_columns(topic)
+    policy = calibrate(rows, alpha=0.2, by="topic")
+    page = open_view([rows], policy=policy, store=None)
+    judge = page.viewing.judges[page.viewing.usual.judge]
+    sizes = {group.group: group.n_calibration for group in policy.groups}
+    for at, name in enumerate(["law", "math"]):
+        curve = judge.curve_of(at)
+        assert curve is not None
+        assert len(curve) == sizes[name] == {"law": 100, "math": 200}[name]
+        doubts = judge.doubt[topic.eq_missing(name).to_numpy()]
+        assert judge.place[at] == np.mean(doubts <= judge.doubt[at])
+        html = page.threshold({"by.topic": name})["html"]
+        assert f"of the verdicts of the judge where topic is {name} can be accepted" in html
+        assert f"{sizes[name]} labelled rows, " in html
+        row = page.listing({"row": judge.frame["id"][at]})["one"]
+        assert f"{sizes[name]} labelled rows where topic is {name} have no more" in row
+    assert "--by topic" in page.threshold({"cut": "20"})["html"].replace("</span> <span>", " ")
 
 
 def test_labels_of_a_file_and_texts_of_another_are_joined(tmp_path: Path) -> None:
@@ -300,6 +323,34 @@ def test_logs_of_other_tools_open(log: str) -> None:
     for rows in page.viewing.judges.values():
         assert rows.judged.any()
     page.static({})
+
+
+def test_a_log_of_metrics_is_named_read_and_counted_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    once = open_view([LOGS / "langfuse.json"], store=None).viewing
+    assert once.name == "langfuse.json"
+    assert caplog.text.count("read as 4 grades") == 1
+    assert sum(once.dropped.values()) == 1
+
+
+def test_a_folder_with_the_log_of_another_tool_opens(tmp_path: Path) -> None:
+    copy(LOGS / "promptfoo.json", tmp_path / "log.json")
+    (tmp_path / "other.json").write_text('{"name": "no log"}')
+    page = open_view([tmp_path])
+    assert page.viewing.name == "log.json"
+
+
+def test_judges_in_columns_are_named_as_evaluate_names_them() -> None:
+    answers = pl.DataFrame({"id": [1, 2, 3], "human": [1, 0, 1], "GPT-4": [1, 0, 0]})
+    with pytest.raises(DataError, match="if these are judges: --judge GPT-4"):
+        read_viewing([answers])
+    assert list(read_viewing([answers], judges=["GPT-4"]).judges) == ["GPT-4"]
+
+
+def test_a_row_without_texts_is_called_by_its_id() -> None:
+    rows = {"id": ["r7"], "prompt_id": ["q"], "p_pass": [0.9], "human": [1]}
+    assert ">row r7<" in open_view([rows], store=None).listing({})["items"]
 
 
 def test_suspect_labels_of_align_open_as_texts_to_read_blind() -> None:

@@ -95,7 +95,7 @@ def render_html(document: Document, *, style: str = "") -> str:
 <meta name="color-scheme" content="light dark">
 <title>{_text(document.title)}</title>
 <style>
-{read_style("report.css")}{style}</style>
+{read_style("base.css")}{read_style("report.css")}{style}</style>
 </head>
 <body>
 <header><h1>{_text(document.title)}</h1><p>{_text(document.subtitle)}</p>

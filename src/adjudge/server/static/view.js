@@ -3,8 +3,9 @@
 "use strict";
 
 const FIRST = JSON.parse(document.body.dataset.first);
-const reader = sessionStorage.getItem("adjudge-reader") || newNonce();
-sessionStorage.setItem("adjudge-reader", reader);
+// Of this browser, not of this tab: a row that was read in another tab was read.
+const reader = localStorage.getItem("adjudge-reader") || newNonce();
+localStorage.setItem("adjudge-reader", reader);
 
 let at = {};
 let list = { row: null, start: 0, n: 0 };
@@ -82,7 +83,13 @@ function fitPlot() {
 
 function putRows(answer) {
   const row = list.row;
+  const written = row === answer.row ? $("comment")?.value : "";
   list = answer;
+  // Other chips say the same to a reader who decides blind.
+  if ((at.only || "") !== answer.only) {
+    history.replaceState(null, "", link({ only: answer.only }));
+    arrive();
+  }
   options("order", Object.entries(answer.orders), answer.order);
   if (document.activeElement !== $("find")) $("find").value = at.find || "";
   for (const part of ["chips", "tally", "items", "foot", "bar"]) $(part).innerHTML = answer[part];
@@ -93,6 +100,7 @@ function putRows(answer) {
   $("one").querySelector(".body")?.scrollTo(0, top || 0);
   $("items").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   if ($("rater")) $("rater").value = localStorage.getItem("adjudge-rater") || "";
+  if ($("comment")) $("comment").value = written || "";
 }
 
 function options(id, pairs, chosen) {
@@ -162,7 +170,10 @@ async function decide(side) {
   const form = document.querySelector(".answer");
   if (!form) return;
   const rater = $("rater").value.trim();
-  if (!rater) return $("rater").focus();
+  if (!rater) {
+    say("Labels are kept under a name: write yours first.", true);
+    return $("rater").focus();
+  }
   localStorage.setItem("adjudge-rater", rater);
   const body = { reader, rater, id: JSON.parse(form.dataset.id), nonce: newNonce(), side, comment: $("comment").value.trim() || null };
   if (form.dataset.order) body.shown_order = form.dataset.order;
@@ -179,8 +190,9 @@ async function decide(side) {
 
 async function undo() {
   try {
-    await insist("/api/undo", { reader, id: list.row, nonce: newNonce() });
+    const undone = await insist("/api/undo", { reader, id: list.row, nonce: newNonce() });
     await show();
+    if ($("comment")) $("comment").value = undone.comment || "";
     $("status").textContent = "Undone.";
   } catch (error) {
     say(error.message);
@@ -242,7 +254,7 @@ document.addEventListener("change", (event) => {
   if (key === "judge") go({ judge: value, cut: "" });
   else if (key === "before" || key === "after") go({ [key]: value, way: "" });
   else if (key) go({ [key]: value, row: "", start: "" });
-  else if (by) go({ [`by.${by}`]: value, row: "", start: "" });
+  else if (by) go({ [`by.${by}`]: value, row: "", start: "", cut: "" });
 });
 
 let typing = 0;
