@@ -68,7 +68,7 @@ def _frame(board: Leaderboard, rows: list[ModelRow]) -> pl.DataFrame:
         line: dict[str, Any] = {"place": _place(row), "model": row.model, "elo": row.elo}
         if row.score is not None:
             line["score"] = row.score
-        # Of a board on which somebody won everything, the ends are of differences to one model.
+        # Of a board with a model that won everything, the ends are of differences to one model.
         of = "difference_" if board.references else ""
         line |= {f"{of}low": low, f"{of}high": high}
         if board.references:
