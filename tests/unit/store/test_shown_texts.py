@@ -18,6 +18,7 @@ from adjudge.cli import run
 from adjudge.data.labels import join_labels
 from adjudge.errors import DataError
 from adjudge.estimation import abtest
+from adjudge.judges import judge_pairs
 from adjudge.monitoring.drawing import read_audit_labels
 from adjudge.server.rounds import open_round
 from adjudge.store import Served, copy_store, open_store, use_store
@@ -178,6 +179,32 @@ def test_verbs_count_labels_of_other_texts(caplog: pytest.LogCaptureFixture) -> 
     policy = calibrate(judged, alpha=0.5, labels="labels.csv")
     assert policy.dropped["label of another text with the id of a row"] == 1
     assert policy.n_calibration == 3
+
+
+@pytest.mark.usefixtures("_labelled")
+def test_rows_of_a_judge_carry_what_it_was_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Judged rows have no texts: labels of another file would be joined by id alone."""
+    run(["label", "one.jsonl", "--export-only", "-o", "labels.csv"])
+    for name in ("one", "two", "x"):
+        judge = ["--judge", "simulated:accuracy=0.9", "--store", "judge.db"]
+        assert run(["judge", f"{name}.jsonl", *judge, "-o", f"{name}.csv"]) == 0
+    one, two, turned = (pl.read_csv(f"{name}.csv") for name in ("one", "two", "x"))
+    assert join_labels(one, "labels.csv").frame["label"].to_list() == ["A"] * 4
+    assert join_labels(turned, "labels.csv").frame["label"].to_list() == ["B"] * 4
+    with pytest.raises(DataError, match="no label is of the texts of the rows"):
+        join_labels(two, "labels.csv")
+    capsys.readouterr()
+    assert run(["evaluate", "two.csv", "--labels", "labels.csv"]) == 1
+    assert "no label is of the texts of two.csv" in capsys.readouterr().err
+
+
+def test_rows_of_grades_carry_what_was_shown() -> None:
+    items = [{"id": f"q{i}", "prompt": f"p {i}", "response": f"r {i}"} for i in range(3)]
+    labels = [{**items[0], "label": "pass"}, {**items[1], "response": "other", "label": "pass"}]
+    judged = judge_pairs(items, judge="simulated:accuracy=0.9", protocol="grade", store=None)
+    joined = join_labels(judged.judgments, labels, about="grades", column="human")
+    assert joined.frame["human"].to_list() == ["pass", None, None]
+    assert joined.dropped == {"label of another text with the id of a row": 1}
 
 
 def test_words_of_another_kind_cannot_be_turned() -> None:
