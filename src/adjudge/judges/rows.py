@@ -17,6 +17,7 @@ import polars as pl
 
 from adjudge.data.columns import input_name
 from adjudge.data.shown import SHOWN_TEXTS, hashes_of
+from adjudge.data.turns import CUT_CHARACTERS
 from adjudge.data.writing import Row, Schema
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Judge, Record
@@ -252,7 +253,8 @@ class RowMaker:
             # that shows its origin.
             ours = name in self._ours
             row[input_name(name, {*columns, *self._ours}) if ours else name] = value
-        row[SHOWN_TEXTS] = hashes_of(subject)
+        # Of a run people see all, and the judge what fits.
+        row[SHOWN_TEXTS] = None if CUT_CHARACTERS in subject.extra else hashes_of(subject)
         if self._certify and question_of(subject) in self._certify:
             row[ALIGNMENT_PART] = CERTIFY
 

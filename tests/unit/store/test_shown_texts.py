@@ -207,6 +207,18 @@ def test_rows_of_grades_carry_what_was_shown() -> None:
     assert joined.dropped == {"label of another text with the id of a row": 1}
 
 
+def test_a_run_that_was_cut_for_the_judge_keeps_its_label() -> None:
+    run_of_agent = "".join(f"\n\n[assistant]\n{'step ' * 900}" for _ in range(9))
+    items = [{"id": "x", "prompt": "Do it.", "response": run_of_agent.strip(), "label": "pass"}]
+    judged = judge_pairs(
+        [{**items[0], "label": None}], judge="simulated:accuracy=0.9", protocol="grade",
+        unit="run", step_limit=500, store=None,
+    )  # fmt: skip
+    assert judged.judgments["cut_characters"][0] > 0
+    joined = join_labels(judged.judgments, items, about="grades", column="human")
+    assert joined.frame["human"].to_list() == ["pass"]
+
+
 def test_words_of_another_kind_cannot_be_turned() -> None:
     rows = pl.DataFrame(exchanged(pairs(n=1)) + pairs(n=2)[1:])
     labels = [{**row, "label": "good"} for row in pairs(n=2)]
