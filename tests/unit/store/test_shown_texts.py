@@ -207,6 +207,17 @@ def test_rows_of_grades_carry_what_was_shown() -> None:
     assert joined.dropped == {"label of another text with the id of a row": 1}
 
 
+def test_answers_of_two_systems_with_one_id_are_both_compared() -> None:
+    """The first row of an id decided: labels of the second system's answer were left out."""
+    rows = [{"id": "1", "response": words, "judge": 1} for words in ("old", "new")]
+    labels = [{"id": "1", "response": words, "label": "A"} for words in ("new", "another")]
+    joined = join_labels(pl.DataFrame(rows), labels)
+    assert joined.dropped == {"label of another text with the id of a row": 1}
+    twice = [{**labels[0], "rater": "ann"}, {"id": "1", "response": "old", "label": "B"}]
+    with pytest.raises(DataError, match="in two ways"):
+        join_labels(pl.DataFrame(rows), [{**label, "rater": "ann"} for label in twice])
+
+
 def test_a_run_that_was_cut_for_the_judge_keeps_its_label() -> None:
     run_of_agent = "".join(f"\n\n[assistant]\n{'step ' * 900}" for _ in range(9))
     items = [{"id": "x", "prompt": "Do it.", "response": run_of_agent.strip(), "label": "pass"}]
