@@ -108,8 +108,6 @@ MISDEEDS = [
     ("503", "error", "HTTP 503: Overloaded, try later (3 of 3 attempts)"),
     ("hang", "error", "no answer within 0.2 s (3 of 3 attempts)"),
     ("reset", "error", "the connection broke"),
-    ("invalid_json", "error", "the answer is not JSON"),
-    ("html", "error", "the answer is not JSON: '<html>502"),
     ("html:502", "error", "HTTP 502: <html>502 Bad Gateway</html>"),
     ("gzip_bomb", "error", "an answer of more than 1.002 MiB; --max-reply SIZE allows more"),
     ("no_choices", "error", "the answer has no message"),
@@ -147,6 +145,9 @@ def test_each_misdeed_ends_in_its_own_status(
     [
         ("wrapped429", "openai:judge-1: HTTP 429: upstream busy (3 of 3 attempts)"),
         ("truncated", "openai:judge-1: the connection broke"),
+        ("unfinished", "openai:judge-1: no answer within 1 s, only its start (1 of 3 attempts)"),
+        ("invalid_json", "openai:judge-1: the answer is not JSON"),
+        ("html", "openai:judge-1: the answer is not JSON: '<html>502"),
     ],
 )
 def test_a_200_that_is_none_from_the_first_call_on_ends_the_run(
@@ -155,10 +156,11 @@ def test_a_200_that_is_none_from_the_first_call_on_ends_the_run(
     """Waiting for it on every row took a minute for 40 rows; one row among others is an error."""
     judge_server.script(step)
     with pytest.raises(JudgeRefusedError, match=re.escape(said)):
-        ask(backend(judge_server), [letter(f"pair {i}") for i in range(40)])
+        ask(backend(judge_server, timeout=1.0), [letter(f"pair {i}") for i in range(40)])
     judge_server.reset()
     judge_server.script("ok", rules=[{"contains": "pair 3", "steps": [step]}])
-    judge = backend(judge_server, concurrency=1)
+    patience = 0.2 if step == "unfinished" else 5.0
+    judge = backend(judge_server, concurrency=1, timeout=patience)
     replies = ask_in_turn(judge, [letter(f"pair {i}") for i in range(5)])
     assert [reply.status for reply in replies] == ["ok", "ok", "ok", "error", "ok"]
 

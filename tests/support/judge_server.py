@@ -336,10 +336,12 @@ async def act(
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         request.transport.abort()
         return web.Response()
-    if kind == "truncated":
+    if kind in ("truncated", "unfinished"):
         response = web.StreamResponse(headers={"Content-Length": "1000"})
         await response.prepare(request)
         await response.write(b'{"choices": [{"mess')
+        if kind == "unfinished":
+            await asyncio.sleep(3600)
         assert request.transport is not None
         request.transport.close()
         return response

@@ -28,13 +28,10 @@ from adjudge.estimation.rate import Estimate, RateInterval
 from adjudge.gating import GateResult, decide, gate
 from adjudge.gating.gate import headline_of as headline_of_gate
 from adjudge.present.text import interval, left_out, level, number, percent
-from adjudge.records import Interval
 from adjudge.selection import SelectionRun
 from adjudge.selection.selecting import Selection
 from adjudge.validation import finite_number, non_negative, unit
 
-#: Of runs that are equal everywhere.
-_NONE = Interval(0.0, 0.0, level=0.95)
 _RATES = (Estimate, GroupedEstimate, ClassEstimate, MeanEstimate)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -43,12 +43,16 @@ class Criterion:
         anchors = sorted(self.anchors.items(), reverse=True)
         return "\n".join([self.definition, *(f"  {score} = {text}" for score, text in anchors)])
 
-    def settings(self) -> dict[str, Any]:
-        """The parts that change the question."""
-        return {
-            "definition": self.definition,
-            "anchors": {str(k): v for k, v in self.anchors.items()},
+
+def criteria_settings(criteria: Iterable[Criterion]) -> dict[str, dict[str, Any]]:
+    """The parts of criteria that change the question, by their names."""
+    return {
+        criterion.name: {
+            "definition": criterion.definition,
+            "anchors": {str(score): text for score, text in criterion.anchors.items()},
         }
+        for criterion in criteria
+    }
 
 
 def check_criteria(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:

@@ -31,7 +31,7 @@ from adjudge.judges.interface import (
     Text,
     Want,
 )
-from adjudge.judges.redact import check_secrets
+from adjudge.judges.redact import check_name, check_secrets
 from adjudge.plugins import Builtin, Registry
 from adjudge.present.result import plain
 from adjudge.records import Item, Pair, Subject
@@ -92,6 +92,7 @@ def parse_judge(spec: str, **options: Any) -> Backend:
     'simulated:accuracy=0.9,position_bias=0,noise=0,seed=0'
     """
     check_secrets(**options)
+    check_name(spec)
     name, colon, model = spec.partition(":")
     if name not in BACKENDS:
         backends = _installed(BACKENDS)

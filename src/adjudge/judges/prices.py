@@ -16,10 +16,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from adjudge.data.files import read_text
 from adjudge.errors import DataError
+
+if TYPE_CHECKING:
+    from adjudge.records import Reply
+    from adjudge.store.tables import PlainReply
 
 #: Tokens are estimated from characters, until a server has counted them.
 CHARACTERS_PER_TOKEN = 4
@@ -58,7 +62,7 @@ class Price:
         prompt = self.prompt * plain + read * cached + write * written
         return (prompt + self.completion * completion_tokens) / 1e6
 
-    def of_replies(self, replies: Iterable[Counted]) -> float:
+    def of_replies(self, replies: Iterable[Reply | PlainReply]) -> float:
         """The cost of the calls that gave these replies."""
         prompt = completion = cached = written = 0
         for reply in replies:
@@ -90,19 +94,6 @@ class Price:
         parts = {name: getattr(self, name) for name in ("prompt", "completion", *_OF_CACHE)}
         prices = {name: share * part for name, part in parts.items() if part is not None}
         return replace(self, **prices, source=f"{self.source}, {100 * share:g} % of it {where}")
-
-
-class Counted(Protocol):
-    """What has counts of tokens: a reply."""
-
-    @property
-    def prompt_tokens(self) -> int | None: ...
-    @property
-    def completion_tokens(self) -> int | None: ...
-    @property
-    def cached_tokens(self) -> int | None: ...
-    @property
-    def cache_write_tokens(self) -> int | None: ...
 
 
 _OF_CACHE = ("cached", "cache_write")

@@ -36,6 +36,11 @@ _KEY_SHAPES = re.compile(
     r"(?i)\b(?:bearer\s+|x-api-key:?\s*)[\w.\-*]+|\b(?:sk|pk|gsk|xai|hf|pplx)[-_][\w\-*]{8,}"
     r"|\bAIza[\w-]{30,}|\bgh[pousr]_\w{20,}|\bAKIA[0-9A-Z]{16}\b|\beyJ[\w-]{8,}\.eyJ[\w.-]{8,}"
 )
+#: A key in the name of a judge; names of models begin with hf- too.
+_KEY_IN_NAME = re.compile(
+    r"(?i)(?:key|token|secret|passw(?:or)?d)=|\b(?:sk|pk|gsk|xai|pplx)-(?=[\w-]*\d)[\w-]{16,}"
+    r"|\bAIza[\w-]{30,}"
+)
 #: Ends of names whose values are secrets in a request; not max_tokens, eos_token or a cache key.
 _SECRET_FIELDS = re.compile(
     r"(?:(?:api|access|private|secret|subscription)key|authorization|secret|passw(?:or)?d|pwd"
@@ -94,6 +99,22 @@ key, and would be stored; put it into an environment variable and name it with -
         if (place := _secret_in(extra_body, "extra_body", strike)) is not None:
             remedy = "it looks like a key, and would be stored; put it into an environment variable"
             raise ArgumentError(place, MARK, f"{remedy} and name it with --api-key-env NAME")
+
+
+def check_name(spec: str) -> None:
+    """Refuse the name of a judge that holds a key: it would be in every row and result.
+
+    >>> check_name("openai:gpt-x,api_key=hunter2")
+    Traceback (most recent call last):
+    adjudge.errors.ArgumentError: judge = 'openai:[redacted]': it holds a key, and would be \
+stored; export it and name its variable with --api-key-env NAME
+    """
+    if _KEY_IN_NAME.search(spec) or any(key in spec for key in environment_secrets()):
+        shown, colon, _ = spec.partition(":")
+        remedy = "it holds a key, and would be stored; export it and name its variable with"
+        raise ArgumentError(
+            "judge", f"{shown}:{MARK}" if colon else MARK, f"{remedy} --api-key-env NAME"
+        )
 
 
 def _secret_in(value: Any, place: str, strike: Redactor, *, secret: bool = False) -> str | None:

@@ -16,6 +16,8 @@ from typing import Literal
 import polars as pl
 
 from adjudge.data.columns import input_name
+from adjudge.data.shown import SHOWN_TEXTS, hashes_of
+from adjudge.data.turns import CUT_CHARACTERS
 from adjudge.data.writing import Row, Schema
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Judge, Record
@@ -71,7 +73,7 @@ def schema_of(judge: Judge) -> Schema:
         "score_probs": pl.List(pl.Float64),
         **({"judge": pl.Int64} if record is Grade else {}),
     }
-    schema = {name: types.get(name, pl.String) for name in _COLUMNS[record]}
+    schema = {name: types.get(name, pl.String) for name in (*_COLUMNS[record], SHOWN_TEXTS)}
     return {**schema, "repeat": pl.Int64} if judge.is_repeated else schema
 
 
@@ -154,7 +156,7 @@ class RowMaker:
         self._of_pair = tuple(name for name in _OF_PAIR if name not in columns)
         self._of_item = tuple(name for name in _OF_ITEM if name not in columns)
         repeat = ("repeat",) if judge.is_repeated else ()
-        self._ours = {*columns, *judge.protocol.columns, *repeat, "served_model"}
+        self._ours = {*columns, *judge.protocol.columns, *repeat, "served_model", SHOWN_TEXTS}
         self._plain: Row | None = None
         if record is Judgment and not judge.is_repeated:
             self._plain = {
@@ -237,7 +239,10 @@ class RowMaker:
                 row["cost"] = self._price.of_replies(counted)
 
     def _add_columns(self, row: Row, subject: Subject) -> None:
-        """Add the columns of a subject that its rows keep: all except the texts and the id."""
+        """Add the columns of a subject that its rows keep: all except the texts and the id.
+
+        Of the texts they keep the hashes: labels of other texts with the same id are not theirs.
+        """
         names = self._of_pair if isinstance(subject, Pair) else self._of_item
         columns = {n: value for n in names if (value := getattr(subject, n)) is not None}
         columns |= subject.extra
@@ -248,6 +253,8 @@ class RowMaker:
             # that shows its origin.
             ours = name in self._ours
             row[input_name(name, {*columns, *self._ours}) if ours else name] = value
+        # Of a run people see all, and the judge what fits.
+        row[SHOWN_TEXTS] = None if CUT_CHARACTERS in subject.extra else hashes_of(subject)
         if self._certify and question_of(subject) in self._certify:
             row[ALIGNMENT_PART] = CERTIFY
 

@@ -494,7 +494,7 @@ _CONNECTION = re.compile(
     r"|[^/\\\s:@]:[^/\\\s@]+@[\w.-]|(?<!^[a-z])://"
 )
 #: What no name of a file or a server has: it would be shown.
-_SECRET = re.compile(r"(?i)(?:password|passwd|pwd|key|token|secret)\s*=")
+_SECRET = re.compile(r"(?i)(?:password|passwd|passphrase|pwd|key|token|secret)\s*=")
 #: What is shown in the place of a store that could hold a password.
 HIDDEN = "a connection string"
 

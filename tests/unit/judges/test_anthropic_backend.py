@@ -72,7 +72,6 @@ def test_it_is_not_asked_for_what_it_cannot_give(judge_server: Any) -> None:
         ("529", "error", "HTTP 529: Overloaded (3 of 3 attempts)"),
         ("429", "error", "HTTP 429"),
         ("reset", "error", "the connection broke"),
-        ("invalid_json", "error", "the answer is not JSON"),
         ("list", "error", "the answer has no message"),
         ("refusal", "refused", "the model declined to answer"),
         ("400_context", "error", "maximum context length"),

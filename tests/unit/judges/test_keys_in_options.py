@@ -169,3 +169,22 @@ def test_a_key_in_the_path_of_a_url_is_refused(
 @pytest.mark.parametrize("path", ["v1", "hockey/v1", f"v1/{'0123456789abcdef' * 2}/gate/openai"])
 def test_a_usual_path_of_a_url_is_taken(path: str) -> None:
     assert OpenAIBackend("m", base_url=f"http://h/{path}").server.base_url.endswith(path)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [f"openai:m,api_key={KEY}", f"openai:m?token={KEY}", f"replay:a.jsonl,password={KEY}",
+     "openai:sk-proj-abcdefghijklmnop0123", "sk-abcdefghijklmnop0123", f"openai:{KEY}"],
+)  # fmt: skip
+def test_a_key_in_the_name_of_a_judge_is_not_shown(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SERVICE_TOKEN", KEY)
+    with pytest.raises(ArgumentError, match=r"\[redacted\]': it holds a key") as caught:
+        parse_judge(spec)
+    assert shows_no_key(caught.value)
+
+
+@pytest.mark.parametrize("model", ["gpt-5-mini-2026-01-01", "hf-internal-testing/tiny-7b", "sk-8b"])
+def test_the_names_of_models_are_no_keys(model: str) -> None:
+    assert parse_judge(f"openai:{model}").name == f"openai:{model}"

@@ -24,6 +24,7 @@ PLACES = [
     "jdbc:postgresql://db.example/evals?user=ann&password=hunter2",
     "jdbc:sqlite://evals.db?key=hunter2",
     "PGPASSWORD=hunter2",
+    "passphrase=hunter2",
     "sqlite:///evals.db?key=hunter2",
     "evals.db;api_key=hunter2",
 ]

@@ -18,6 +18,7 @@ from adjudge.cli import run
 from adjudge.data.labels import join_labels
 from adjudge.errors import DataError
 from adjudge.estimation import abtest
+from adjudge.judges import judge_pairs
 from adjudge.monitoring.drawing import read_audit_labels
 from adjudge.server.rounds import open_round
 from adjudge.store import Served, copy_store, open_store, use_store
@@ -178,6 +179,55 @@ def test_verbs_count_labels_of_other_texts(caplog: pytest.LogCaptureFixture) -> 
     policy = calibrate(judged, alpha=0.5, labels="labels.csv")
     assert policy.dropped["label of another text with the id of a row"] == 1
     assert policy.n_calibration == 3
+
+
+@pytest.mark.usefixtures("_labelled")
+def test_rows_of_a_judge_carry_what_it_was_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Judged rows have no texts: labels of another file would be joined by id alone."""
+    run(["label", "one.jsonl", "--export-only", "-o", "labels.csv"])
+    for name in ("one", "two", "x"):
+        judge = ["--judge", "simulated:accuracy=0.9", "--store", "judge.db"]
+        assert run(["judge", f"{name}.jsonl", *judge, "-o", f"{name}.csv"]) == 0
+    one, two, turned = (pl.read_csv(f"{name}.csv") for name in ("one", "two", "x"))
+    assert join_labels(one, "labels.csv").frame["label"].to_list() == ["A"] * 4
+    assert join_labels(turned, "labels.csv").frame["label"].to_list() == ["B"] * 4
+    with pytest.raises(DataError, match="no label is of the texts of the rows"):
+        join_labels(two, "labels.csv")
+    capsys.readouterr()
+    assert run(["evaluate", "two.csv", "--labels", "labels.csv"]) == 1
+    assert "no label is of the texts of two.csv" in capsys.readouterr().err
+
+
+def test_rows_of_grades_carry_what_was_shown() -> None:
+    items = [{"id": f"q{i}", "prompt": f"p {i}", "response": f"r {i}"} for i in range(3)]
+    labels = [{**items[0], "label": "pass"}, {**items[1], "response": "other", "label": "pass"}]
+    judged = judge_pairs(items, judge="simulated:accuracy=0.9", protocol="grade", store=None)
+    joined = join_labels(judged.judgments, labels, about="grades", column="human")
+    assert joined.frame["human"].to_list() == ["pass", None, None]
+    assert joined.dropped == {"label of another text with the id of a row": 1}
+
+
+def test_answers_of_two_systems_with_one_id_are_both_compared() -> None:
+    """The first row of an id decided: labels of the second system's answer were left out."""
+    rows = [{"id": "1", "response": words, "judge": 1} for words in ("old", "new")]
+    labels = [{"id": "1", "response": words, "label": "A"} for words in ("new", "another")]
+    joined = join_labels(pl.DataFrame(rows), labels)
+    assert joined.dropped == {"label of another text with the id of a row": 1}
+    twice = [{**labels[0], "rater": "ann"}, {"id": "1", "response": "old", "label": "B"}]
+    with pytest.raises(DataError, match="in two ways"):
+        join_labels(pl.DataFrame(rows), [{**label, "rater": "ann"} for label in twice])
+
+
+def test_a_run_that_was_cut_for_the_judge_keeps_its_label() -> None:
+    run_of_agent = "".join(f"\n\n[assistant]\n{'step ' * 900}" for _ in range(9))
+    items = [{"id": "x", "prompt": "Do it.", "response": run_of_agent.strip(), "label": "pass"}]
+    judged = judge_pairs(
+        [{**items[0], "label": None}], judge="simulated:accuracy=0.9", protocol="grade",
+        unit="run", step_limit=500, store=None,
+    )  # fmt: skip
+    assert judged.judgments["cut_characters"][0] > 0
+    joined = join_labels(judged.judgments, items, about="grades", column="human")
+    assert joined.frame["human"].to_list() == ["pass"]
 
 
 def test_words_of_another_kind_cannot_be_turned() -> None:

@@ -8,7 +8,7 @@ or by a person who was browsing, is not of a typical row, and never replaces one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -285,11 +285,14 @@ def _of_these_texts(labels: Rows, rows: pl.DataFrame, name: str, source: str) ->
     stated = {SHOWN_TEXTS, *TEXTS_OF_ROWS}
     if not stated & {*labels.frame.columns} or not stated & {*rows.columns}:
         return labels
-    here = rows.filter(pl.col("id").is_in(labels.frame["id"].implode())).unique("id", keep="first")
-    of_row = dict(zip(here["id"], hashes_in(here), strict=True))
+    here = rows.filter(pl.col("id").is_in(labels.frame["id"].implode()))
+    here = here.unique(["id", *stated & {*rows.columns}], maintain_order=True)
+    of_id: dict[str, list[str | None]] = {}
+    for key, texts in zip(here["id"], hashes_in(here), strict=True):
+        of_id.setdefault(key, []).append(texts)
     ids = labels.frame["id"].to_list()
     compared = [
-        compare_texts(shown, of_row.get(key))
+        _compare_to_any(shown, of_id.get(key, ()))
         for key, shown in zip(ids, hashes_in(labels.frame), strict=True)
     ]
     how = pl.Series(compared, dtype=pl.String)
@@ -318,6 +321,16 @@ def _of_these_texts(labels: Rows, rows: pl.DataFrame, name: str, source: str) ->
         LOG.warning("%s: %s", name, say_turned(int((turned & labelled).sum())))
     lost = {OTHER_TEXT: int((other & labelled).sum())}
     return Rows(frame.filter(~other), merge_dropped(labels.dropped, lost))
+
+
+def _compare_to_any(shown: str | None, texts: Iterable[str | None]) -> str | None:
+    """How the texts of a label are those of the rows with its id, which can be of two systems.
+
+    >>> _compare_to_any("response:1", ["response:2", "response:1"])
+    'same'
+    """
+    ways = [compare_texts(shown, here) for here in texts]
+    return next((way for way in ("same", None, "turned", "other") if way in ways), None)
 
 
 def one_label_per_id(labels: Rows, name: str, *, votes: bool = True) -> Rows:

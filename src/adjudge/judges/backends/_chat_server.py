@@ -115,7 +115,6 @@ class ChatServerBackend(Backend):
         )
         self._max_reply = None if max_reply is None else count(max_reply, "max_reply", least=1024)
         self._has_key = bool(key)
-        self._answered = False
         self._rejected_in_a_row = 0
 
     @abstractmethod
@@ -207,13 +206,13 @@ class ChatServerBackend(Backend):
                 return Reply(status="error", error=f"{error}; {error.remedy}")
             largest = self.largest_reply(question.want)
             exchange = await self.server.post_json(self.path, body, largest=largest)
-            if exchange.not_as_stated and not self._answered:
+            if exchange.not_as_stated and not self.server.answered:
                 later = "nothing was answered yet: check the server, and run the same command again"
                 raise JudgeRefusedError(f"{self.name}: {exchange.trouble}; {later}")
             if exchange.http_status is None or exchange.trouble is not None:
                 return failed_reply(exchange, "error", exchange.trouble or "no answer")
             if exchange.http_status < 300:
-                self._answered = True
+                self.server.answered = True
                 self._rejected_in_a_row = 0
                 return self.read(exchange, question)
             # Values from extra_body cannot be adapted: the same body is not sent again.
@@ -230,7 +229,7 @@ class ChatServerBackend(Backend):
             if any(phrase in words.lower() for phrase in _TOO_LONG) or status == 413:
                 return failed_reply(exchange, "error", f"HTTP {status}: {words}")
         self._rejected_in_a_row += 1
-        if self._answered and self._rejected_in_a_row < _IN_A_ROW:
+        if self.server.answered and self._rejected_in_a_row < _IN_A_ROW:
             # Questions were answered before: one rejection does not end the run.
             return failed_reply(exchange, "error", f"HTTP {status}: {words}")
         raise self.refusal(status, words, question)

@@ -74,8 +74,11 @@ class _Failure:
     wait_s: float = 0.0
     overload: bool = False
     connected: bool = True
-    #: The status was 200, but the body an error, or shorter than its length.
+    #: The head cannot be read; or its status was 200, but the body is an error, no JSON, or
+    #: shorter than its length.
     not_as_stated: bool = False
+    #: It took the whole time limit: another attempt would too.
+    hung: bool = False
 
 
 class PackingError(Exception):
@@ -162,6 +165,8 @@ class Server:
         self.max_attempts = count(max_attempts, "max_attempts", least=1)
         self.first_pause_s = positive(first_pause_s, "first_pause_s")
         self.reached = False
+        #: Whether a question was answered.
+        self.answered = False
         self.pace: Pace | None = None
         #: Number of answers "too many requests" so far.
         self.rate_limited = 0
@@ -242,7 +247,7 @@ class Server:
             trouble = f"{outcome.reason} ({attempt} of {most} attempts)"
             if outcome.wait_s > LONGEST_PAUSE_S:
                 trouble = f"{outcome.reason}; the server asks to wait {outcome.wait_s:.0f} s"
-            elif attempt < most:
+            elif attempt < most and (self.answered or not outcome.hung or method == "GET"):
                 ceiling = min(60.0, self.first_pause_s * 2 ** (attempt - 1))
                 await asyncio.sleep(outcome.wait_s + random.uniform(0, ceiling))
                 continue
@@ -277,7 +282,9 @@ class Server:
                 limits = (largest, sink) if status < 300 else (_LARGEST_ERROR, None)
                 content, whole = await read_body(response, *limits)
         except TimeoutError:
-            return _Failure(f"no answer within {self.timeout_s:g} s", overload=True)
+            begun = 200 <= status < 300
+            words = f"no answer within {self.timeout_s:g} s" + (", only its start" if begun else "")
+            return _Failure(words, overload=True, not_as_stated=begun, hung=begun)
         except aiohttp.ClientConnectorCertificateError as error:
             if not self.reached:
                 raise JudgeRefusedError(f"{self.base_url}: {self._cause(error)}") from None
@@ -288,7 +295,8 @@ class Server:
             return _Failure(str(error), status)
         # The client library raises ValueError for some headers that cannot be read.
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            cut = 200 <= status < 300
+            unreadable = isinstance(error, aiohttp.ClientResponseError)
+            cut = unreadable or 200 <= status < 300
             words = f"the connection broke: {self._cause(error)}"
             return _Failure(words, overload=True, not_as_stated=cut)
         latency = time.perf_counter() - began
@@ -312,7 +320,8 @@ class Server:
         except (ValueError, RecursionError):
             if status < 300:
                 shown = raw[:80]
-                return _Failure(f"the answer is not JSON: {shown!r}", status, raw[:_KEPT_RAW])
+                words = f"the answer is not JSON: {shown!r}"
+                return _Failure(words, status, raw[:_KEPT_RAW], not_as_stated=True)
         if status >= 300:
             raw = raw[:_KEPT_RAW]
         explained = error_in(payload)

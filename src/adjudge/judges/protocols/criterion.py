@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.criteria import Criterion, check_criteria, our_criteria
+from adjudge.judges.criteria import Criterion, check_criteria, criteria_settings, our_criteria
 from adjudge.judges.interface import Prompt, Question
 from adjudge.judges.prompting import builtin_prompt
 from adjudge.judges.protocols._choices import PLACEHOLDERS, LetterProtocol
@@ -53,7 +53,7 @@ class ByCriterion(LetterProtocol):
         )
 
     def settings(self) -> Mapping[str, Any]:
-        criteria = {criterion.name: criterion.settings() for criterion in self.criteria}
+        criteria = criteria_settings(self.criteria)
         return {**super().settings(), "criteria": criteria}
 
     def questions(self, subject: Subject) -> Sequence[Question]:

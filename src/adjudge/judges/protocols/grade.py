@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from adjudge.data.rows import human_share
 from adjudge.errors import DataError
-from adjudge.judges.criteria import Criterion, check_criteria, our_criteria
+from adjudge.judges.criteria import Criterion, check_criteria, criteria_settings, our_criteria
 from adjudge.judges.interface import Prompt, Question
 from adjudge.judges.prompting import Part, Value, as_parts, builtin_prompt, write_value
 from adjudge.judges.protocols._choices import BOUNDED, ChoiceProtocol, describe_drawn
@@ -73,7 +73,7 @@ class GradeProtocol(ChoiceProtocol):
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
-            "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
+            "criteria": criteria_settings(self.criteria),
             **self.asking.settings(),
             **self.demonstration_settings(),
         }

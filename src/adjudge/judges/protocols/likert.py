@@ -11,6 +11,7 @@ from adjudge.judges.criteria import (
     Criterion,
     check_criteria,
     check_scale,
+    criteria_settings,
     our_criteria,
     write_scale,
 )
@@ -82,7 +83,7 @@ class Likert(ChoiceProtocol):
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
-            "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
+            "criteria": criteria_settings(self.criteria),
             "scale": list(self.scale),
             **self.asking.settings(),
         }

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.criteria import Criterion, check_criteria, our_criteria
+from adjudge.data.shown import OTHER_SIDE
+from adjudge.judges.criteria import Criterion, check_criteria, criteria_settings, our_criteria
 from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing import Scores, parse_preference, parse_rubric, unread
 from adjudge.judges.prompting import builtin_prompt, fill
@@ -27,7 +28,6 @@ LOW = 1
 HIGH = 10
 #: Several times the size of the object; text after it is not read. (The paper allows 4096.)
 _TOKENS = 1024
-_SWAPPED = {"A": "B", "B": "A", "tie": "tie", None: None}
 _WINNERS = {"A": "model_a", "B": "model_b", None: "tie"}
 
 
@@ -79,7 +79,7 @@ class Rubric(PromptProtocol):
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
-            "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
+            "criteria": criteria_settings(self.criteria),
             "scale": [LOW, HIGH],
             "max_tokens": self.max_tokens,
         }
@@ -109,6 +109,7 @@ class Rubric(PromptProtocol):
         s = (ahead + behind) / 2
         p_a = 0.5 if tie else 0.5 + s / (2 * (HIGH - LOW))
         named = verdict(p_a)
+        first, second = (parse_preference(reply.text) for reply in replies)
         extra = {
             **_votes(pair),
             "judge_winner": _WINNERS[named],
@@ -119,8 +120,8 @@ class Rubric(PromptProtocol):
             "score_b": math.fsum(scores_b.values()) / len(scores_b),
             "scores_a": scores_a,
             "scores_b": scores_b,
-            "preference_ab": parse_preference(replies[0].text),
-            "preference_ba": _SWAPPED[parse_preference(replies[1].text)],
+            "preference_ab": first,
+            "preference_ba": OTHER_SIDE.get(second or "", second),
         }
         detail = "the difference changes sign with the order: a tie" if tie else None
         doubt = {"p_a": p_a, "uncertainty": 1 - abs(2 * p_a - 1), "verdict": named}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge.data.shown import OTHER_SIDE
 from adjudge.errors import DataError
 from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing import Claim, parse_claim, unread
@@ -91,7 +92,7 @@ class Verbalized(PromptProtocol):
         if claim is None:
             status, detail = self.status_of(reply)
             return [judgment(pair, self.name, status, detail=detail, extra=extra)]
-        named = claim.letter if order == "ab" else {"A": "B", "B": "A"}[claim.letter]
+        named = claim.letter if order == "ab" else OTHER_SIDE[claim.letter]
         stated = claim.confidence * self.certain
         right = 0.5 + (stated - self.guess) / (self.certain - self.guess) / 2
         p_a = detail = None
