@@ -127,6 +127,6 @@ def _says_the_same(frame: pl.DataFrame, judge: str) -> list[str]:
     words = {c: plain_words(frame[c]) for c in frame.columns if bare_name(c) not in taken}
     return [
         column
-        for column, said in words.items()
-        if len(said) > 1 and same_classes(said, verdicts or {"0", "1"})
+        for column, values in words.items()
+        if len(values) > 1 and same_classes(values, verdicts or {"0", "1"})
     ]

@@ -45,8 +45,8 @@ def code_answers(
     """Verdicts and labels as numbers, or as classes if their words or whole numbers are names."""
     name = table.name
     native = scores and table.format == "scores"
-    said = (_read_percents(frame[column]) for column in ("__verdict", "__label"))
-    words = in_one_spelling(*said, first=positive)
+    answers_and_labels = (_read_percents(frame[c]) for c in ("__verdict", "__label"))
+    words = in_one_spelling(*answers_and_labels, first=positive)
     if positive is not None:
         verdict, label = against_the_rest(*words, positive, name, answers.judge)
     else:
