@@ -205,11 +205,17 @@ def render_report(
     return render_html(document, style=text_styles())
 
 
+def format_named_by(path: str | Path) -> str:
+    """The format of a report that the ending of a path names; for any other, a page."""
+    ending = Path(path).suffix.removeprefix(".")
+    return ending if ending in FORMATS else "html"
+
+
 def write_report(
     folder: str | Path | Folder,
     path: str | Path,
     *,
-    format: str = "html",
+    format: str | None = None,
     title: str | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Path:
@@ -218,11 +224,12 @@ def write_report(
     Args:
         folder: The folder the results were written into. Or what `read_folder` read.
         path: File of the report.
-        format: html, md or json.
+        format: html, md or json. Default: what the ending of the file names, else html.
         title: The report's title.
         announce: Called with the number of pictures drawn, every few seconds.
     """
-    text = render_report(folder, format=format, title=title, announce=announce)
+    named = format or format_named_by(path)
+    text = render_report(folder, format=named, title=title, announce=announce)
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return Path(path)

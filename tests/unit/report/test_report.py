@@ -23,7 +23,7 @@ from adjudge.present.figure import ON_TINT, new_figure, themed
 from adjudge.present.render.html import inline_svg
 from adjudge.present.text import show_interval
 from adjudge.ranking import rank
-from adjudge.report import build_document, read_folder, render_report
+from adjudge.report import build_document, read_folder, render_report, write_report
 from adjudge.report.folder import Folder
 from adjudge.report.page import doubtful_part, rename, short_names
 from adjudge.selection import calibrate, select
@@ -224,6 +224,17 @@ def test_the_verb_writes_the_file(folder: Path, capsys: pytest.CaptureFixture[st
     assert run(["report", str(folder), "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["kind"] == "report"
     assert run(["report", "nowhere"]) == 1
+
+
+def test_the_ending_of_the_file_names_its_format(folder: Path, tmp_path: Path) -> None:
+    """`report DIR -o report.md` wrote a page of HTML into it."""
+    path = tmp_path / "report"
+    run(["report", str(folder), "-o", f"{path}.md"])
+    assert path.with_suffix(".md").read_text(encoding="utf-8").startswith("# ")
+    run(["report", str(folder), "-o", f"{path}.json"])
+    assert json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    write_report(folder, f"{path}.htm")
+    assert "<html" in path.with_suffix(".htm").read_text(encoding="utf-8")
 
 
 def test_the_contents_are_the_answer_in_short(folder: Path) -> None:

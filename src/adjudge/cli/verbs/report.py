@@ -11,11 +11,14 @@ from adjudge.present.text import safe, safe_json
 
 
 def _run(arguments: Values, options: Values) -> bool:
-    from adjudge.report import FORMATS, read_folder, render_report, write_report
+    from adjudge.report import FORMATS, format_named_by, read_folder, render_report, write_report
     from adjudge.validation import one_of
 
     how: dict[str, Any] = {"title": arguments.get("title"), "announce": remark}
-    chosen = one_of("json" if options["json"] else arguments["format"], FORMATS, "format")
+    output = options["output"]
+    named = "html" if output is None else format_named_by(output)
+    chosen = "json" if options["json"] else arguments.get("format") or named
+    one_of(chosen, FORMATS, "format")
     folder = read_folder(arguments["folder"], store=options["store"])
     for state, files in (("", folder.skipped), ("damaged, ", folder.damaged)):
         for name, reason in files.items():
@@ -23,7 +26,6 @@ def _run(arguments: Values, options: Values) -> bool:
     for file in folder.files:
         for name in file.copies:
             remark(f"{name} has the same result as {file.path.name}: shown once")
-    output = options["output"]
     if output is None and chosen == "html":
         output = arguments["folder"] / "report.html"
     if output is None:
@@ -45,7 +47,6 @@ COMMAND = Verb(
     without="path",
     added="output json",
     options=[
-        Option("format", always=True),
         Option(
             "store",
             "Store of the judge's replies, shown for doubtful and failed rows.",
@@ -54,7 +55,7 @@ COMMAND = Verb(
         Option("json", "The same as --format json."),
     ],
     run=_run,
-    panels={"Output": "title"},
+    panels={"Output": "format title"},
     panel="Trust and deploy",
     place=6,
 )
