@@ -152,7 +152,7 @@ def _compare(
     rng = generator(seed)
     best = None
     per_slice = zip(tables.values(), numbers, strict=True)
-    warnings = [*table.judge_notes, *(line for each in per_slice for line in _warn(*each))]
+    warnings = [line for each in per_slice for line in _warn(*each)]
     if many and n >= FEWEST:
         influence = _influence(table, by_people=n_labelled >= FEWEST)
         best = possibly_best(numbers[0].reported, influence, rng, confidence_level=level)
@@ -179,6 +179,7 @@ def _compare(
         systems=() if within is not None else _scores(table, numbers[0].means, pairs, best),
         differences=tuple(pairs),
         best_judge=best_of(table.judge, names, rng, level, table.freedom[0]) if judges else None,
+        judge_notes=table.judge_notes,
         assumptions=_assumptions(table, labelled=n_labelled > 0 or judges, best=best is not None),
         warnings=tuple(dict.fromkeys(warnings)),
         dropped=merge_dropped(before, *(systems.dropped for systems in tables.values())),

@@ -173,7 +173,8 @@ class Comparison(Result):
     With several differences, errors over all of them together are bounded (Holm), or the share of
     false ones if `screened`; intervals are for each difference alone. If the rows have any label
     (`labels_given`), people's differences alone make B better or worse. `best_judge` is there if
-    the systems are judges, whose score is their agreement with people.
+    the systems are judges, whose score is their agreement with people. `judge_notes` say what can
+    make the judge's answers about two systems unlike, such as two scales.
     """
 
     kind: ClassVar[str] = "comparison"
@@ -191,10 +192,16 @@ class Comparison(Result):
     systems: tuple[SystemScore, ...] = ()
     differences: tuple[PairDifference, ...]
     best_judge: BestJudge | None = None
+    judge_notes: tuple[str, ...] = ()
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count] = field(default_factory=dict)
     seed: Count | None = None
+
+    @property
+    def judge_named(self) -> str:
+        """Whose answers the judge's differences are of, with what makes them unlike."""
+        return f"a judge ({'; '.join(self.judge_notes)})" if self.judge_notes else "this judge"
 
     @property
     def difference(self) -> PairDifference:
@@ -268,7 +275,9 @@ class Comparison(Result):
         public = Table(("|z|", "other way"), _PUBLIC, _PUBLIC_CAPTION, detail=True)
         caption = "Difference of each pair (row minus column); bold: shown."
         matrix = Figure("matrix", partial(matrix_figure, self), caption)
-        blocks: list[Block] = [headline_of(self), *warnings_of(self.warnings)]
+        unnamed = self.judge_notes if self.by_people else ()  # else they are in the headline
+        warnings = warnings_of((*unnamed, *self.warnings))
+        blocks: list[Block] = [headline_of(self), *warnings]
         if best is not None:
             blocks.append(_best_facts(best, len(self.systems)))
         if many:
@@ -312,7 +321,7 @@ def headline_of(result: Comparison) -> Headline:
     """Who is ahead, by how much and by whose number; or what was not shown."""
     if result.of_two:
         return _headline_of_two(result, result.difference)
-    whose = "people's labels" if result.by_people else "this judge"
+    whose = "people's labels" if result.by_people else result.judge_named
     shown = len(result.shown)
     mixed = _is_mixed(result)
     pairs = len(result.differences)
@@ -325,7 +334,8 @@ def headline_of(result: Comparison) -> Headline:
         text = f"{first.b} and {first.a} differ in {shown:,} of {count(pairs, 'slice')}"
         by_people = [pair.shown for pair in result.differences if pair.reported is pair.people]
         of_people = f"{sum(by_people):,} of {len(by_people):,} by people's labels"
-        of_judge = f"{shown - sum(by_people):,} of {pairs - len(by_people):,} by this judge"
+        of_judge = f"{shown - sum(by_people):,} of {pairs - len(by_people):,}"
+        of_judge += f" by {result.judge_named}"
         text += f": {of_people}, {of_judge}" if mixed else f" by {whose}"
         return Headline(text, f"{errors[0].upper()}{errors[1:]}.", decision=text)
     best = result.best
@@ -370,7 +380,7 @@ def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
         text = f"{b} and {a} have identical scores on all {unit}"
         return Headline(text, decision=text)
     if not gap.sign:
-        whose = "people's labels" if by_people else "this judge"
+        whose = "people's labels" if by_people else result.judge_named
         text = f"No difference between {b} and {a} is shown by {whose}"
         n = count(result.n_labelled, "labelled question") if by_people else unit
         least = amount(gap.detectable, measure, unit=True)
@@ -386,7 +396,8 @@ def _headline_of_two(result: Comparison, pair: PairDifference) -> Headline:
         turned = ", B - A" * (gap.sign < 0)
         action = f"By the judge alone{turned}: {with_ends(pair.judge, measure)}."
     else:
-        text = f"{first} {'is preferred' if preferred else 'scores'} {more} by this judge"
+        text = f"{first} {'is preferred' if preferred else 'scores'} {more}"
+        text += f" by {result.judge_named}"
         few = None if pair.people is None else pair.people.reason
         labels = f"label {min(_LABELS_TO_START, result.n)} questions to know (adjudge abtest)"
         action = f"People can differ: {few or labels}."

@@ -361,5 +361,11 @@ def test_two_scales_are_named_in_the_result() -> None:
         "judge": [*steps, *(2 * step for step in steps)],
     }
     result = compare(rows, a="old", b="new")
-    assert "two scales? 1 to 5 on old, 2 to 10 on new" in result.warnings
-    assert "warning: two scales?" in str(result)
+    note = "two scales? 1 to 5 on old, 2 to 10 on new"
+    assert result.judge_notes == (note,)
+    assert f"by a judge ({note})" in str(result)
+    assert "by this judge" not in str(result)
+    people = [*steps, *(min(step + 1, 5) for step in steps)]
+    labelled = compare({**rows, "human": people}, a="old", b="new")
+    assert labelled.by_people
+    assert f"warning: {note}" in str(labelled)
