@@ -409,6 +409,20 @@ def test_the_step_after_evaluate_opens_however_the_rows_were_read(
     assert {name: int(rows.marks["wrong"].sum()) for name, rows in viewing.judges.items()} == judges
 
 
+def test_disagreements_can_be_read_also_if_the_next_step_is_to_calibrate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    right = [i % 20 > 8 or i % 4 > 0 for i in range(200)]  # errors are among the doubtful rows
+    p_a = [0.5 + 0.02 * (i % 20 + 1) for i in range(200)]
+    label = ["A" if sure else "B" for sure in right]
+    write_rows(pl.DataFrame({"id": [*range(200)], "p_a": p_a, "label": label}), "rows.csv")
+    assert run(["evaluate", "rows.csv", "--splits", "20", "--errors", "wrong.csv"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1].startswith("next: adjudge calibrate")
+    assert "to read them: adjudge view wrong.csv" in printed.err
+
+
 def test_judges_in_columns_are_read_side_by_side() -> None:
     rows = {"id": ["x", "y", "z"], "one": [1, 0, 1], "two": [1, 1, 0], "human": [1, 1, 1]}
     page = open_view([rows], judges=["one", "two"], store=None)

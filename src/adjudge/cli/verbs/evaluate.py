@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from adjudge.cli.output import save_rows
+from adjudge.cli.output import remark, save_rows
 from adjudge.cli.steps import Typed, command
 from adjudge.cli.verb import FAIL_BELOW, Option, Values, Verb, below, prepare_rows, written
 from adjudge.cli.verbs.calibrate import DOUBT_OPTIONS, make_doubt
@@ -36,17 +36,25 @@ def _next(result: Any, typed: Typed) -> str | None:
     wrong = any(judge.errors for judge in result.judges) or bool(result.scores)
     if wrong and typed["errors"] is None:
         return typed.again("--errors", "disagreements.csv")
-    view = None
-    if wrong and _can_be_viewed(result):
-        # It opens however the rows were read: judges in columns, names of columns, raters.
-        view = command("view", typed["errors"])
-    if (doubt := result.doubt) is None:
-        return view
-    ranked = [doubt.main_signal(judge).auroc for judge in doubt.judges]
-    if all(auroc is not None and auroc < _WEAK for auroc in ranked):
-        return view
+    if not _separates(result):
+        return _view_of(result, typed["errors"])
+    doubt = result.doubt
     alpha = 0.1 if 0.1 in doubt.alphas else doubt.alphas[0]
     return typed.on_same_rows("calibrate", "--alpha", f"{alpha:g}", "-o", "policy.json")
+
+
+def _separates(result: Any) -> bool:
+    """Whether the doubt of a judge tells right from wrong verdicts."""
+    if (doubt := result.doubt) is None:
+        return False
+    ranked = [doubt.main_signal(judge).auroc for judge in doubt.judges]
+    return any(auroc is None or auroc >= _WEAK for auroc in ranked)
+
+
+def _view_of(result: Any, errors: Any) -> str | None:
+    """The command that opens the disagreements, however the rows were read."""
+    wrong = any(judge.errors for judge in result.judges)
+    return command("view", errors) if wrong and _can_be_viewed(result) else None
 
 
 def _has_few_labels(result: Any) -> bool:
@@ -75,7 +83,10 @@ def _run(arguments: Values, options: Values) -> Any:
     }
     if (path := options["errors"]) is not None:
         save_rows(disagreements(prepared), path, "disagreement")
-    return evaluate(prepared, doubt=doubt, **rest)
+    result = evaluate(prepared, doubt=doubt, **rest)
+    if path is not None and _separates(result) and (view := _view_of(result, path)) is not None:
+        remark(f"to read them: adjudge {view}")
+    return result
 
 
 #: What is not an option of reading.
