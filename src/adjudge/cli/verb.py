@@ -537,7 +537,7 @@ class Verb:
                 raise ArgumentError(name, "-", "name a file; --json prints the result")
             for other, place in places.items():
                 if os.path.realpath(place) == os.path.realpath(written) != os.devnull:
-                    remedy = f"give another file: this one is already {other}"
+                    remedy = f"give another file: this one is the {other}"
                     raise ArgumentError(name, str(written), remedy)
             check_writable(written)
         return {name: place for name, place in places.items() if isinstance(place, Path)}

@@ -60,8 +60,11 @@ def test_another_database_is_refused_without_its_password(
 def test_a_rescue_writes_over_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     write_pairs(Path("pairs.jsonl"), 5)
     run([*JUDGE, "--store", "s.db", "-o", "o.jsonl"])
-    for place in ("s.db", "o.jsonl"):
+    for place, told in (
+        ("s.db", "give another file: this one is the store"),
+        ("o.jsonl", "this file exists; name a new one"),
+    ):
         before = Path(place).read_bytes()
         assert run(["store", "check", "s.db", "--rescue", place]) == 1
-        assert "this file exists; name a new one" in capsys.readouterr().err
+        assert told in capsys.readouterr().err
         assert Path(place).read_bytes() == before

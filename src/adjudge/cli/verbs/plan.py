@@ -224,7 +224,8 @@ def _with_texts(rows: str | None) -> str:
         return "ROWS"
     # The first line has the names of the columns: the file was parsed before.
     with Path(rows).open("rb") as file:
-        names = re.findall(r"[A-Za-z_]\w*", file.readline(65_536).decode("utf-8", "replace"))
+        first = file.readline(65_536).decode("utf-8", "replace")
+    names = re.findall(r'"(\w+)"\s*:', first) or re.findall(r"[A-Za-z_]\w*", first)
     texts = recognise(names, "items", ["prompt", "response"])
     texts |= recognise(names, "pairs", ["prompt", "response_a", "response_b"])
     return rows if len(texts) > 1 else "ROWS"
