@@ -561,7 +561,10 @@ def bad_if(field: str, state: bool = True) -> Callable[[Any, Values], bool]:
 
 #: For CI: a number that must be shown to reach a limit.
 FAIL_BELOW = Option(
-    "fail_below", "Exit 2 if people's number is shown to be below this, 3 if unknown.", float
+    "fail_below",
+    "Exit 2 if people's number is shown to be below this, 3 if unknown.",
+    float,
+    read=read_by("adjudge.validation:finite_number", name="--fail-below"),
 )
 
 

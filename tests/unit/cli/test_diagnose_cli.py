@@ -93,7 +93,9 @@ def test_thresholds_leave_with_two_and_say_why(
     assert "not known whether share_with_cycle of" in capsys.readouterr().err
     assert run([*base, "--fail-above", "speed=1"]) == 1
     assert "name one of" in capsys.readouterr().err
-    assert run([*base, "--fail-above", "much"]) == 1
+    for limit in ("much", "nan", "share_with_cycle=inf"):
+        assert run([*base, "--fail-above", limit]) == 1
+        assert "number" in capsys.readouterr().err
     assert run([*base, "--column", "doc_id"]) == 1
     assert "OURS=YOURS" in capsys.readouterr().err
 

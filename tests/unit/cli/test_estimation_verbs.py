@@ -108,6 +108,8 @@ def test_an_interval_of_everything_leaves_with_2_and_no_rate(
 def test_fail_below_and_usage(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["estimate", str(rows), "--fail-below", "0.9"]) == 2
     assert run(["estimate", str(rows), "--fail-below", "0.3"]) == 0
+    assert run(["estimate", str(rows), "--fail-below", "nan"]) == 1
+    assert "give a finite number" in capsys.readouterr().err
     assert run(["estimate", str(rows), "--method", "magic"]) == 1
     assert "choose one of" in capsys.readouterr().err.strip().splitlines()[-1]
     assert run(["estimate", str(rows), "--judge-column", "nope"]) == 1

@@ -14,7 +14,6 @@ from adjudge.cli.verb import (
     Values,
     Verb,
     above,
-    parsed,
     picked,
     prepare_rows,
     read_by,
@@ -53,7 +52,7 @@ _SCORE_FIGURE = read_by(
 def thresholds(default: str, *names: str) -> Option:
     """--fail-above for measures by name. A number without a name is the limit of `default`."""
     measures = (default, *names)
-    number = parsed("--fail-above", "give a number, like 0.05", float)
+    number = read_by("adjudge.validation:finite_number", name="--fail-above")
 
     def read(texts: Sequence[str]) -> dict[str, float]:
         limits = {}

@@ -8,7 +8,7 @@ from adjudge.cli.output import remark
 from adjudge.cli.steps import Typed, save_as
 from adjudge.cli.verb import MIX, Intervals, Option, Values, Verb, above, written
 from adjudge.errors import ArgumentError
-from adjudge.validation import one_of
+from adjudge.validation import finite_number, one_of
 
 if TYPE_CHECKING:
     from adjudge.ranking.leaderboard import Leaderboard
@@ -82,7 +82,7 @@ COMMAND = Verb(
             "With --evaluate: exit 2 if the mean held-out error is shown to be above this, 3 if "
             "unknown.",
             float,
-            read=lambda limit: {_ERROR: limit},
+            read=lambda limit: {_ERROR: finite_number(limit, "--fail-above")},
         ),
         Option(
             "figure",
