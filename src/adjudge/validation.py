@@ -52,6 +52,19 @@ def finite_number(value: float, name: str) -> float:
     return number
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number.
+
+    >>> is_number("7.5"), is_number("seven")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def unit(value: float, name: str) -> float:
     """A number from 0 to 1, both included."""
     number = finite_number(value, name)

@@ -26,6 +26,7 @@ from typing import IO, Any, Literal, cast
 import polars as pl
 
 from adjudge.errors import DataError, FileError
+from adjudge.validation import is_number
 
 #: No known table has a longer record. A file with a longer line is broken and refused.
 LINE_LIMIT = 64 * 1024 * 1024
@@ -533,7 +534,7 @@ def _header_row(path: str | Path, top: pl.DataFrame) -> int:
         return 0
     at = next(place for place, cells in enumerate(filled) if cells > 1)
     names = [name for name in rows[at] if name]
-    if len(names) < max(filled) or len({*names}) < len(names) or any(map(_is_number, names)):
+    if len(names) < max(filled) or len({*names}) < len(names) or any(map(is_number, names)):
         raise FileError(path, "row 1 is a title, not the header", remedy=HEADER_FIRST)
     logging.getLogger("adjudge.data").warning(
         "%s: the header is below a title: %s", path, ", ".join(names[:5])
@@ -551,14 +552,6 @@ def _place_in_sheet(path: str | Path, book: Any, top: pl.DataFrame, at: int) -> 
         if [name for name in here if name in names] == names:
             return place
     raise FileError(path, "row 1 is a title, not the header", remedy=HEADER_FIRST)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 _RELATIONS = "xl/_rels/workbook.xml.rels"

@@ -13,7 +13,7 @@ from adjudge.data.outcomes import code_names
 from adjudge.data.tables import Table
 from adjudge.errors import ArgumentError, DataError
 from adjudge.present.text import count
-from adjudge.validation import FloatArray, IntArray
+from adjudge.validation import FloatArray, IntArray, is_number
 
 Scale = Literal["binary", "probability", "scores", "classes"]
 MOST_CLASSES = 12
@@ -230,7 +230,7 @@ def _refuse_other_words(
         if of_people <= {"0", "1"} and len(strange) < len(of_judge):
             problem = f"the judge says {shorten(strange, 5)}: neither pass nor fail"
             remedy = f"give its meaning, or leave it out: --labels-as '{strange[0]}=' (labels_as=)"
-        elif of_people <= {"0", "1"} and all(map(_is_number, of_judge)):
+        elif of_people <= {"0", "1"} and all(map(is_number, of_judge)):
             scores = shorten(sorted(judge_words, key=float), 5)
             problem = f"the judge gives scores ({scores}), people say {theirs}"
             remedy = (
@@ -284,13 +284,5 @@ def _words_often_said(values: pl.Series, by_others: pl.Series) -> dict[str, int]
     return {
         word: rows
         for word, rows in table
-        if word not in others and rows >= _OFTEN * len(values) and not _is_number(word)
+        if word not in others and rows >= _OFTEN * len(values) and not is_number(word)
     }
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
